@@ -36,6 +36,16 @@ class Leaf(Keyed):
         """The terms inside it."""
         return ()
 
+    @property
+    def integers(self) -> tuple[Integer, ...]:
+        """The integers that it has itself: where an element is, what number it is."""
+        return ()
+
+    @property
+    def overs(self) -> tuple[Sum | Generator, ...]:
+        """What binds variables in it: each has a set and a term, one of ``terms``."""
+        return ()
+
 
 class Element(Leaf):
     """An element of an input tensor."""
@@ -46,6 +56,11 @@ class Element(Leaf):
         self.tensor, self.indices = tensor, tuple(indices)
         self.free, self.height = _free_in(self.indices), height_of(self.indices)
         self.identify(f"{tensor}[{keys(self.indices)}]")
+
+    @property
+    def integers(self) -> tuple[Integer, ...]:
+        """Its indices."""
+        return self.indices
 
     def __str__(self) -> str:
         return f"{self.tensor}[{', '.join(map(str, self.indices))}]"
@@ -60,6 +75,11 @@ class Carried(Leaf):
         self.name, self.indices = name, tuple(indices)
         self.free, self.height = _free_in(self.indices), height_of(self.indices)
         self.identify(f"carried {name}[{keys(self.indices)}]")
+
+    @property
+    def integers(self) -> tuple[Integer, ...]:
+        """Its indices."""
+        return self.indices
 
     def __str__(self) -> str:
         return f"{self.name}[{', '.join(map(str, self.indices))}]"
@@ -88,6 +108,11 @@ class Whole(Leaf):
         self.atom = atom
         self.free, self.height = atom.variables, atom.height
         self.identify(f"whole {atom.key}")
+
+    @property
+    def integers(self) -> tuple[Integer, ...]:
+        """The number itself."""
+        return (Integer.atom(self.atom),)
 
     def __str__(self) -> str:
         return str(self.atom)
@@ -196,6 +221,11 @@ class Sum(Leaf):
         """The terms inside it."""
         return (self.body,)
 
+    @property
+    def overs(self) -> tuple[Sum | Generator, ...]:
+        """Itself."""
+        return (self,)
+
     def __str__(self) -> str:
         names = ", ".join(map(str, self.variables))
         return f"Σ{{{names}: {self.domain}}} {self.body}"
@@ -238,6 +268,11 @@ class Generated(Leaf):
     def terms(self) -> tuple[Term, ...]:
         """The terms inside it."""
         return tuple(g.body for g in self.generators)
+
+    @property
+    def overs(self) -> tuple[Sum | Generator, ...]:
+        """Its generators."""
+        return self.generators
 
     def __str__(self) -> str:
         return f"{self.function}({', '.join(map(str, self.generators))})"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import cast
 
 from argus.terms.integers import Atom, Integer, Truncated, Truth
-from argus.terms.leaves import Carried, Element, Generated, Leaf, Scalar, Sum, Whole
+from argus.terms.leaves import Carried, Element, Leaf, Scalar
 from argus.terms.sets import IndexSet
 from argus.terms.term import Term
 from argus.terms.value import Value
@@ -51,26 +51,12 @@ def _in_term(world: World, term: Term) -> frozenset[Leaf]:
 
 def inputs_of_leaf(world: World, leaf: Leaf) -> frozenset[Leaf]:
     """Those of a leaf, itself if it is one."""
-    match leaf:
-        case Element() | Carried():
-            found: frozenset[Leaf] = frozenset({leaf})
-            for index in leaf.indices:
-                found |= _in_integer(world, index)
-            return found
-        case Scalar():
-            return frozenset({leaf})
-        case Whole():
-            return _in_atom(world, leaf.atom)
-        case Sum():
-            return _in_set(world, leaf.domain) | _in_term(world, leaf.body)
-        case Generated():
-            found = _NONE
-            for generator in leaf.generators:
-                found |= _in_set(world, generator.domain)
-                found |= _in_term(world, generator.body)
-            return found
-        case _:
-            return _NONE.union(*(_in_term(world, t) for t in leaf.terms))
+    own: frozenset[Leaf] = frozenset({leaf}) if isinstance(leaf, Input) else _NONE
+    return own.union(
+        *(_in_integer(world, x) for x in leaf.integers),
+        *(_in_set(world, x.domain) for x in leaf.overs),
+        *(_in_term(world, x) for x in leaf.terms),
+    )
 
 
 def _in_set(world: World, where: IndexSet) -> frozenset[Leaf]:

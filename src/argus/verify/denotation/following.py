@@ -36,7 +36,7 @@ from argus.terms import (
 )
 from argus.terms.linear import parted, without
 from argus.terms.powers import exponential
-from argus.verify.denotation.dependence import carried_in_term
+from argus.verify.denotation.dependence import carried_in
 from argus.verify.denotation.rescaling import Form, Recurrence
 from argus.verify.denotation.state import integers
 
@@ -66,7 +66,7 @@ def followed(
     cases: list[tuple[IndexSet, Term, Term]] = []
     for where, term in one.yielded.terms:
         parts = parted(term, one.leaf)
-        if parts is None or one.name in carried_in_term(parts[0]):
+        if parts is None or one.name in carried_in(parts[0]):
             return None
         cases.append((where, *parts))
     for me, unit in _units(counter, [a for _, a, _ in cases], others):
@@ -115,7 +115,7 @@ def _units(
                         continue
                     unit = without(part, leaf).scaled(coefficient)
                     fixed = counter not in unit.free_variables()
-                    if leaf.name in others and fixed and not carried_in_term(unit):
+                    if leaf.name in others and fixed and not carried_in(unit):
                         yield leaf, unit
 
 
@@ -144,7 +144,7 @@ def _gained(
     if len(found) != 1:
         return None
     (gained,) = found
-    return None if carried_in_term(gained) else gained
+    return None if carried_in(gained) else gained
 
 
 def _within(world: World, term: Term, where: IndexSet) -> Term:

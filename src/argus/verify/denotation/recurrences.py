@@ -62,12 +62,7 @@ from argus.terms import (
 from argus.terms.linear import coefficients, geometric, parted
 from argus.terms.powers import exponential
 from argus.verify.denotation.cases import chosen
-from argus.verify.denotation.dependence import (
-    CARRIED,
-    carried_in,
-    carried_in_set,
-    carried_in_term,
-)
+from argus.verify.denotation.dependence import CARRIED, carried_in
 from argus.verify.denotation.following import Followed, followed, unknown_number
 from argus.verify.denotation.places import place_of_extreme
 from argus.verify.denotation.rescaling import (
@@ -226,7 +221,7 @@ class _Solver:
         cases: Cases = []
         some = False
         for where, term in one.yielded.terms:
-            if one.name in carried_in_set(where):
+            if one.name in carried_in(where):
                 return None
             if term.scaled(sign) == me:
                 cases.append((where, MINUS_INFINITY))
@@ -239,7 +234,7 @@ class _Solver:
             if len(mine) != 1 or not mine[0].domain.is_universe or not rest:
                 return None
             other = leaf_term(Max(rest))
-            names = carried_in_term(other)
+            names = carried_in(other)
             if one.name in names or not self._known(names):
                 return None
             cases.append((where, other))
@@ -253,10 +248,10 @@ class _Solver:
         gained: Cases = []
         for where, term in one.yielded.terms:
             parts = parted(term, _own(one))
-            if parts is None or one.name in carried_in_set(where):
+            if parts is None or one.name in carried_in(where):
                 return None
             factor, rest = parts
-            if one.name in carried_in_term(factor) | carried_in_term(rest):
+            if one.name in carried_in(factor) | carried_in(rest):
                 return None
             factors.add(factor)
             gained.append((where, rest))
@@ -353,7 +348,7 @@ class _Solver:
             if form is not None and not isinstance(form, Unknown):
                 sources[name] = (one, form)
         scale = exponentials(world, counter, factor, sources)
-        if scale is not None or not self._known(carried_in_term(factor)):
+        if scale is not None or not self._known(carried_in(factor)):
             return scale
         closed = self._closed(Value.real(factor), Integer.atom(counter))
         if len(closed.terms) != 1:
@@ -362,7 +357,7 @@ class _Solver:
 
     def _geometric(self, one: Recurrence, factor: Term, rest: Value) -> Form | None:
         """A factor that is the same in each iteration: a moving average, Horner."""
-        if carried_in_term(factor) or self.counter in factor.free_variables():
+        if carried_in(factor) or self.counter in factor.free_variables():
             return None
         if not self._known(carried_in(rest)):
             return None
@@ -412,7 +407,7 @@ class _Solver:
         if times is None:
             return None
         left = reduced(gained + grown.scaled(times))
-        names = carried_in_term(left)
+        names = carried_in(left)
         if me.name in names or not self._known(names):
             return None
 
@@ -456,9 +451,9 @@ class _Solver:
             raise Unknown("an integer that depends on what a loop carries")
         cases: list[tuple[IndexSet, Value]] = []
         for where, term in value.terms:
-            if carried_in_set(where):
+            if carried_in(where):
                 raise Unknown("a condition on what a loop carries")
-            closed = replace(world, term, leaf, {}) if carried_in_term(term) else None
+            closed = replace(world, term, leaf, {}) if carried_in(term) else None
             cases.append((where, Value.real(term) if closed is None else closed))
         return chosen(world, cases)
 

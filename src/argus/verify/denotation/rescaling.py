@@ -24,7 +24,7 @@ from argus.terms import (
 )
 from argus.terms.arithmetic import cleared
 from argus.terms.linear import without
-from argus.verify.denotation.dependence import carried_in_term
+from argus.verify.denotation.dependence import carried_in
 from argus.verify.denotation.state import integers
 
 __all__ = [
@@ -85,7 +85,7 @@ def exponentials(
             if not isinstance(leaf, Carried) or power != 1 or part.exponent:
                 continue
             unit = without(part, leaf).scaled(c)
-            if leaf.name not in sources or carried_in_term(unit):
+            if leaf.name not in sources or carried_in(unit):
                 continue
             if counter in unit.free_variables():
                 continue

@@ -15,14 +15,9 @@ from collections.abc import Sequence
 
 from argus.terms import (
     Base,
-    Call,
-    Carried,
     Constant,
-    Element,
     Fold,
-    Generated,
     IndexSet,
-    Infinity,
     Integer,
     Leaf,
     Max,
@@ -30,7 +25,6 @@ from argus.terms import (
     Sum,
     Term,
     TermObligation,
-    Undefined,
     Unknown,
     Whole,
     World,
@@ -119,18 +113,9 @@ def _divides(world: World, term: Term) -> bool:
 
 
 def _inside(world: World, where: IndexSet, leaf: Leaf) -> str:
-    match leaf:
-        case Sum():
-            parts = [(leaf.domain, leaf.body)]
-        case Max():
-            parts = [(g.domain, g.body) for g in leaf.generators]
-        case (
-            Scalar() | Constant() | Infinity() | Undefined() | Call() | Base()
-            | Element() | Carried() | Whole() | Fold()
-        ):  # fmt: skip
-            parts = [(IndexSet.universe, term) for term in leaf.terms]
-        case _:
-            raise TypeError(f"a leaf of a new kind: {leaf}")
+    parts = [(over.domain, over.body) for over in leaf.overs]
+    if isinstance(leaf, Fold) or not parts:
+        parts = [(IndexSet.universe, term) for term in leaf.terms]
     return next((x for s, t in parts if (x := zero_divisor(world, where & s, t))), "")
 
 
@@ -156,18 +141,9 @@ def empty_maximum(world: World, where: IndexSet, term: Term) -> str:
 
 def _integer(leaf: Leaf) -> Integer | None:
     """The integer that a leaf is, if it is one."""
-    match leaf:
-        case Whole():
-            return Integer.atom(leaf.atom)
-        case Base():
-            return leaf.term.integer
-        case (
-            Scalar() | Constant() | Infinity() | Undefined() | Call() | Sum()
-            | Element() | Carried() | Generated()
-        ):  # fmt: skip
-            return None
-        case _:
-            raise TypeError(f"a leaf of a new kind: {leaf}")
+    if isinstance(leaf, Whole):
+        return Integer.atom(leaf.atom)
+    return leaf.term.integer if isinstance(leaf, Base) else None
 
 
 def _of_scalars(term: Term) -> bool:

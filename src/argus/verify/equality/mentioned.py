@@ -4,27 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argus.terms import (
-    Base,
-    Call,
-    Carried,
-    Constant,
-    Element,
-    Generated,
-    IndexSet,
-    Infinity,
-    Integer,
-    Leaf,
-    Opaque,
-    Scalar,
-    Sum,
-    Term,
-    Undefined,
-    Whole,
-    World,
-)
+from argus.terms import IndexSet, Integer, Leaf, Opaque, Sum, Term, World
+from argus.terms.leaves import Generator
 
-__all__ = ["choices", "context", "leaves"]
+__all__ = ["choices", "context", "integers", "leaves", "overs"]
 
 
 def leaves(term: Term) -> Iterator[Leaf]:
@@ -40,48 +23,20 @@ def leaves(term: Term) -> Iterator[Leaf]:
 
 def integers(term: Term) -> Iterator[Integer]:
     """Integers in a term: positions of elements, and numbers themselves."""
-    for leaf in leaves(term):
-        match leaf:
-            case Element() | Carried():
-                yield from leaf.indices
-            case Whole():
-                yield Integer.atom(leaf.atom)
-            case (
-                Scalar() | Constant() | Infinity() | Undefined() | Call() | Base()
-                | Sum() | Generated()
-            ):  # fmt: skip
-                pass  # it has none of its own
-            case _:
-                raise TypeError(f"a leaf of a new kind: {leaf}")
+    return (integer for leaf in leaves(term) for integer in leaf.integers)
 
 
-def domains(term: Term) -> Iterator[tuple[Leaf, IndexSet, int]]:
-    """Sets that sums and maxima of a term are over, those inside of others, too.
-
-    With the leaf, and the number of the generator in a maximum.
-    """
-    for leaf in leaves(term):
-        match leaf:
-            case Sum():
-                yield leaf, leaf.domain, 0
-            case Generated():
-                for number, generator in enumerate(leaf.generators):
-                    yield leaf, generator.domain, number
-            case (
-                Scalar() | Constant() | Infinity() | Undefined() | Call() | Base()
-                | Element() | Carried() | Whole()
-            ):  # fmt: skip
-                pass  # it is over no set
-            case _:
-                raise TypeError(f"a leaf of a new kind: {leaf}")
+def overs(term: Term) -> Iterator[Sum | Generator]:
+    """What sums and maxima of a term are over, those inside of others, too."""
+    return (over for leaf in leaves(term) for over in leaf.overs)
 
 
 def choices(*terms: Term) -> list[Opaque]:
     """Minima and maxima of two integers that sets of sums mention, each once."""
     found: dict[Opaque, None] = {}
     for term in terms:
-        for _, domain, _ in domains(term):
-            for monomial in domain.monomials:
+        for over in overs(term):
+            for monomial in over.domain.monomials:
                 for atom in monomial:
                     if not isinstance(atom, Opaque) or atom.op not in ("min", "max"):
                         continue
@@ -92,9 +47,7 @@ def choices(*terms: Term) -> list[Opaque]:
 
 def context(world: World, where: IndexSet, *terms: Term) -> IndexSet:
     """A set with the facts of all that terms mention outside of what they bind."""
-    bound = frozenset(
-        variable for term in terms for leaf in leaves(term) for variable in _bound(leaf)
-    )
+    bound = frozenset(v for term in terms for x in overs(term) for v in x.variables)
     found = [
         monomial
         for term in terms
@@ -103,24 +56,7 @@ def context(world: World, where: IndexSet, *terms: Term) -> IndexSet:
         if monomial and not any(a.variables & bound for a in monomial)
     ]
     for term in terms:
-        for _, domain, _ in domains(term):
-            found += [
-                m for m in domain.monomials if not any(a.variables & bound for a in m)
-            ]
+        for over in overs(term):
+            mine = over.domain.monomials
+            found += [m for m in mine if not any(a.variables & bound for a in m)]
     return world.close(where) & world.facts(tuple(dict.fromkeys(found)))
-
-
-def _bound(leaf: Leaf) -> Iterator[object]:
-    match leaf:
-        case Sum():
-            yield from leaf.variables
-        case Generated():
-            for generator in leaf.generators:
-                yield from generator.variables
-        case (
-            Scalar() | Constant() | Infinity() | Undefined() | Call() | Base()
-            | Element() | Carried() | Whole()
-        ):  # fmt: skip
-            pass
-        case _:
-            raise TypeError(f"a leaf of a new kind: {leaf}")

@@ -10,33 +10,14 @@ from __future__ import annotations
 
 import islpy as isl
 
-from argus.terms import (
-    Base,
-    Call,
-    Carried,
-    Constant,
-    Element,
-    Fold,
-    IndexSet,
-    Infinity,
-    Integer,
-    Max,
-    Scalar,
-    Sum,
-    Term,
-    Undefined,
-    Unknown,
-    Variable,
-    Whole,
-    World,
-)
+from argus.terms import IndexSet, Integer, Term, Unknown, Variable, World
 from argus.terms.fractions import divided
 from argus.terms.integers import Comparison
 from argus.terms.restrict import restrict
 from argus.terms.sets import PARAMETER, plain
 from argus.terms.sums import tidy
 from argus.terms.unrolled import unrolled
-from argus.verify.equality.mentioned import choices, context, leaves
+from argus.verify.equality.mentioned import choices, context, overs
 from argus.verify.equality.points import absorbed
 from argus.verify.equality.result import Mismatch
 
@@ -125,28 +106,15 @@ def _fixed(world: World, here: IndexSet, variable: Variable) -> int | None:
 
 def _split(world: World, here: IndexSet, term: Term) -> IndexSet | None:
     """A condition that divides a set, on which a sum or maximum has points at all."""
-    for leaf in leaves(term):
-        match leaf:
-            case Sum():
-                parts = [(leaf.domain, leaf.variables)]
-            case Max():
-                parts = [(g.domain, g.variables) for g in leaf.generators]
-            case (
-                Scalar() | Constant() | Infinity() | Undefined() | Call() | Base()
-                | Element() | Carried() | Whole() | Fold()
-            ):  # fmt: skip
-                continue
-            case _:
-                raise TypeError(f"a leaf of a new kind: {leaf}")
-        for domain, variables in parts:
-            try:
-                some = world.project(domain, variables)
-            except Unknown:
-                continue
-            if any(v.name.startswith("$") for v in some.variables()):
-                continue  # it speaks of what a sum around it binds
-            if not world.is_empty(here & some) and not world.is_empty(here - some):
-                return some
+    for over in overs(term):
+        try:
+            some = world.project(over.domain, over.variables)
+        except Unknown:
+            continue
+        if any(v.name.startswith("$") for v in some.variables()):
+            continue  # it speaks of what a sum around it binds
+        if not world.is_empty(here & some) and not world.is_empty(here - some):
+            return some
     for atom in choices(term):
         a, b = atom.args
         first = world.compare(a, _ORDER[atom.op], b)

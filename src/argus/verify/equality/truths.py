@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from argus.terms import Atom, IndexSet, Integer, Term, Truth, Value, World, replace
-from argus.verify.equality.mentioned import domains, integers
+from argus.verify.equality.mentioned import integers, overs
 from argus.verify.equality.same import same
 
 __all__ = ["alike"]
@@ -63,8 +63,8 @@ def _truths(value: Value) -> dict[Truth, None]:
     for held, x in value.cases:
         found |= _in_set(held)
         if isinstance(x, Term):
-            for _, domain, _ in domains(x):
-                found |= _in_set(domain)
+            for over in overs(x):
+                found |= _in_set(over.domain)
             for integer in integers(x):
                 found |= dict.fromkeys(_of(integer.atoms()))
         else:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.memory import BarrierAlloc, SharedAlloc
 from argus.ir.program import Program
 from argus.ir.walk import walk as every
+from argus.isa.effects import effects_of
 from argus.verify.tags.annotated import contradiction, of_sizes
 from argus.verify.tags.coverage import covered
 from argus.verify.tags.findings import Findings
@@ -67,44 +67,24 @@ def _roles(state: WalkState, roles: o.Roles) -> None:
 
 def _ordered(roles: list[o.Role]) -> list[o.Role]:
     """Writers of a buffer before its readers, where that is possible."""
-    left = list(roles)
-    found: list[o.Role] = []
+    left, found = list(roles), list[o.Role]()
     writes = {r.name: _touched(r, True) for r in roles}
     reads = {r.name: _touched(r, False) for r in roles}
+
+    def is_ready(role: o.Role) -> bool:
+        own, wanted = writes[role.name], reads[role.name]
+        return not any(wanted & (writes[x.name] - own) for x in left if x is not role)
+
     while left:
-        ready = [
-            r
-            for r in left
-            if not any(
-                reads[r.name] & (writes[x.name] - writes[r.name])
-                for x in left
-                if x is not r
-            )
-        ]
-        chosen = ready[0] if ready else left[0]
+        chosen = next(filter(is_ready, left), left[0])
         left.remove(chosen)
         found.append(chosen)
     return found
 
 
-def _touched(role: o.Role, writing: bool) -> set[int]:
-    found: set[int] = set()
-    for op in every(role.body):
-        match op:
-            case o.CopyAsync(dst=view) | o.StoreShared(view=view) if writing:
-                found.add(id(view.alloc))
-            case o.LoadShared(view=view) | o.CopyOut(src=view) if not writing:
-                found.add(id(view.alloc))
-            case o.Dot(a=a, b=b) if not writing:
-                found |= {id(x.alloc) for x in (a, b) if not isinstance(x, o.Tile)}
-            case (
-                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
-                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
-            ):  # fmt: skip
-                pass
-            case _:
-                assert_never(op)
-    return found
+def _touched(role: o.Role, writing: bool) -> set[SharedAlloc]:
+    touches = (t for op in every(role.body) for t in effects_of(op).touches)
+    return {t.view.alloc for t in touches if t.write == writing}
 
 
 def _full(program: Program) -> dict[SharedAlloc, BarrierAlloc]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import assert_never
 
 import numpy as np
 
-from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, binary, select
+from argus.ir.expr import Expr, Sym, select
+from argus.verify.decide import negate
 from argus.verify.tags.accumulation import EXTRA
 from argus.verify.tags.scope import PathScope
 from argus.verify.tags.shifts import merged_shift
@@ -24,26 +24,7 @@ from argus.verify.tags.values import (
     Vague,
 )
 
-__all__ = ["is_constant", "merged", "negation"]
-
-_OPPOSITE: dict[str, BinaryOp] = {
-    "<": ">=", ">=": "<", "<=": ">", ">": "<=", "==": "!=", "!=": "==",
-}  # fmt: skip
-
-
-def negation(cond: Expr) -> Expr:
-    """The opposite condition."""
-    match cond:
-        case Binary(op=op, left=a, right=b) if op in _OPPOSITE:
-            return binary(_OPPOSITE[op], a, b)
-        case Binary(op="and", left=a, right=b):
-            return binary("or", negation(a), negation(b))
-        case Binary(op="or", left=a, right=b):
-            return binary("and", negation(a), negation(b))
-        case Const() | Sym() | Binary() | Select():
-            return binary("==", cond, False)
-        case _:
-            assert_never(cond)
+__all__ = ["is_constant", "merged"]
 
 
 def is_constant(value: AbstractValue) -> bool:
@@ -57,7 +38,7 @@ def merged(
     """``a`` where the condition holds, else ``b``."""
     if a is b or scope.holds(cond):
         return a
-    if scope.holds(negation(cond)):
+    if scope.holds(negate(cond)):
         return b
     row = a.row if a.row is not None and a.row == b.row else None
     tags: dict[str, Tag] = {}
@@ -107,7 +88,7 @@ def _either_sum(
             return known
         flaw = Flaw("one branch leaves a constant in place of the sum", False)
         return (*known, replace(known[0], terms=(), flaw=flaw))
-    taken = cond if a is not None else negation(cond)
+    taken = cond if a is not None else negate(cond)
     times = (Sym(f"{name}?", "loop"), select(taken, 1, 0))
     return tuple(
         replace(

@@ -16,7 +16,7 @@ from argus.ir import ops as o
 from argus.ir.annotations import Check
 from argus.ir.expr import Const, Expr, Sym, binary, evaluate, symbols
 from argus.ir.memory import SharedView
-from argus.verify.tags.branches import negation
+from argus.verify.decide import negate
 from argus.verify.tags.compare import Agreement, unknown
 from argus.verify.tags.findings import operand
 from argus.verify.tags.operands import read_stage
@@ -136,7 +136,7 @@ def _decided(
             sym = Sym(f"hole{i}.{j}", "tag", nonneg=False)
             coords[sym.name] = hole.where
             exists = binary("and", binary(">=", sym, 0), binary("<", sym, hole.extent))
-            cond = binary("or", negation(exists), cond)
+            cond = binary("or", negate(exists), cond)
     terms = _Terms(cond, coords)
     return _counterexample(state, op, terms) or _for_all(state, op, terms)
 

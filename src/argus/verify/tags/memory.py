@@ -23,8 +23,9 @@ from typing import assert_never
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, binary, select
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, select
 from argus.ir.memory import SharedAlloc
+from argus.verify.decide import negate
 from argus.verify.tags.scope import PathScope
 from argus.verify.tags.shifts import merged_shift
 from argus.verify.tags.slots import hole_of, overlay
@@ -140,7 +141,7 @@ def _matched(found: list[StageWrite], number: Expr, scope: PathScope) -> ReadRes
         joined: Expr = Const(True)
         for c in conditions:
             joined = binary("and", joined, c)
-        if scope.holds(_negated(conditions)):
+        if scope.holds(negate(joined)):
             excluded += 1
             continue
         maybe.append((joined, rewritten(write.content, change)))
@@ -162,25 +163,6 @@ def _matched(found: list[StageWrite], number: Expr, scope: PathScope) -> ReadRes
     if not maybe:
         return problem
     return _cases(sure, maybe, scope, problem)
-
-
-def _negated(conditions: list[Expr]) -> Expr:
-    opposite: dict[BinaryOp, BinaryOp] = {
-        "<": ">=",
-        ">=": "<",
-        "<=": ">",
-        ">": "<=",
-        "==": "!=",
-        "!=": "==",
-    }
-    result: Expr = Const(False)
-    for c in conditions:
-        if isinstance(c, Binary) and c.op in opposite:
-            c = binary(opposite[c.op], c.left, c.right)
-        else:
-            c = binary("==", c, False)
-        result = binary("or", result, c)
-    return result
 
 
 def _cases(

@@ -19,6 +19,8 @@ from argus.ir import ops as o
 from argus.ir.annotations import Assume, Check, Expect, Tag, Trust
 from argus.ir.memory import SharedAlloc
 from argus.ir.walk import walk as every
+from argus.isa.effects import effects_of
+from argus.verify.decide import negate
 from argus.verify.tags import branches, carried, loops, products, registers, transfers
 from argus.verify.tags.annotated import assume, tag
 from argus.verify.tags.checks import check
@@ -104,7 +106,7 @@ def _loop(state: WalkState, op: o.For, label: str) -> None:
         state, op, label, entered, without(state.tagged, _written(op))
     )
     kept = state.findings.kept()
-    if not (op.tiles or _writes_shared(op)):
+    if not (op.tiles or _written(op)):
         iteration.walk([], before)
     else:
         state.findings.quiet += 1
@@ -252,25 +254,8 @@ def _vague(value: AbstractValue, reason: str) -> AbstractValue:
     )  # fmt: skip
 
 
-def _writes_shared(op: o.For) -> bool:
-    return bool(_written(op))
-
-
 def _written(op: o.For | o.If) -> set[SharedAlloc]:
-    found: set[SharedAlloc] = set()
-    for x in every(o.Block([op])):
-        match x:
-            case o.StoreShared(view=view) | o.CopyAsync(dst=view):
-                found.add(view.alloc)
-            case (
-                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
-                | o.LoadGlobal() | o.StoreGlobal() | o.LoadShared() | o.CopyOut()
-                | o.Synchronisation() | o.RingOp() | o.Annotation()
-            ):  # fmt: skip
-                pass
-            case _:
-                assert_never(x)
-    return found
+    return {t.view.alloc for x in every(o.Block([op])) for t in effects_of(x).writes}
 
 
 def _branch(state: WalkState, op: o.If, label: str) -> None:
@@ -280,7 +265,7 @@ def _branch(state: WalkState, op: o.If, label: str) -> None:
     tagged = state.tagged
     walk(state, op.then, label + "t")
     then, state.tagged = state.env, list(tagged)
-    state.scope, state.env = scope.when(branches.negation(cond)), dict(env)
+    state.scope, state.env = scope.when(negate(cond)), dict(env)
     walk(state, op.other, label + "e")
     other = state.env
     written = _written(op)
