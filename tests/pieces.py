@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from argus.diagnostics import Span
 from argus.ir import ops as o
+from argus.ir.combine import Combination
 from argus.ir.dtypes import DType, f32
 from argus.ir.expr import Const, Expr, Sym, axis, lift
 from argus.ir.memory import GlobalTensor, GlobalView, SharedAlloc, SharedView
@@ -83,3 +84,9 @@ def tile(
     return o.Tile(
         dtype, layout.shape, names, at(1), name, layout=layout, storage=storage
     )
+
+
+def prefix_sum(result: o.Tile, src: o.Tile, span: Span) -> o.Scan:
+    """The sums along axis 1."""
+    add = Combination.of("add", src.dtype)
+    return o.Scan(result, (src,), 1, add, 0, span=span)

@@ -55,6 +55,8 @@ class Case:
     scalars: dict[str, tuple[str, float | int]] = field(
         default_factory=dict[str, tuple[str, float | int]]
     )
+    prelude: str = ""
+    """Functions before the kernel."""
     warps: int = 1
     target: str = "sm_90a"
 
@@ -77,7 +79,7 @@ class Case:
             for n, (dims, x) in self.outputs.items()
         ]
         given += [f"{n}: ag.{d}" for n, (d, _) in self.scalars.items()]
-        lines = ["import argus as ag", "", "", "@ag.kernel"]
+        lines = ["import argus as ag", "", self.prelude, "", "@ag.kernel"]
         lines += [f"def {self.name}(", *(f"    {g}," for g in given), "):"]
         sizes = self.sizes().items()
         body = [

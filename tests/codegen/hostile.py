@@ -61,7 +61,9 @@ _PRINTED = """
 r rr v v0 v1 v17 i i0 i1 i2 i0b ok tid warp warpgroup lane elected smem smem_base
 block_x grid_x cluster_rank sm_count threadIdx blockIdx blockDim gridDim warpSize u16
 u32 u64 TensorMap float2 float4 int2 int4 uint4 dim3 half copy rank arg_index
-arg_other arg_at scan_carry scan_sum scan_up scan_below scan_base thread_m thread_n
+arg_other arg_at scan_carry_0 scan_sum_0 scan_up_0 scan_below_0 scan_base_0
+scan_v0_0 scan_t0 scan_r0 scan_total_0 scan_other_0 scan_low_0 scan_high_0 scan_lane
+thread_m thread_n
 argus_max argus_mma argus_shfl_xor argus_host min max make_float4 reinterpret_cast
 __syncthreads __syncwarp __ldcs __int_as_float __restrict__ __global__ __shared__
 __launch_bounds__ X_s0 Y_s0 X_map block_elected role_wg block_wg buffer_at cluster_id

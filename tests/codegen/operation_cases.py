@@ -8,7 +8,7 @@ import numpy as np
 from differential import Array, Case, Output, author_type, numbers
 from special_values import plain, special, stored
 
-from argus.ir.dtypes import DTYPES, DType
+from argus.ir.dtypes import DTYPES, DType, f32, i32, i64
 from argus.ir.functions import FUNCTIONS
 from argus.ir.numerics import accumulated
 from argus.isa.matrix import ELEMENTS, MatrixElement
@@ -156,6 +156,49 @@ def _reductions(dtype: str, warps: int) -> Iterator[Case]:
     out = accumulated("cumsum", DTYPES[dtype]).name
     scans.write('ag.cumsum(e, "N")', "M N", Output(out, shape))
     yield scans
+    if DTYPES[dtype] in (f32, i32, i64):
+        yield from _combined(dtype, warps)
+
+
+_FUNCTIONS = """
+@ag.inline
+def affine(a0, b0, a1, b1):
+    return a0 * a1, b0 * a1 + b1
+
+
+@ag.inline
+def last(a, b):
+    return ag.where(b > 0, b, a)
+
+
+@ag.inline
+def swapped(a0, b0, a1, b1):
+    return ag.where(a1 > 0, a0, a1), ag.where(a1 > 0, b0, b1)
+"""
+
+
+def _combined(dtype: str, warps: int) -> Iterator[Case]:
+    """Functions of the author's that do not commute, on numbers without rounding."""
+    shape = (16, 64)
+    rng = np.random.default_rng(11)
+    signs = stored(rng.choice([-1.0, 1.0], shape), DTYPES[dtype])
+    small = stored(rng.integers(-4, 5, shape).astype(np.float64), DTYPES[dtype])
+    inputs = {"A": (dtype, "M N", signs), "B": (dtype, "M N", small)}
+    loads = [f"{n.lower()} = ag.load({n}[0:, 0:], {shape})" for n in inputs]
+    for axis, left in (("N", "M"), ("M", "N")):
+        name = f"combined_{dtype}_{warps}_{axis.lower()}"
+        case = Case(name, list(loads), inputs, prelude=_FUNCTIONS, warps=warps)
+        size = (shape[0] if left == "M" else shape[1],)
+        for part in (0, 1):
+            for fn in ("affine", "swapped"):
+                call = f'((a, b), "{axis}", {fn})[{part}]'
+                case.write(f"ag.scan{call}", "M N", Output(dtype, shape))
+                case.write(f"ag.reduce{call}", left, Output(dtype, size))
+        for fn in ("last", "ag.maximum"):
+            call = f'(b, "{axis}", {fn})'
+            case.write(f"ag.scan{call}", "M N", Output(dtype, shape))
+            case.write(f"ag.reduce{call}", left, Output(dtype, size))
+        yield case
 
 
 def _powers(dtype: str, shape: tuple[int, int]) -> Array:

@@ -34,7 +34,7 @@ from argus.layout import (
     mma_accumulator,
     mma_b_operand,
 )
-from pieces import at, shared, tensor, tile, whole, window
+from pieces import at, prefix_sum, shared, tensor, tile, whole, window
 
 
 def gemm() -> Program:
@@ -136,8 +136,11 @@ def scan(dtype: DType = f32) -> Program:
         (Mode(4, 1, 1), Mode(2, 1, 128)),
     )
     loaded = b.load("x", window(x, (4, 256), BLOCK * 4, Const(0)), layout, 4)
-    out = tile("sums", dtype, layout, "M N")
-    b.add(o.Scan(result=out, src=loaded, axis=1, span=b.here()))
+    out = tile("sums", f32, layout, "M N")
+    wide = loaded if dtype is f32 else b.cast("wide", loaded, f32)
+    b.add(prefix_sum(out, wide, b.here()))
+    if dtype is not f32:
+        out = b.cast("narrow", out, dtype)
     b.store(window(y, (4, 256), BLOCK * 4, Const(0)), out, 4)
     return b.program([x, y], ["Y"], cdiv(Sym("M", "dim"), 4))
 

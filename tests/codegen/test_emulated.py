@@ -262,7 +262,7 @@ def test_an_author_may_use_the_names_of_temporaries() -> None:
         for part in (top, index):
             t = b.apply("at", "add", t, b.broadcast("best", part, t, (0,)))
         out = pieces.tile("scan_sum", f32, t.layout, "8 64")
-        b.add(o.Scan(result=out, src=t, axis=1, span=b.here()))
+        b.add(pieces.prefix_sum(out, t, b.here()))
         t = b.apply("i1", "minimum", out, Const(7.0))
     b.store(pieces.window(y, (8, 64), Const(0), Const(0)), t, 4)
     given = rng().integers(-9, 9, size=(8, 64)).astype(np.float32)

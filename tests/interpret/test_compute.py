@@ -8,6 +8,7 @@ import pytest
 from argus.interpret import InterpreterError, bf16_to_f32, f32_to_bf16, run
 from argus.interpret.numbers import convert
 from argus.ir import ops as o
+from argus.ir.combine import Combination
 from argus.ir.dtypes import DType, bf16, boolean, f16, f32, i8, i32
 from argus.ir.expr import Const, Expr, Sym
 from argus.ir.placement import VectorPlan
@@ -112,7 +113,10 @@ def test_a_scan_is_a_prefix_sum(kit: SimpleNamespace, name: str) -> None:
     layout = LAYOUTS[name]
     x = np.arange(np.prod(layout.shape), dtype=np.float32).reshape(layout.shape)
     loaded, summed = kit.tile("x", f32, layout), kit.tile("y", f32, layout)
-    scan = o.Scan(result=summed, src=loaded, axis=1, span=kit.at(3))
+    add = Combination.of("add", f32)
+    scan = o.Scan(
+        result=summed, srcs=(loaded,), axis=1, combine=add, part=0, span=kit.at(3)
+    )
     y = apply(kit, layout, summed, [scan], x, loaded)
     np.testing.assert_array_equal(y, np.cumsum(x, axis=1))
 

@@ -22,6 +22,7 @@ from argus.diagnostics import Span
 from argus.interpret import bf16_to_f32, f32_to_bf16, run
 from argus.ir import ops as o
 from argus.ir.check import check
+from argus.ir.combine import Combination
 from argus.ir.dtypes import DType, bf16, boolean, f32, i32
 from argus.ir.expr import Const, Expr, Sym, axis, lift
 from argus.ir.functions import FUNCTIONS
@@ -259,7 +260,9 @@ class Builder:
 
     def scan(self, src: o.Tile, along: int) -> o.Tile:
         t = self.like(src)
-        self.emit(o.Scan(t, src, along, span=AT))
+        self.emit(
+            o.Scan(t, (src,), along, Combination.of("add", src.dtype), 0, span=AT)
+        )
         return t
 
     def dot(

@@ -1,4 +1,4 @@
-"""Reductions and prefix sums: within each thread, then across the lanes of a warp."""
+"""Reductions: within each thread, then across the lanes of a warp."""
 
 from __future__ import annotations
 
@@ -11,14 +11,11 @@ from argus.codegen.code import (
     CppExpression,
     binary,
     call,
-    chosen,
-    converted,
     item,
     name,
 )
 from argus.codegen.context import (
     INNER_LOOP,
-    TID,
     Emission,
     Ints,
     Irregular,
@@ -30,12 +27,11 @@ from argus.codegen.registers import assign, at, decoded, read
 from argus.codegen.storage import RegisterArray, layout_of
 from argus.ir import ops as o
 from argus.ir.dtypes import DTYPES, DType
-from argus.ir.expr import Expr, lift
 from argus.ir.numerics import arithmetic
 from argus.layout import Fragment
 
 
-def _lanes(layout: Fragment, axis: int, warp: int) -> list[tuple[int, int]]:
+def lanes_along(layout: Fragment, axis: int, warp: int) -> list[tuple[int, int]]:
     """(lane weight, size) of the thread digits along an axis, fastest first.
 
     Raises CodegenError when a digit leaves the warp or is no power of two.
@@ -87,7 +83,7 @@ def reduce(cx: Emission, op: o.Reduce) -> None:
     groups = order.reshape(count, -1)
     masks = [
         weight << bit
-        for weight, size in _lanes(source, op.axis, cx.program.target.warp_threads)
+        for weight, size in lanes_along(source, op.axis, cx.program.target.warp_threads)
         for bit in range(size.bit_length() - 1)
     ]
     if op.fn in ("argmax", "argmin"):
@@ -260,113 +256,3 @@ def _arg_reduce(
         return [*lines, assign(at(cx, into, step, step.values), name("arg_index"))]
 
     cx.loop(len(groups), body)
-
-
-def scan(cx: Emission, op: o.Scan) -> None:
-    """Inclusive prefix sum along an axis held by the lanes of one warp.
-
-    Along the axis, the coordinate must run over registers, then lanes, then registers
-    (what a coalesced layout does). Raises CodegenError otherwise.
-    """
-    layout = layout_of(op.src)
-    if not layout.same_as(layout_of(op.result)):
-        raise CodegenError(f"the prefix sum of {op.src!r} changes its layout")
-    warp = cx.program.target.warp_threads
-    lanes = _lanes(layout, op.axis, warp)
-    weight = lanes[0][0] if lanes else 1
-    width = 1
-    for lane_weight, size in lanes:
-        if lane_weight != weight * width:
-            raise CodegenError("the lanes along a prefix sum are not adjacent")
-        width *= size
-    steps = [m.step for m in layout.threads if m.axis == op.axis and m.size > 1]
-    below = min(steps) if steps else 1
-    if steps and max(steps) * lanes[-1][1] != below * width:
-        raise CodegenError("the lanes along a prefix sum are not in order")
-    regs = np.arange(layout.num_regs)
-    parts = [np.zeros(len(regs), dtype=np.int64) + p for p in layout.reg_part(regs)]
-    along = parts.pop(op.axis)
-    outer = along // (below * width) if steps else along * 0
-    keys = np.lexsort((along, outer, *reversed(parts)))
-    rounds = len(np.unique(outer))
-    rows = len(np.unique(np.stack([*parts, regs * 0]), axis=1).T)
-    table = keys.reshape(rows, rounds, -1)
-    into, finish = _wide(cx, op.result, op.src.dtype)
-    array, dtype = cx.array(op.src), arithmetic(op.src.dtype)
-    kind = dtype.register
-    digit = cx.thread_value(lift(TID) // weight % width, "scan_lane")
-    last = (
-        cx.thread_value(TID % warp - digit * weight + (width - 1) * weight, "scan_last")
-        if width > 1
-        else lift(0)
-    )
-
-    def body(step: RegisterIteration) -> list[str]:
-        lines = [f"{kind} scan_carry = 0;"]
-        for i in range(rounds):
-            own = table[step.values][:, i]
-            lines += [
-                "{",
-                *_scan_round(cx, array, into, dtype, step, own, (digit, weight, width)),
-            ]
-            if i + 1 < rounds:
-                total = (
-                    call("argus_shfl_idx", name("scan_sum"), cx.code(last))
-                    if lanes
-                    else name("scan_sum")
-                )
-                carry = _combined("sum", dtype, name("scan_carry"), total)
-                lines.append(f"  {assign(name('scan_carry'), carry)}")
-            lines.append("}")
-        return lines
-
-    cx.loop(rows, body)
-    finish()
-
-
-def _scan_round(
-    cx: Emission,
-    array: RegisterArray,
-    into: RegisterArray,
-    dtype: DType,
-    step: RegisterIteration,
-    own: Ints,
-    lanes: tuple[Expr, int, int],
-) -> list[str]:
-    """One register block of a row: in the thread, across the lanes, with the carry."""
-    digit, weight, width = lanes
-    n = own.shape[1]
-    kind = dtype.register
-
-    def add(a: str, b: CppExpression) -> CppExpression:
-        return _combined("sum", dtype, name(a), b)
-
-    lines = [f"  const {kind} v0 = {read(cx, array, step, own[:, 0]).bare};"]
-    for i in range(1, n):
-        value = add(f"v{i - 1}", read(cx, array, step, own[:, i]))
-        lines.append(f"  const {kind} v{i} = {value.bare};")
-    lines.append(f"  {kind} scan_sum = v{n - 1};")
-    base = "scan_carry"
-    below = assign(name("scan_sum"), add("scan_sum", name("scan_up")))
-    distance = 1
-    while distance < width:
-        lines += [
-            "  {",
-            f"    const {kind} scan_up = argus_shfl_up(scan_sum, {distance * weight});",
-            f"    if ({cx.code(digit).operand} >= {distance}) {below}",
-            "  }",
-        ]
-        distance *= 2
-    if width > 1:
-        inside = binary(">", cx.code(digit), name("0"))
-        # Both branches must have one type for overloads.
-        before = chosen(inside, name("scan_below"), converted(kind, name("0")))
-        lines += [
-            f"  const {kind} scan_below = argus_shfl_up(scan_sum, {weight});",
-            f"  const {kind} scan_base = {add('scan_carry', before).bare};",
-        ]
-        base = "scan_base"
-    for i in range(n):
-        value = add(base, name(f"v{i}"))
-        lines.append(f"  {assign(at(cx, into, step, own[:, i]), value)}")
-    return lines

@@ -135,7 +135,7 @@ def assign(program_body: o.Block, names: Identifiers) -> RegisterArrays:
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
                 | o.Cast() | o.Broadcast() | o.Reduce() | o.Join() | o.Selection()
-                | o.Scan() | o.Convert() | o.Dot() | o.Access() | o.Copy()
+                | o.Combining() | o.Convert() | o.Dot() | o.Access() | o.Copy()
                 | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip
                 pass

@@ -206,8 +206,10 @@ def _mixed(program: Program) -> set[str | None]:
     found: set[str | None] = set()
     for op in walk(program.body):
         match op:
-            case o.Reduce(src=src, axis=axis) | o.Scan(src=src, axis=axis):
+            case o.Reduce(src=src, axis=axis):
                 found.add(src.dims[axis])
+            case o.Combining(srcs=srcs, axis=axis):
+                found.update(src.dims[axis] for src in srcs)
             case o.Dot(a=a):
                 found.add(a.dims[-1])
             case _:

@@ -15,6 +15,7 @@ import numpy as np
 from argus.interpret.machine import ThreadGroup
 from argus.interpret.numbers import Array, compute, convert, extreme, rounded, storage
 from argus.ir import ops as o
+from argus.ir.combining import scanned
 from argus.ir.dtypes import DType, boolean
 from argus.ir.expr import Expr
 from argus.ir.functions import FUNCTIONS
@@ -65,8 +66,8 @@ def run(group: ThreadGroup, op: ComputeOp) -> None:
             group.put(op.result, held[part, :, register].T)
         case o.Reduce():
             group.put(op.result, _reduce(group, op))
-        case o.Scan():
-            group.put(op.result, _scan(group, op))
+        case o.Scan() | o.Fold():
+            group.put(op.result, _combined(group, op))
         case _:
             assert_never(op)
 
@@ -177,12 +178,42 @@ def _reduce(group: ThreadGroup, op: o.Reduce) -> Array:
             result = places.min(axis=along, keepdims=True)
         case _:
             raise ValueError(f"no reduction is called {op.fn}")
-    # All lanes get the result; registers along the axis are gone.
+    return _without(group, op, source, result)
+
+
+def _combined(group: ThreadGroup, op: o.Combining) -> Array:
+    source = layout_of(group, op.srcs[0])
+    _within_a_warp(group, source, op.axis, "scan")
+    modes = _modes(source)
+    along = [i for i, mode in enumerate(modes) if mode.axis == op.axis]
+    along.sort(key=lambda i: -modes[i].step)
+    order = [i for i in range(len(modes)) if i not in along] + along
+    rows: list[Array] = []
+    for tile in op.srcs:
+        if not layout_of(group, tile).same_as(source):
+            group.fault("layout", f"{tile!r} lies otherwise than {op.srcs[0]!r}")
+        turned = _digits(source, compute(group.get(tile), tile.dtype)).transpose(order)
+        rows.append(turned.reshape(-1, source.shape[op.axis]))
+    found = scanned(op, rows, np.dtype(np.float32))
+    sizes = [modes[i].size for i in order]
+    if isinstance(op, o.Scan):
+        back = found.reshape(sizes).transpose(np.argsort(order))
+        return rounded(back.reshape(group.threads, -1), op.result.dtype)
+    kept = [1 if i in along else modes[i].size for i in order]
+    last = found[:, -1].reshape(kept).transpose(np.argsort(order))
+    return _without(group, op, source, last)
+
+
+def _without(
+    group: ThreadGroup, op: o.Combining | o.Reduce, source: Fragment, last: Array
+) -> Array:
+    """What is left of digits when an axis is gone: all lanes along it get the same."""
+    modes = _modes(source)
     shape = [
         1 if mode.axis == op.axis and i >= len(source.threads) else mode.size
         for i, mode in enumerate(modes)
     ]
-    spread = np.broadcast_to(result, shape).reshape(group.threads, -1)
+    spread = np.broadcast_to(last, shape).reshape(group.threads, -1)
     sliced = source.slice(op.axis)
     wanted = layout_of(group, op.result)
     registers = wanted.register_map(sliced, tuple(range(sliced.rank)))
@@ -190,18 +221,3 @@ def _reduce(group: ThreadGroup, op: o.Reduce) -> Array:
         group.fault("layout", f"{op.result!r} is not where a reduction leaves it")
         return group.poison(op.result)
     return rounded(spread, op.result.dtype)[:, registers]
-
-
-def _scan(group: ThreadGroup, op: o.Scan) -> Array:
-    source = layout_of(group, op.src)
-    _within_a_warp(group, source, op.axis, "scan")
-    values = _digits(source, compute(group.get(op.src), op.src.dtype))
-    modes = _modes(source)
-    along = [i for i, mode in enumerate(modes) if mode.axis == op.axis]
-    along.sort(key=lambda i: -modes[i].step)
-    order = [i for i in range(len(modes)) if i not in along] + along
-    turned = values.transpose(order)
-    lines = turned.reshape(-1, source.shape[op.axis])
-    sums = lines.cumsum(axis=1, dtype=lines.dtype).reshape(turned.shape)
-    back = sums.transpose(np.argsort(order)).reshape(group.threads, -1)
-    return rounded(back, op.result.dtype)

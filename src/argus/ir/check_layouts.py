@@ -58,8 +58,15 @@ class _Rules:
                 for arg in op.args:
                     if isinstance(arg, o.Tile):
                         self.same(arg, op.result)
-            case o.Cast() | o.Scan():
+            case o.Cast():
                 self.same(op.src, op.result)
+            case o.Combining():
+                for source in op.srcs:
+                    self.same(source, op.srcs[0])
+                layout = self.layout(op.srcs[0])
+                if isinstance(op, o.Fold):
+                    layout = layout.slice(op.axis)
+                self.equal(op.result, layout, "combining leaves another layout")
             case o.Transpose():
                 turned = self.layout(op.src).permute(op.axes)
                 self.equal(op.result, turned, "registers move in a transpose")

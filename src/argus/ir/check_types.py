@@ -16,7 +16,7 @@ from argus.ir.check_layouts import Need, check_layouts, check_same_layout
 from argus.ir.dtypes import boolean, i32
 from argus.ir.expr import symbols
 from argus.ir.functions import FUNCTIONS
-from argus.ir.numerics import accumulated
+from argus.ir.numerics import accumulated, arithmetic
 from argus.ir.program import Program
 from argus.ir.walk import used
 from argus.layout import refined
@@ -102,7 +102,9 @@ class Types:
                 shape[op.axis] = len(kept)
                 self.need(tuple(shape) == op.result.shape, f"selecting gives {shape}")
                 self.need(op.src.dtype == op.result.dtype, "types differ")
-            case o.Scan() | o.Convert():
+            case o.Combining():
+                self.combining(op)
+            case o.Convert():
                 self.need(
                     (op.src.shape, op.src.dtype) == (op.result.shape, op.result.dtype),
                     "shape and type stay",
@@ -186,6 +188,25 @@ class Types:
             and all(0 <= axis < rank for axis in axes),
             f"axes {axes} of {rank}",
         )
+
+    def combining(self, op: o.Combining) -> None:
+        """Sources, function and result of a scan or a fold."""
+        self.need(0 <= op.part < len(op.srcs), f"no part {op.part}")
+        source = op.srcs[op.part]
+        shape = source.shape
+        self.need(0 <= op.axis < len(shape), "no such axis")
+        self.need(all(x.shape == shape for x in op.srcs), "sources differ in shape")
+        if isinstance(op, o.Fold):
+            shape = shape[: op.axis] + shape[op.axis + 1 :]
+        self.need(
+            (shape, source.dtype) == (op.result.shape, op.result.dtype),
+            f"it gives {source.dtype} {shape}",
+        )
+        types = [x.dtype for x in op.srcs]
+        wide = all(x == arithmetic(x) and x.kind != "bool" for x in types)
+        self.need(wide, "elements are combined in the types that are computed in")
+        fault = op.combine.fault(types)
+        self.need(fault is None, f"{op.combine}: {fault}")
 
     def dot(self, op: o.Dot) -> None:
         """Operands and accumulator of a matrix product."""

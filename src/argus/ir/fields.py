@@ -33,6 +33,7 @@ from argus.diagnostics import Span
 from argus.ir import memory as m
 from argus.ir import ops as o
 from argus.ir import placement as p
+from argus.ir.combine import Combination
 from argus.ir.dtypes import DType
 from argus.ir.expr import Arithmetic, Expr, Sym
 from argus.ir.op import Use
@@ -70,7 +71,9 @@ DECLARATIONS = (
     m.GlobalTensor, m.SharedAlloc, m.BarrierAlloc, m.Ring, p.TensorMap,
 )  # fmt: skip
 """What a program declares: an operation refers to it."""
-ATTRIBUTES = (int, float, bool, str, type(None), Span, Fragment, SharedLayout, DType)
+ATTRIBUTES = (
+    int, float, bool, str, type(None), Span, Fragment, SharedLayout, DType, Combination,
+)  # fmt: skip
 """Values that say nothing of tiles and scalars."""
 
 

@@ -180,7 +180,7 @@ class _Lines:
             "expr": n.expr, "int": str, "choice": str, "word": word, "dim": dim,
             "tensor": self.tensor, "global": self.view, "shared": self.shared,
             "barrier": self.barrier, "ring": n.of, "span": self.span,
-            "either": self.either,
+            "either": self.either, "combination": str,
         }  # fmt: skip
         if kind.name in simple:
             return simple[kind.name](value)

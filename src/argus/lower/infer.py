@@ -102,10 +102,15 @@ class _Inference:
             case o.Elementwise():
                 tiles = [a for a in op.args if isinstance(a, o.Tile)]
                 join((op.result, *tiles))
-            case o.Cast() | o.Scan():
+            case o.Cast():
                 join((op.result, op.src))
             case o.Join():
                 join(op.parts)
+                self.union.add(op.result)
+            case o.Scan():
+                join((op.result, *op.srcs))
+            case o.Fold():
+                join(op.srcs)
                 self.union.add(op.result)
             case o.Dot():
                 join((op.result, op.acc) if op.acc else (op.result,))
@@ -140,8 +145,8 @@ class _Inference:
                 self._memory_hint(self._of(op.result), op.view, op.mask)
             case o.StoreGlobal():
                 self._memory_hint(self._of(op.src), op.view, op.mask)
-            case o.Scan():
-                self._of(op.src).in_warp.add(op.axis)
+            case o.Combining():
+                self._of(op.srcs[0]).in_warp.add(op.axis)
             case o.Reduce(fn="argmax" | "argmin"):
                 self._of(op.src).in_warp.add(op.axis)
             case o.Selection():
@@ -245,6 +250,9 @@ class _Inference:
                     yield op.src, sliced(layout, op.axes, op.src.shape)
             case o.Reduce():
                 if (layout := known(op.src)) is not None:
+                    yield op.result, layout.slice(op.axis)
+            case o.Fold():
+                if (layout := known(op.srcs[0])) is not None:
                     yield op.result, layout.slice(op.axis)
             case o.Selection():
                 if (layout := known(op.src)) is not None:

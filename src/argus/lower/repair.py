@@ -61,8 +61,8 @@ class _Repair:
                 self._reduce(op)
             case o.Selection():
                 self._select(op)
-            case o.Scan():
-                self._scan(op)
+            case o.Combining():
+                self._combine(op)
             case o.Transpose():
                 back = tuple(op.axes.index(i) for i in range(len(op.axes)))
                 layout = need(op.result).permute(back)
@@ -153,12 +153,15 @@ class _Repair:
         layout, _, _ = need(op.parts[0]).join(op.axis, len(op.parts))
         op.result = self.leave(op.result, layout, "the layout of joined tiles")
 
-    def _scan(self, op: o.Scan) -> None:
-        if scannable(need(op.src), op.axis, self.group.lanes):
-            return
-        layout = self._default(op.src, in_warp=frozenset({op.axis}))
-        op.src = self.want(op.src, layout, "prefix sum within a warp")
-        op.result = self.leave(op.result, layout, "prefix sum within a warp")
+    def _combine(self, op: o.Combining) -> None:
+        layout = need(op.srcs[0])
+        why = f"{'fold' if isinstance(op, o.Fold) else 'scan'} within a warp"
+        if not scannable(layout, op.axis, self.group.lanes):
+            layout = self._default(op.srcs[0], in_warp=frozenset({op.axis}))
+            op.srcs = tuple(self.want(x, layout, why) for x in op.srcs)
+        if isinstance(op, o.Fold):
+            layout = layout.slice(op.axis)
+        op.result = self.leave(op.result, layout, why)
 
     def _default(
         self,

@@ -99,10 +99,8 @@ def in_registers(
             return WorkStep()
         case o.Reduce():
             return _reduction(op.src, op.result, op.axis, warps, lanes)
-        case o.Scan():
-            once = _reduction(op.src, op.result, op.axis, warps, lanes)
-            more = _work(warps, registers(op.result), 0.0, ALU_LATENCY)
-            return added(once, more)
+        case o.Combining():
+            return _combining(op, warps, lanes)
         case (
             o.Structure() | o.Binding() | o.Dot() | o.Access() | o.Copy()
             | o.Synchronisation() | o.RingOp() | o.Annotation()
@@ -146,6 +144,25 @@ def _reduction(
     tree = ALU_LATENCY * max(1, inside).bit_length()
     latency = stages * SHUFFLE_LATENCY + max(0.0, tree - inside)
     return WorkStep(warps * issue, 0.0, float(warps * shuffles), issue, latency)
+
+
+def _combining(op: o.Combining, warps: int, lanes: int) -> WorkStep:
+    """In each thread, by shuffles over the lanes, and for a scan back to each element.
+
+    Each number of the state is shuffled; each time two states meet, all steps run.
+    """
+    source = op.srcs[op.part]
+    steps = [FUNCTIONS[step.fn] for step in op.combine.steps]
+    issue = sum(function.issue for function in steps)
+    special = sum(function.special for function in steps)
+    once = _reduction(source, op.result, op.axis, warps, lanes)
+    if isinstance(op, o.Scan):
+        more = _work(warps, registers(op.result), 0.0, ALU_LATENCY)
+        once = added(once, more)
+    shuffled = once.shared * (len(op.srcs) - 1)
+    met = once.issue / warps * max(0.0, issue - 1.0)
+    extra = _work(warps, met, special * registers(source), 0.0)
+    return added(added(once, extra), WorkStep(shuffled, 0.0, shuffled, 0.0, 0.0))
 
 
 def shared_access(

@@ -18,6 +18,7 @@ from argus.terms import (
     Carried,
     IndexSet,
     Integer,
+    Leaf,
     Max,
     Term,
     Unknown,
@@ -27,9 +28,10 @@ from argus.terms import (
     leaf_term,
     merged,
     reduce,
+    replace,
 )
 from argus.terms.affine import determined
-from argus.terms.linear import geometric, parted
+from argus.terms.linear import geometric, parted, weighted
 from argus.terms.maxima import maximum_of_generators
 
 Case = tuple[IndexSet, Term | Integer]
@@ -46,6 +48,8 @@ class Round:
         self.tracing, self.variable, self.length = tracing, variable, length
         self.before = tracing.world.fresh("before")
         self._numbers = itertools.count()
+        self._names: dict[int, tuple[Read, str]] = {}
+        self._forms: dict[str, tuple[Read, Read, Read]] = {}
 
     def opaque(self, kind: Kind) -> Read:
         """Elements of which nothing is known but their position."""
@@ -61,7 +65,52 @@ class Round:
                 return Value.whole(entry)
             return Value.truth(world.compare(entry, "!=", 0))
 
+        self._names[id(read)] = read, name
         return read
+
+    def handed_on(self, begin: Read, old: Read, new: Read) -> None:
+        """What rounds hand on, and make of it: ``old`` is what `opaque` gave."""
+        if (found := self._names.get(id(old))) is not None:
+            self._forms[found[1]] = begin, old, new
+
+    def _kept(self, where: IndexSet, term: Term, point: Integer) -> list[Case]:
+        """What a round at ``point`` keeps of what rounds hand on (``out[h] = c``).
+
+        It is the value after that round, if it is what the round hands on itself, or
+        else something computed of those before it. Raises Unknown for what is not
+        derived.
+        """
+        world = self.tracing.world
+        for part in term.parts:
+            for one, _ in part.factors:
+                if not isinstance(one, Carried) or one.name not in self._forms:
+                    continue
+                new = self._forms[one.name][2](one.indices[:-1])
+                handed = world.substitute(new, {self.variable: point})
+                if [x for _, x in handed.cases] == [term]:
+                    made = self._until(one, point + 1)
+                    return [(where & held, x) for held, x in made.cases]
+
+        def leaf(one: Leaf) -> Value | None:
+            if not isinstance(one, Carried) or one.name not in self._forms:
+                return None
+            return self._until(one, point)
+
+        made = replace(world, term, leaf, {})
+        if any(self.mentions(part) for case in made.cases for part in case):
+            raise Unknown("a round of a loop keeps what is not derived")
+        return [(where & held, x) for held, x in made.cases]
+
+    def _until(self, one: Carried, length: Integer) -> Value:
+        """What is handed on after so many rounds. Raises Unknown."""
+        world = self.tracing.world
+        begin, old, new = (read(one.indices[:-1]) for read in self._forms[one.name])
+        i = world.fresh("h", 0, length)
+        variable = i.single
+        assert isinstance(variable, Variable)
+        until = Round(self.tracing, variable, length)
+        until.before = self.before
+        return until.closed(begin, old, world.substitute(new, {self.variable: i}))
 
     def mentions(self, x: Term | Integer | IndexSet) -> bool:
         """Whether something depends on what is not known of a round."""
@@ -113,6 +162,8 @@ class Round:
                 (added if x != carried else same).append((where, rest))
             elif not self.mentions(x):
                 put.append((where, x))
+            elif point is not None and isinstance(x, Term):
+                put += self._kept(where, x, point)
             elif (found := self._extreme(x, carried)) is not None:
                 extremes[found[0]].append((where, found[1]))
             else:
@@ -139,20 +190,22 @@ class Round:
         me = carried.single if isinstance(carried, Term) else None
         if me is None or new.kind != "real":
             return None
-        factors: set[Term] = set()
+        factors: list[Case] = []
         gained: list[Case] = []
         for where, term in new.terms:
             parts = parted(term, me)
             if parts is None or any(map(self.mentions, (where, *parts))):
                 return None
-            factors.add(parts[0])
+            factors.append((where, parts[0]))
             gained.append((where, parts[1]))
-        (factor, *others) = factors
-        varies = self.variable in factor.free_variables()
-        if others or varies or factor in (ZERO, ONE):
+        if all(x in (ZERO, ONE) for _, x in factors):
             return None
+        (factor, *others) = {x for _, x in factors if isinstance(x, Term)}
         world = self.tracing.world
         step = merged(world, "real", gained)
+        if others or self.variable in factor.free_variables():
+            each = merged(world, "real", factors)
+            return weighted(world, begin, each, step, self.variable, self.length)
         return geometric(world, begin, factor, step, self.variable, self.length)
 
     def _extreme(

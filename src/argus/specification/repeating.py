@@ -7,10 +7,13 @@ be an element before a round, and ``g``, ``f`` terms without it:
 - ``c + g(h)``: afterwards it is ``c_0 + Σ_h g(h)``. (By induction on the rounds.)
 - ``a c + g(h)``, with the same ``a`` in each round: afterwards it is
   ``a^n c_0 + Σ_h a^(n-1-h) g(h)`` for n rounds.
+- ``a(h) c + g(h)``: afterwards it is ``Π_h a(h) c_0 + Σ_h g(h) Π_k a(k)`` over k > h.
 - ``max(c, g(h))``: afterwards it is the largest of ``c_0`` and all ``g(h)``; min alike.
 - ``f(h)`` where a condition ``S(h)`` holds, else ``c``, and ``S`` holds for at most one
   ``h``: afterwards it is ``f`` of that ``h`` where there is one, else ``c_0``.
 - ``f(h)`` always: afterwards it is that of the last round.
+- ``f(h, c)`` for an element that only round ``h`` sets: what c is after ``h`` rounds,
+  or after ``h + 1``, is derived by the same forms.
 
 Anything else is Unknown. So is a round that another one could see otherwise: its
 conditions on carried values, state that it changes unseen (`state.py`).
@@ -170,6 +173,8 @@ class _Loop:
         if {id(s) for s in found.arrays} != {id(s) for s in changes.arrays}:
             raise Unknown("a loop over a symbolic size assigns to other arrays later")
         news = [(storage, storage.read) for storage in found.arrays]
+        for start, opened, result in zip(starts, given, results, strict=True):
+            self._hand_on(start, opened, result)
         elements = [(items, list(new)) for items, new in found.appended]
         inner.restore()
         state.restore()
@@ -185,6 +190,14 @@ class _Loop:
         for items, new in elements:
             self._append(items, new)
         return [a() for a in after]
+
+    def _hand_on(self, start: Any, given: _Given, result: Any) -> None:
+        """A name's recurrence, for what rounds keep of it (`out[:, h] = name`)."""
+        if given.read is None or not isinstance(result, SymbolicArray | int | float):
+            return
+        array = lifted(self.tracing, result)
+        if array.sizes == start.sizes:
+            self.round.handed_on(start.now(), given.read, array.now())
 
     def _closed(self, begin: Read, old: Read, new: Read) -> Read:
         def read(indices: Indices) -> Value:

@@ -30,7 +30,7 @@ from argus.terms.apply import apply
 from argus.terms.cast import cast
 from argus.terms.choosing import selected
 from argus.terms.evaluate import RandomData, evaluate, evaluate_value, holds_at
-from argus.terms.fractions import reduced
+from argus.terms.fractions import reduced, vanishes
 from argus.terms.integers import (
     Applied,
     Atom,
@@ -144,5 +144,6 @@ __all__ = [
     "show",
     "undefined",
     "union",
+    "vanishes",
     "whole",
 ]

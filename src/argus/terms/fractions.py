@@ -10,7 +10,7 @@ may remain that are equal and not of one form.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from fractions import Fraction
 
 from argus.terms.integers import Opaque
@@ -28,7 +28,7 @@ from argus.terms.term import (
 )
 from argus.terms.world import World
 
-__all__ = ["divided", "reduced"]
+__all__ = ["divided", "reduced", "vanishes"]
 
 _STEPS = 1000
 """Products that are looked at, at most; a term of more stays as it is."""
@@ -48,6 +48,32 @@ def reduced(term: Term) -> Term:
         else:
             left += made.scaled(coefficient).parts.items()
     return term
+
+
+def vanishes(term: Term) -> bool:
+    """Whether a term is 0 wherever its divisors are not: multiplied by all of them.
+
+    False: not shown.
+    """
+    most: dict[Base, int] = {}
+    for part in term.parts:
+        for leaf, power in part.factors:
+            if isinstance(leaf, Base) and isinstance(power, int) and power < 0:
+                most[leaf] = max(most.get(leaf, 0), -power)
+    if not most:
+        return not term.parts
+    total = ZERO
+    for part, coefficient in term.parts.items():
+        made = Term({_without_all(part, most): coefficient})
+        for leaf, times in most.items():
+            power = dict(part.factors).get(leaf, 0)
+            missing = times + power if _below(power) else times
+            for _ in range(int(missing)):
+                made = made * leaf.term
+        total = total + made
+        if len(total.parts) > _STEPS:
+            return False
+    return vanishes(total)
 
 
 def divided(world: World, term: Term) -> Term:
@@ -130,6 +156,17 @@ def _chosen(divisor: Term) -> tuple[Leaf, Rational] | None:
 
 def _has(part: Product, leaf: Leaf) -> bool:
     return any(f == leaf for f, _ in part.factors)
+
+
+def _without_all(part: Product, divisors: Container[Leaf]) -> Product:
+    """A product without its divisors."""
+    powers = part.factors
+    kept = {f: y for f, y in powers if f not in divisors or not _below(y)}
+    return Product(kept, part.exponent)
+
+
+def _below(power: Rational) -> bool:
+    return isinstance(power, int) and power < 0
 
 
 def _without(part: Product, leaf: Leaf, power: Rational) -> Product:

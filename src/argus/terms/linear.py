@@ -1,9 +1,11 @@
-"""What is linear in a leaf, and the recurrence ``c' = a*c + g`` with a constant a.
+"""What is linear in a leaf, and the recurrence ``c' = a*c + g``.
 
     c(J) = a^J c(0) + Σ a^(J-1-i) g(i) over 0 <= i < J
 
-by induction over J, for every number a: the powers are products of so many factors, and
-1 of none.
+for a constant a, by induction over J, for every number a: the powers are products of so
+many factors, and 1 of none. Where a differs between iterations,
+
+    c(J) = Π a(k) over k < J * c(0) + Σ g(i) Π a(k) over i < k < J, over 0 <= i < J
 """
 
 from __future__ import annotations
@@ -14,11 +16,12 @@ from argus.terms.cast import to_real
 from argus.terms.integers import Integer, Variable
 from argus.terms.leaves import Leaf
 from argus.terms.reduce import reduce
+from argus.terms.sets import IndexSet
 from argus.terms.term import ZERO, Product, Term, whole
 from argus.terms.value import Value
 from argus.terms.world import World
 
-__all__ = ["coefficients", "geometric", "parted", "without"]
+__all__ = ["coefficients", "geometric", "parted", "weighted", "without"]
 
 
 def parted(term: Term, me: Leaf) -> tuple[Term, Term] | None:
@@ -76,6 +79,40 @@ def geometric(
         return total
     begun = apply(world, "mul", first, _power(world, factor, rounds))
     return apply(world, "add", begun, total)
+
+
+def weighted(
+    world: World,
+    first: Value,
+    factor: Value,
+    gained: Value,
+    counter: Variable,
+    rounds: Integer,
+) -> Value:
+    """``c(rounds)`` of ``c' = factor*c + gained``, both in terms of a counter."""
+
+    def multiplied(after: Integer | None) -> Value:
+        k = world.fresh("k", 0, rounds)
+        variable = k.single
+        assert isinstance(variable, Variable)
+        each = world.substitute(factor, {counter: k})
+        inside = IndexSet.universe
+        if after is not None:
+            inside = world.compare(k, ">", after)
+        return reduce(world, "prod", (variable,), each, inside)
+
+    total = Value.real(ZERO)
+    if any(x != ZERO for _, x in gained.terms):
+        i = world.fresh("i", 0, rounds)
+        variable = i.single
+        assert isinstance(variable, Variable)
+        each = world.substitute(gained, {counter: i})
+        product = apply(world, "mul", each, multiplied(i))
+        total = reduce(world, "sum", (variable,), product)
+    first = to_real(world, first)
+    if all(x == ZERO for _, x in first.terms):
+        return total
+    return apply(world, "add", apply(world, "mul", first, multiplied(None)), total)
 
 
 def _power(world: World, factor: Term, exponent: Integer) -> Value:

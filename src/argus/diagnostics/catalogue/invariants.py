@@ -153,6 +153,14 @@ CODES = (
         "with smaller numbers, or require what the kernel can do.",
     ),
     Code(
+        "AG0324",
+        "a scan with a function that may not be associative",
+        "`ag.scan` and `ag.reduce` combine elements in any grouping, so that their "
+        "function must give the same for f(f(a, b), c) and f(a, f(b, c)), as real "
+        "numbers. What is shown are small numbers for which it does not, or what "
+        "could not be compared.",
+    ),
+    Code(
         "AG0330",
         "an exponential that may overflow",
         "Nothing bounds the argument of the exponential, and a quotient or logarithm "

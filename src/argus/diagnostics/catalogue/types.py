@@ -136,4 +136,11 @@ CODES = (
         "bits hold. Where the index were beyond them, it would be that of another "
         "element.",
     ),
+    Code(
+        "AG0125",
+        "a function that a scan cannot apply",
+        "`ag.scan` and `ag.reduce` apply their function to single numbers: it consists "
+        "of element-wise functions, `ag.where` and constants, and depends on its "
+        "arguments alone.",
+    ),
 )

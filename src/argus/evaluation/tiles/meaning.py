@@ -247,7 +247,11 @@ class MeaningReader:
             case o.Selection():
                 text = f"part {op.axis} {op.elements} {self.tile(op.src)}"
                 self._name(op.result, text, None, self.origin(op.src))
-            case o.Reshape() | o.Scan() | o.Reinterpret() | o.Convert():
+            case o.Combining():
+                text = f"{type(op).__name__} {op.axis} {op.part} {op.combine}"
+                text += f"({', '.join(map(self.tile, op.srcs))})"
+                self._name(op.result, text, None, _latest(map(self.origin, op.srcs)))
+            case o.Reshape() | o.Reinterpret() | o.Convert():
                 text = f"{type(op).__name__}({self.tile(op.src)})"
                 self._name(op.result, text, None, self.origin(op.src))
             case o.Join():

@@ -47,9 +47,11 @@ from argus.ir.ops.memory import StoreShared as StoreShared
 from argus.ir.ops.registers import Binding as Binding
 from argus.ir.ops.registers import Broadcast as Broadcast
 from argus.ir.ops.registers import Cast as Cast
+from argus.ir.ops.registers import Combining as Combining
 from argus.ir.ops.registers import Convert as Convert
 from argus.ir.ops.registers import Dot as Dot
 from argus.ir.ops.registers import Elementwise as Elementwise
+from argus.ir.ops.registers import Fold as Fold
 from argus.ir.ops.registers import Full as Full
 from argus.ir.ops.registers import Index as Index
 from argus.ir.ops.registers import Join as Join
@@ -92,7 +94,7 @@ from argus.ir.ops.tile import Tile as Tile
 
 AnyRegisterOp = (
     Full | Index | Elementwise | Cast | Broadcast | Transpose | Reduce | Reshape | Join
-    | Slice | StridedSlice | Scan | Reinterpret | Convert
+    | Slice | StridedSlice | Scan | Fold | Reinterpret | Convert
 )  # fmt: skip
 """Every operation that is a RegisterOp."""
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from argus.ir.combine import Combination
 from argus.ir.expr import Expr, Sym
 from argus.ir.memory import GlobalTensor, SharedView
 from argus.ir.op import Op, Operand, Result
@@ -173,11 +174,28 @@ class StridedSlice(Selection):
 
 
 @dataclass(eq=False)
-class Scan(RegisterOp):
-    """Inclusive prefix sum along ``axis`` (``cumsum``)."""
+class Combining(RegisterOp):
+    """Number ``part`` of a state that ``combine`` makes of those along ``axis``.
 
-    src: Operand[Tile]
+    State i is element i of each of ``srcs``, which have one shape; the function is
+    taken for associative, and not for commutative: elements are combined in order, in
+    any grouping. ``result`` has the type of ``srcs[part]``.
+    """
+
+    srcs: tuple[Operand[Tile], ...]
     axis: int
+    combine: Combination
+    part: int
+
+
+@dataclass(eq=False)
+class Scan(Combining):
+    """For each element along ``axis``, those up to it and itself: a prefix sum."""
+
+
+@dataclass(eq=False)
+class Fold(Combining):
+    """All elements along ``axis``, which the result has not."""
 
 
 @dataclass(eq=False)

@@ -23,6 +23,7 @@ from typing import Annotated, Any, Literal, Union, get_args, get_origin
 from argus.diagnostics import Span
 from argus.ir import memory as m
 from argus.ir import ops as o
+from argus.ir.combine import Combination
 from argus.ir.expr import Expr, Sym
 from argus.ir.fields import field_types
 from argus.ir.functions import FUNCTIONS
@@ -67,7 +68,8 @@ SYNTAX: dict[type[Op], str] = {
     o.Join: "{result} = join {parts} axis {axis}",
     o.Slice: "{result} = slice {src} axis {axis} from {start}",
     o.StridedSlice: "{result} = slice {src} axis {axis} from {start} step {step}",
-    o.Scan: "{result} = scan {src} axis {axis}",
+    o.Scan: "{result} = scan {srcs} axis {axis} by {combine} part {part}",
+    o.Fold: "{result} = fold {srcs} axis {axis} by {combine} part {part}",
     o.Reinterpret: "{result} = reinterpret {src}",
     o.Convert: "{result} = convert {src}",
     o.Dot: "{result} = dot {a}, {b}{~acc:+}{~instruction}{~inst_n}",
@@ -148,8 +150,8 @@ class FieldKind:
 
     "tile", "definition", "symbol", "expr", "int", "word", "dim" (a word or ``_``),
     "choice" (one of ``words``), "tensor", "global", "shared", "barrier", "ring",
-    "span"; "either" of the parts; "listed" ``(a, b)``, "indexed" ``[a, b]``, "bare"
-    ``a, b`` and "pairs" ``{a: b}`` of them.
+    "span", "combination"; "either" of the parts; "listed" ``(a, b)``, "indexed"
+    ``[a, b]``, "bare" ``a, b`` and "pairs" ``{a: b}`` of them.
     """
 
     name: str
@@ -210,6 +212,7 @@ _SIMPLE = {
     Expr: "expr", Sym: "symbol", int: "int", str: "word", Span: "span",
     m.GlobalTensor: "tensor", m.GlobalView: "global", m.SharedView: "shared",
     m.BarrierRef: "barrier", m.Ring: "ring",
+    Combination: "combination",
 }  # fmt: skip
 
 

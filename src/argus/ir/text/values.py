@@ -5,13 +5,16 @@ The other direction of :mod:`argus.ir.printer` and :mod:`argus.ir.text.names`.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 from argus.diagnostics import Span
 from argus.ir import memory as m
 from argus.ir import ops as o
+from argus.ir.combine import Combination, CombinationStep, CombinationValue
 from argus.ir.dtypes import DTYPES, DType
 from argus.ir.expr import Const, Expr, Sym
+from argus.ir.functions import FUNCTIONS
 from argus.ir.text.cursor import Cursor
 from argus.ir.text.expressions import Expressions, NameScope
 from argus.ir.text.syntax import FieldKind
@@ -198,6 +201,34 @@ class Values(Expressions):
         c.expect(":")
         return Span(first.file, first.line, column, end_line, c.integer())
 
+    def combination(self) -> Combination:
+        """A function of a scan: ``{mul.f32 a0 b0, add.f32 t0 1.0 -> t1}``."""
+        c = self.cursor
+        c.expect("{")
+        steps: list[CombinationStep] = []
+        while not c.has("->"):
+            head = c.match(r"\w+\.\w+", "a function and its type")[0]
+            fn, kind = head.split(".")
+            if fn not in FUNCTIONS or kind not in DTYPES:
+                raise c.error(f"no function {head}")
+            args: list[CombinationValue] = []
+            while c.peek() not in (",", "->", ""):
+                args.append(self._combined())
+            steps.append(CombinationStep(fn, DTYPES[kind], tuple(args)))
+            c.has(",")
+        results: list[CombinationValue] = []
+        while not c.has("}"):
+            results.append(self._combined())
+        return Combination(tuple(steps), tuple(results))
+
+    def _combined(self) -> CombinationValue:
+        if re.fullmatch(r"[abt]\d+", self.cursor.peek()):
+            return self.cursor.next()
+        found = self.part()
+        if not isinstance(found, Const):
+            raise self.cursor.error("a number of a state, or a constant, is expected")
+        return found.value
+
     # ---------------------------------------------------------------- kinds
 
     def of(self, kind: FieldKind) -> Any:
@@ -207,7 +238,7 @@ class Values(Expressions):
             "expr": self.expr, "int": self.cursor.integer, "word": self.cursor.string,
             "dim": self.dim, "tensor": self.tensor, "global": self.view,
             "shared": self.shared, "barrier": self.barrier, "ring": self.ring,
-            "span": self.span,
+            "span": self.span, "combination": self.combination,
         }  # fmt: skip
         if kind.name in simple:
             return simple[kind.name]()

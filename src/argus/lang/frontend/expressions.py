@@ -451,7 +451,7 @@ def _call(e: Elaborator, node: ast.Call) -> Value:
             return HANDLERS[name](bound_call(e, function, node))
         case InlineValue(declaration=declaration):
             positional, keywords = arguments(e, node)
-            return expand_inline(e, declaration, positional, keywords, node)
+            return expand_inline(e, declaration, positional, keywords, e.span(node))
         case _:
             raise e.fail(
                 "AG0005",

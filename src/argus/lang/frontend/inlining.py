@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from functools import lru_cache
 
+from argus.diagnostics import Span
 from argus.lang.frontend.calls import Arg
 from argus.lang.frontend.liveness import Liveness
 from argus.lang.frontend.module import FunctionDecl
@@ -24,14 +25,13 @@ def expand_inline(
     decl: FunctionDecl,
     positional: list[Arg],
     keywords: list[tuple[str, Arg]],
-    node: ast.Call,
+    span: Span,
 ) -> Value:
     """The value that a function returns for these arguments; `None` without a return.
 
     Raises ArgusError: recursion (AG0015), wrong arguments (AG0104), and whatever its
     body raises, with a label at the call.
     """
-    span = e.span(node)
     key = f"{decl.env.source.name}:{decl.node.lineno}"
     if any(name == key for name, _ in e.active_inlines) or (
         len(e.active_inlines) >= MAX_INLINE_DEPTH
@@ -43,7 +43,7 @@ def expand_inline(
             if len(e.active_inlines) < MAX_INLINE_DEPTH
             else f"inline functions are nested more than {MAX_INLINE_DEPTH} deep",
         )
-    bound = _bind(e, decl, positional, keywords, node)
+    bound = _bind(e, decl, positional, keywords, span)
     outer = e.scope
     e.calls.append((decl.name, span))
     e.active_inlines.append((key, decl))
@@ -71,10 +71,9 @@ def _bind(
     decl: FunctionDecl,
     positional: list[Arg],
     keywords: list[tuple[str, Arg]],
-    node: ast.Call,
+    span: Span,
 ) -> dict[str, Value]:
     args = decl.node.args
-    span = e.span(node)
     if args.vararg or args.kwarg:
         odd = args.vararg or args.kwarg
         raise e.fail(

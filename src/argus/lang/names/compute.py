@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from argus.lang.names.outside import outside
 from argus.lang.names.types import ElementType
 from argus.lang.names.values import SharedTile, Tile
@@ -44,11 +46,13 @@ __all__ = [
     "popcount",
     "prod",
     "rcp",
+    "reduce",
     "reinterpret",
     "rename",
     "reshape",
     "round",
     "rsqrt",
+    "scan",
     "sin",
     "split",
     "sqrt",
@@ -278,6 +282,24 @@ def argmin(x: Tile, dim: str | int) -> Tile:
 def cumsum(x: Tile, dim: str | int) -> Tile:
     """Inclusive prefix sum; of 16-bit floats in f32, of narrow integers in i32."""
     raise outside("cumsum")
+
+
+def scan(
+    x: Tile | tuple[Tile, ...], dim: str | int, fn: Callable[..., object]
+) -> Tile | tuple[Tile, ...]:
+    """For each element along a dimension, `fn` of those up to it and itself.
+
+    `fn(a0, a1, ..., b0, b1, ...)` makes one state (a tuple) of two, of which `a` comes
+    first along the dimension; it must be associative. Arithmetic types as in `sum`.
+    """
+    raise outside("scan")
+
+
+def reduce(
+    x: Tile | tuple[Tile, ...], dim: str | int, fn: Callable[..., object]
+) -> Tile | tuple[Tile, ...]:
+    """`fn` of all elements along a dimension, in order; `fn` as in `scan`."""
+    raise outside("reduce")
 
 
 def index(x: Tile | SharedTile | int | tuple[int, ...], dim: str | int) -> Tile:

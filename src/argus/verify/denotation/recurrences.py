@@ -20,7 +20,8 @@ found in two ways:
     counts        a = n(j)/d(j) with d(j) = n(j+1), such as count/(count + 128):
                   q = n
 
-Where a is the same in each iteration, c(J) is a sum with its powers (`linear.py`).
+Where a is the same in each iteration, c(J) is a sum with its powers, and where nothing
+is known of a, one with products of those after it (`linear.py`).
 Where g depends on the square of another carried value m, which is rescaled by a
 sequence q (the sums of squares of Welford and Chan), a multiple of q*m*m is added to c
 that leaves no m in what is added to both in an iteration:
@@ -59,7 +60,7 @@ from argus.terms import (
     replace,
     union,
 )
-from argus.terms.linear import coefficients, geometric, parted
+from argus.terms.linear import coefficients, geometric, parted, weighted
 from argus.terms.powers import exponential
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.dependence import CARRIED, carried_in
@@ -244,7 +245,7 @@ class _Solver:
     # ------------------------------------------------------------------- linear
 
     def _linear(self, one: Recurrence) -> Form | Unknown | None:
-        factors: set[Term] = set()
+        factors: Cases = []
         gained: Cases = []
         for where, term in one.yielded.terms:
             parts = parted(term, _own(one))
@@ -253,19 +254,23 @@ class _Solver:
             factor, rest = parts
             if one.name in carried_in(factor) | carried_in(rest):
                 return None
-            factors.add(factor)
+            factors.append((where, factor))
             gained.append((where, rest))
-        if len(factors) != 1:
-            return None
-        (factor,) = factors
         rest = Value("real", tuple(gained))
+        if len({x for _, x in factors}) != 1:
+            return self._weighted(one, factors, rest)
+        factor = factors[0][1]
         if factor == ZERO:
             return self._handed_on(one)
         if factor == ONE:
             if not self._known(carried_in(rest)):
                 return None
             return self._balanced(one, rest) or self._summed(one.init, rest, None)
-        return self._rescaled(one, factor, rest) or self._geometric(one, factor, rest)
+        return (
+            self._rescaled(one, factor, rest)
+            or self._geometric(one, factor, rest)
+            or self._weighted(one, factors, rest)
+        )
 
     def _counted(self, one: Recurrence) -> Form | None:
         """A sum of integers."""
@@ -364,6 +369,17 @@ class _Solver:
         world, counter = self.world, self.counter
         gained = self._closed(rest, Integer.atom(counter))
         return lambda at: geometric(world, one.init, factor, gained, counter, at)
+
+    def _weighted(self, one: Recurrence, factors: Cases, rest: Value) -> Form | None:
+        """A factor that each iteration computes without the carried value."""
+        world, counter = self.world, self.counter
+        factor = Value("real", tuple(factors))
+        names = carried_in(factor) | carried_in(rest)
+        if one.name in names or not self._known(names):
+            return None
+        at = Integer.atom(counter)
+        factor, gained = self._closed(factor, at), self._closed(rest, at)
+        return lambda at: weighted(world, one.init, factor, gained, counter, at)
 
     # ----------------------------------------------------------------- balanced
 

@@ -27,6 +27,7 @@ from argus.terms import (
     reduce,
 )
 from argus.verify.denotation.cases import chosen
+from argus.verify.denotation.combining import combined
 from argus.verify.denotation.ranges import range_of
 from argus.verify.denotation.reads import shared_element
 from argus.verify.denotation.scalars import integer_cases, scalar
@@ -78,8 +79,8 @@ def register_value(context: Context, op: o.AnyRegisterOp) -> Value:
             return context.element(op.src, indices)
         case o.Reduce():
             return _reduced(context, op, indices)
-        case o.Scan():
-            return _scanned(context, op, indices)
+        case o.Scan() | o.Fold():
+            return combined(context, op, axes)
         case o.Reinterpret():
             raise Unknown(
                 "reinterpret: which element a register holds is a matter of layouts"
@@ -169,16 +170,6 @@ def _reduced(context: Context, op: o.Reduce, indices: Sequence[Integer]) -> Valu
     source = [*indices[: op.axis], Integer.atom(bound), *indices[op.axis :]]
     value = context.element(op.src, source)
     return reduce(context.world, op.fn, (bound,), value)
-
-
-def _scanned(context: Context, op: o.Scan, indices: Sequence[Integer]) -> Value:
-    """Element i of a prefix sum is the sum of the elements up to i."""
-    bound = _bound(context, "r", op.src.shape[op.axis])
-    source = list(indices)
-    source[op.axis] = Integer.atom(bound)
-    value = context.element(op.src, source)
-    upto = context.world.compare(Integer.atom(bound), "<=", indices[op.axis])
-    return reduce(context.world, "sum", (bound,), value, upto)
 
 
 def product(context: Context, op: o.Dot) -> Value:

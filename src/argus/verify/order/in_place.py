@@ -284,7 +284,7 @@ def _idle(load: o.LoadGlobal, body: o.Block) -> bool:
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Broadcast()
                 | o.Transpose() | o.Reduce() | o.Reshape() | o.Join() | o.Selection()
-                | o.Scan() | o.Reinterpret() | o.Convert() | o.Dot() | o.Access()
+                | o.Combining() | o.Reinterpret() | o.Convert() | o.Dot() | o.Access()
                 | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip
                 return False

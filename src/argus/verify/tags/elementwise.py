@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, binary
 from argus.ir.functions import law
@@ -34,7 +35,7 @@ from argus.verify.tags.values import (
     uniform,
 )
 
-__all__ = ["elementwise"]
+__all__ = ["check_agreement", "elementwise", "kind_in"]
 
 _COMPARISONS = {"lt": "<", "le": "<=", "gt": ">", "ge": ">=", "eq": "==", "ne": "!="}
 
@@ -48,7 +49,7 @@ def elementwise(state: WalkState, op: o.Elementwise) -> AbstractValue:
             values.append(state.get(arg))
         else:
             values.append(_scalar(state, arg, shape))
-    chosen = _check_agreement(state, op, values)
+    chosen = check_agreement(state, op.result, op.span, values)
     tags: dict[str, Tag] = {}
     extents: dict[str, Expr] = {}
     loose: dict[str, int] = {}
@@ -95,8 +96,8 @@ def _scalar(state: WalkState, arg: Expr, shape: tuple[int, ...]) -> AbstractValu
     return scalar_of_tensors(state, value, shape)
 
 
-def _check_agreement(
-    state: WalkState, op: o.Elementwise, values: list[AbstractValue]
+def check_agreement(
+    state: WalkState, tile: o.Tile, span: Span, values: list[AbstractValue]
 ) -> set[str]:
     """Compare the operands' components; those that were chosen apart are returned."""
     chosen: set[str] = set()
@@ -108,7 +109,7 @@ def _check_agreement(
                 if _chosen_apart(state, name, a.tags[name], b.tags[name]):
                     chosen.add(name)
                 else:
-                    _agreement(state, op, name, a, b)
+                    _agreement(state, (tile, span), name, a, b)
     return chosen
 
 
@@ -127,8 +128,13 @@ def _chosen_apart(state: WalkState, name: str, a: Tag, b: Tag) -> bool:
 
 
 def _agreement(
-    state: WalkState, op: o.Elementwise, name: str, a: AbstractValue, b: AbstractValue
+    state: WalkState,
+    at_tile: tuple[o.Tile, Span],
+    name: str,
+    a: AbstractValue,
+    b: AbstractValue,
 ) -> None:
+    tile, span = at_tile
     modulo = a.loose.get(name, 0) or b.loose.get(name, 0)
     outcome = agree(a.tags[name], b.tags[name], state.scope, max(modulo, 0))
     if modulo == UNNAMED and not outcome.proved:
@@ -137,7 +143,7 @@ def _agreement(
             f"{name}; a view gives them coordinates that can be compared: "
             f"`X.view(..., at=lambda ...: ...)`"
         )
-    at = state.coordinate(op.result, outcome.element)
+    at = state.coordinate(tile, outcome.element)
     left = operand("left", a, outcome.element, outcome.model, state.scope, at)
     right = operand("right", b, outcome.element, outcome.model, state.scope, at)
     gathered = isinstance(a.tags[name], Loaded) or isinstance(b.tags[name], Loaded)
@@ -145,7 +151,7 @@ def _agreement(
     state.report(
         "AG0315" if gathered else "AG0303",
         f"both operands agree on {name}, element by element",
-        op.span,
+        span,
         outcome,
         f"elements that do not share {name} are combined",
         f"{name} = {x} on the left, {name} = {y} on the right",
@@ -161,7 +167,7 @@ def _holes(state: WalkState, fn: str, values: list[AbstractValue]) -> tuple[Hole
         for h in v.holes:
             if any(_same_hole(state, h, known) for known in found):
                 continue
-            kinds: list[Kind] = [_kind_in(state, w, h) for w in values]
+            kinds: list[Kind] = [kind_in(state, w, h) for w in values]
             if fn == "where" and len(values) == 3:
                 kind = join(kinds[1], kinds[2])
             else:
@@ -179,7 +185,8 @@ def _same_hole(state: WalkState, a: Hole, b: Hole) -> bool:
     return agree(a.where, b.where, state.scope).proved
 
 
-def _kind_in(state: WalkState, value: AbstractValue, hole: Hole) -> Kind:
+def kind_in(state: WalkState, value: AbstractValue, hole: Hole) -> Kind:
+    """What a value's elements in a hole hold."""
     for h in value.holes:
         if _same_hole(state, h, hole):
             return h.kind
@@ -259,7 +266,7 @@ def _masked(
     holes: list[Hole] = []
     for h in result.holes:
         if excludes(state, cond.mask, h):
-            kind = _kind_in(state, other, h)
+            kind = kind_in(state, other, h)
             h = replace(h, kind=kind)
         holes.append(h)
     check_mask(state, op, cond.mask, then)

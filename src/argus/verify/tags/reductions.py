@@ -89,9 +89,11 @@ class _Axis:
                 return tag
 
 
-def reduced(state: WalkState, op: o.Reduce) -> AbstractValue:
-    """The value of a reduction's result."""
-    value = state.get(op.src)
+def reduced(
+    state: WalkState, op: o.Reduce, source: AbstractValue | None = None
+) -> AbstractValue:
+    """The value of a reduction's result; ``source``: of what, if not of ``op.src``."""
+    value = state.get(op.src) if source is None else source
     axis = _Axis(state, op)
     tags: dict[str, Tag] = {}
     sets: dict[str, Sets] = {}

@@ -16,8 +16,8 @@ from typing import assert_never
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import Const, binary
-from argus.verify.tags.accumulation import RUNNING, extra
+from argus.ir.expr import Const
+from argus.verify.tags.combining import folded, scanned
 from argus.verify.tags.compare import Agreement
 from argus.verify.tags.elementwise import elementwise
 from argus.verify.tags.findings import operand
@@ -30,7 +30,6 @@ from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import (
     AbstractValue,
     Coord,
-    Flaw,
     constant,
     moved,
     uniform,
@@ -74,30 +73,13 @@ def run(state: WalkState, op: o.AnyRegisterOp) -> AbstractValue:
         case o.Join():
             return joined(state, op)
         case o.Scan():
-            return _running(state, op)
+            return scanned(state, op)
+        case o.Fold():
+            return folded(state, op)
         case o.Reinterpret():
             return _reinterpreted(state, op)
         case _:
             assert_never(op)
-
-
-def _running(state: WalkState, op: o.Scan) -> AbstractValue:
-    """A running sum begins with the first coordinate, or is a part of one."""
-    value = replace(state.get(op.src), number=None, mask=None)
-    table = state.table(op.src)[:, :, op.axis]
-    sums = dict(value.sums)
-    for name, tag in value.tags.items():
-        if name not in value.extents or not isinstance(tag, Coord):
-            continue
-        if (tag.offs - table != tag.offs.flat[0] - table.flat[0]).any():
-            continue  # another axis
-        low = binary("+", tag.base, int(tag.offs.min()))
-        begins = state.scope.equal(low, Const(0))
-        if begins.verdict is not Verdict.PROVED:
-            text = f"a running sum that does not begin with {name} = 0"
-            flaw = Flaw(text, begins.verdict is Verdict.REFUTED)
-            sums[RUNNING + name] = (replace(extra()[0], flaw=flaw),)
-    return replace(value, sums=sums)
 
 
 def _full(state: WalkState, op: o.Full) -> AbstractValue:

@@ -9,6 +9,7 @@ from argus.lang.frontend.builtins import (
     memory,
     reduce,
     ring,
+    scan,
     shape,
     sync,
 )
@@ -22,6 +23,7 @@ __all__ = [
     "memory",
     "reduce",
     "ring",
+    "scan",
     "shape",
     "sync",
 ]

@@ -1,12 +1,14 @@
-"""Reductions, scans, and coordinates along a dimension."""
+"""Reductions, prefix sums, and coordinates along a dimension."""
 
 from __future__ import annotations
 
 from argus.ir import dtypes as d
+from argus.ir.combine import Combination
 from argus.ir.expr import binary
 from argus.ir.numerics import accumulated
 from argus.ir.ops import Index, Reduce, Scan, Tile
 from argus.lang.frontend import coerce
+from argus.lang.frontend.builtins.scan import combining
 from argus.lang.frontend.calls import BoundCall, builtin
 from argus.lang.frontend.tiles import cast, elementwise
 from argus.lang.frontend.values import (
@@ -110,9 +112,8 @@ def cumsum(call: BoundCall) -> Value:
     if t.dtype.kind == "bool":
         raise e.fail("AG0107", call.where("x"), "`cumsum` is not defined for bool")
     t = cast(e, t, accumulated("cumsum", t.dtype), call.span)
-    result = e.tile(t.dtype, t.shape, t.dims, call.span)
-    e.emit(Scan(result, t, axis, span=call.span))
-    return TileValue(result)
+    combine = Combination.of("add", t.dtype)
+    return combining(e, Scan, [t], axis, combine, call.span)[0]
 
 
 @builtin("index")

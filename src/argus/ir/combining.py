@@ -1,0 +1,72 @@
+"""Scans and folds on arrays: one element after the other, in the types of the steps.
+
+On a GPU the same elements are combined in the same order and in other groups, so that
+fractions differ in their last bits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from argus.ir import ops as o
+from argus.ir.codec import rounded, storage
+from argus.ir.combine import Combination, CombinationStep
+from argus.ir.dtypes import DType
+from argus.ir.functions import FUNCTIONS
+from argus.ir.numerics import common
+
+__all__ = ["combined_once", "scanned"]
+
+Array = NDArray[Any]
+_RUNNING = {"add": np.add, "mul": np.multiply}
+
+
+def scanned(op: o.Combining, sources: Sequence[Array], real: np.dtype[Any]) -> Array:
+    """Part ``op.part`` of the state after each element along the last axis.
+
+    ``sources``: [..., n] each, in the types that are computed in; ``real``: the type of
+    fractions, f64 for those that stand for real numbers.
+    """
+    types = [x.dtype for x in op.srcs]
+    held = [_fitted(x, t, real) for x, t in zip(sources, types, strict=True)]
+    running = _RUNNING.get(op.combine.single or "")
+    with np.errstate(all="ignore"):
+        if running is not None:
+            return running.accumulate(held[0], axis=-1, dtype=held[0].dtype)
+        state = [x[..., 0] for x in held]
+        found = np.empty_like(held[op.part])
+        found[..., 0] = state[op.part]
+        for i in range(1, found.shape[-1]):
+            after = [x[..., i] for x in held]
+            state = combined_once(op.combine, types, state, after, real)
+            found[..., i] = state[op.part]
+    return found
+
+
+def combined_once(
+    combine: Combination,
+    types: Sequence[DType],
+    before: Sequence[Array],
+    after: Sequence[Array],
+    real: np.dtype[Any],
+) -> list[Array]:
+    """The state that is made of two, element by element."""
+
+    def apply(step: CombinationStep, args: list[Array]) -> Array:
+        given = combine.operand_types(step, types)
+        wide = storage(common(step.fn, given, step.dtype))
+        wide = real if wide.kind == "f" else wide
+        cast = [x if x.dtype == np.bool_ else x.astype(wide) for x in args]
+        made = np.asarray(FUNCTIONS[step.fn].numpy(*cast))
+        return _fitted(made, step.dtype, real)
+
+    made = combine.run(before, after, np.asarray, apply)
+    return [_fitted(x, t, real) for x, t in zip(made, types, strict=True)]
+
+
+def _fitted(values: Array, dtype: DType, real: np.dtype[Any]) -> Array:
+    return values.astype(real) if dtype.is_float else rounded(values, dtype)

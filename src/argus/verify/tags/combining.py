@@ -1,0 +1,179 @@
+"""Scans and folds with a function of the author's.
+
+Shown here: the function is associative (AG0324), the numbers of a state belong to one
+element (AG0303), and padding comes after what is stored, or changes nothing (AG0310).
+Which coordinates a fold has seen is counted as in any reduction.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from argus.ir import ops as o
+from argus.ir.expr import Const, Expr, binary
+from argus.verify.combining import associative, left_out
+from argus.verify.tags.accumulation import RUNNING, bent, extra
+from argus.verify.tags.compare import Agreement, unknown, within
+from argus.verify.tags.elementwise import check_agreement, kind_in
+from argus.verify.tags.reductions import reduced
+from argus.verify.tags.state import WalkState
+from argus.verify.tags.values import (
+    AbstractValue,
+    Coord,
+    Flaw,
+    Hole,
+    ReducedDimension,
+    Tag,
+    least_ends,
+    least_limits,
+)
+from argus.verify.verdict import Verdict
+
+__all__ = ["folded", "scanned"]
+
+_REDUCTIONS = {"add": "sum", "mul": "prod", "maximum": "max", "minimum": "min"}
+
+
+def scanned(state: WalkState, op: o.Scan) -> AbstractValue:
+    """A scan begins with the first coordinate, or is a part of one."""
+    _check_function(state, op)
+    value = _together(state, op)
+    if op.combine.single != "add" and (value.lanes or value.sets):
+        return state.vague(op.result, "a scan of what lanes have summed in part")
+    table = state.table(op.srcs[0])[:, :, op.axis]
+    sums = dict(value.sums)
+    for name, tag in value.tags.items():
+        if name not in value.extents or not isinstance(tag, Coord):
+            continue
+        if (tag.offs - table != tag.offs.flat[0] - table.flat[0]).any():
+            continue  # another axis
+        low = binary("+", tag.base, int(tag.offs.min()))
+        begins = state.scope.equal(low, Const(0))
+        if begins.verdict is not Verdict.PROVED:
+            text = f"a running sum that does not begin with {name} = 0"
+            flaw = Flaw(text, begins.verdict is Verdict.REFUTED)
+            sums[RUNNING + name] = (replace(extra()[0], flaw=flaw),)
+    holes: list[Hole] = []
+    for h in value.holes:
+        # What comes after the elements of a tile changes none of them.
+        if not _after_all(state, op, h.where) and not _along_rows(state, op, h.where):
+            _check_padding(state, op, h)
+        holes.append(replace(h, kind="junk"))
+    return replace(value, sums=sums, holes=tuple(holes))
+
+
+def folded(state: WalkState, op: o.Fold) -> AbstractValue:
+    """A fold sees each coordinate once; only whole ones are followed."""
+    _check_function(state, op)
+    function = _REDUCTIONS.get(op.combine.single or "")
+    source = op.srcs[op.part]
+    if function is not None:
+        made = o.Reduce(op.result, source, op.axis, function, span=op.span)
+        return reduced(state, made)
+    value = _together(state, op)
+    if value.lanes or value.sets:
+        return state.vague(op.result, "a fold of what lanes have summed in part")
+    holes: list[Hole] = []
+    for h in value.holes:
+        if _along_rows(state, op, h.where):
+            holes.append(replace(h, kind="junk"))
+        else:
+            _check_padding(state, op, h)
+    value = replace(value, holes=tuple(holes), kind="data")
+    made = o.Reduce(op.result, source, op.axis, "prod", span=op.span)
+    result = reduced(state, made, value)
+    sums = dict(result.sums)
+    for name, several in result.sums.items():
+        flaw = Flaw(f"a fold over {name} is continued from another part", False)
+        sums[name] = bent(state.scope, several, flaw)
+    return replace(result, sums=sums)
+
+
+def _check_function(state: WalkState, op: o.Combining) -> None:
+    types = tuple(x.dtype for x in op.srcs)
+    reason = associative(op.combine, types)
+    state.report(
+        "AG0324",
+        "the function of a scan is associative",
+        op.span,
+        Agreement(Verdict.PROVED) if reason is None else unknown(reason),
+    )
+
+
+def _together(state: WalkState, op: o.Combining) -> AbstractValue:
+    """A state's numbers, which agree on the dimensions that they share."""
+    values = [state.get(x) for x in op.srcs]
+    if len(values) > 1:
+        check_agreement(state, op.srcs[0], op.span, values)
+    tags: dict[str, Tag] = {}
+    extents: dict[str, Expr] = {}
+    sums: dict[str, tuple[ReducedDimension, ...]] = {}
+    holes: list[Hole] = []
+    for v in reversed(values):
+        tags.update(v.tags)
+        extents.update(v.extents)
+        sums.update(v.sums)
+        holes += v.holes
+    if op.combine.single != "add":
+        for name, several in sums.items():
+            flaw = Flaw(f"a part of a sum over {name} is taken to a scan", False)
+            sums[name] = bent(state.scope, several, flaw)
+    own = values[op.part]
+    return replace(
+        own,
+        tags=tags,
+        extents=extents,
+        sums=sums,
+        holes=tuple(holes),
+        kind="data",
+        number=None,
+        mask=None,
+        limits=least_limits(values),
+        ends=least_ends(values),
+        shift=None if op.combine.single != "add" else own.shift,
+    )
+
+
+def _along_rows(state: WalkState, op: o.Combining, where: Tag) -> bool:
+    """Whether all of a row along the axis lies in a hole, or nothing of it."""
+    if not isinstance(where, Coord):
+        return False
+    table, shape = state.table(op.srcs[0]), op.srcs[0].shape
+    index = tuple(table[:, :, i] for i in range(len(shape)))
+    whole = np.zeros(shape, np.int64)
+    whole[index] = where.offs
+    rows = np.moveaxis(whole, op.axis, -1)
+    return bool((rows == rows[..., :1]).all())
+
+
+def _after_all(state: WalkState, op: o.Combining, where: Tag) -> bool:
+    """Whether what lies in a hole comes after what does not."""
+    if not isinstance(where, Coord):
+        return False
+    table = state.table(op.srcs[0])[:, :, op.axis]
+    if (where.offs - table != where.offs.flat[0] - table.flat[0]).any():
+        return False
+    low = binary("+", where.base, int(where.offs.min()))
+    return state.scope.equal(low, Const(0)).verdict is Verdict.PROVED
+
+
+def _check_padding(state: WalkState, op: o.Combining, hole: Hole) -> None:
+    kinds = [kind_in(state, state.get(x), hole) for x in op.srcs]
+    numbers = [k for k in kinds if not isinstance(k, str)]
+    types = tuple(x.dtype for x in op.srcs)
+    if len(numbers) == len(kinds) and left_out(op.combine, types, numbers):
+        outcome = Agreement(Verdict.PROVED)
+    else:
+        outcome = within(hole.where, hole.extent, state.scope)
+        if not outcome.proved:
+            held = ", ".join(map(str, kinds))
+            outcome = unknown(f"{held} outside is not shown to change nothing")
+    state.report(
+        "AG0310",
+        f"elements outside {hole.what} do not take part in the scan",
+        op.span,
+        outcome,
+        help="fill with numbers that change no other, or mask with `ag.where`",
+    )

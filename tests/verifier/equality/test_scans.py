@@ -1,0 +1,197 @@
+"""Scans and folds with functions of the author's against references in numpy."""
+
+from __future__ import annotations
+
+import pytest
+
+from argus.ir.combine import Combination, CombinationStep
+from argus.ir.dtypes import f32, i32
+from argus.verify.combining import associative, left_out, neutral
+from verifier.equality.attacking import decided_text
+
+FUNCTIONS = """
+@ag.inline
+def times(a, b):
+    return a * b
+
+
+@ag.inline
+def minus(a, b):
+    return a - b
+
+
+@ag.inline
+def linear(a0, b0, a1, b1):
+    return a0 * a1, b0 * a1 + b1
+
+
+@ag.inline
+def backwards(a0, b0, a1, b1):
+    return a0 * a1, b1 * a0 + b0
+
+
+@ag.inline
+def welford(n0, m0, v0, n1, m1, v1):
+    n = n0 + n1
+    d = m1 - m0
+    return n, m0 + d * (n1 / n), v0 + v1 + d * d * (n0 * n1 / n)
+
+"""
+ROWS = """
+@ag.kernel
+def k(A: f32["M N"], H: f32["M N"]):
+    M, N = A.shape
+    ag.require(N <= 64, "a row is a tile")
+    i = ag.block(ag.cdiv(M, 4))
+    a = ag.load(A[i * 4 :, 0:], (4, 64))
+    H[i * 4 :, 0:] = ag.scan(a, "N", {fn})
+
+
+@ag.reference
+def ref(A):
+    return {ref}
+"""
+LINEAR = """
+@ag.kernel
+def k(A: f32["M N"], B: f32["M N"], H: f32["M N"]):
+    M, N = A.shape
+    ag.require(N <= 64, "a row is a tile")
+    i = ag.block(ag.cdiv(M, 4))
+    a = ag.load(A[i * 4 :, 0:], (4, 64))
+    b = ag.load(B[i * 4 :, 0:], (4, 64))
+    _, h = ag.scan((a, b), "N", {fn})
+    H[i * 4 :, 0:] = h
+
+
+@ag.reference
+def ref(A, B):
+    M, N = A.shape
+    h = np.zeros((M,))
+    H = np.zeros((M, N))
+    for t in range(N):
+        {first}
+        {second}
+    return H
+"""
+LAST = """
+@ag.kernel
+def k(A: f32["M N"], B: f32["M N"], H: f32["M"]):
+    M, N = A.shape
+    ag.require(N <= 64, "a row is a tile")
+    i = ag.block(ag.cdiv(M, 4))
+    a = ag.load(A[i * 4 :, 0:], (4, 64), fill={fill})
+    b = ag.load(B[i * 4 :, 0:], (4, 64))
+    _, h = ag.reduce((a, b), "N", linear)
+    H[i * 4 :] = h
+
+
+@ag.reference
+def ref(A, B):
+    M, N = A.shape
+    h = np.zeros((M,))
+    for t in range(N):
+        h = A[:, t] * h + B[:, t]
+    return h
+"""
+STEP, KEEP = "h = A[:, t] * h + B[:, t]", "H[:, t] = h"
+
+
+@pytest.mark.parametrize(
+    ("fn", "ref"),
+    [
+        ("times", "np.cumprod(A, axis=1)"),
+        ("times", "np.multiply.accumulate(A, axis=1)"),
+        ("ag.maximum", "np.maximum.accumulate(A, axis=1)"),
+        ("ag.minimum", "np.minimum.accumulate(A, axis=1)"),
+    ],
+)
+def test_a_scan_is_what_numpy_accumulates(fn: str, ref: str) -> None:
+    found = decided_text(FUNCTIONS + ROWS.format(fn=fn, ref=ref))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    ("fn", "ref"),
+    [
+        ("times", "np.cumsum(A, axis=1)"),
+        ("times", "np.cumprod(A, axis=0)"),
+        ("ag.minimum", "np.maximum.accumulate(A, axis=1)"),
+        ("ag.maximum", "np.maximum.accumulate(A[:, ::-1], axis=1)[:, ::-1]"),
+        ("times", "np.cumprod(A, axis=1) / A"),
+        ("minus", "np.cumsum(A, axis=1)"),
+        ("minus", "np.subtract.accumulate(A, axis=1)"),
+    ],
+)
+def test_another_scan_is_not(fn: str, ref: str) -> None:
+    assert not decided_text(FUNCTIONS + ROWS.format(fn=fn, ref=ref)).equal
+
+
+def test_a_linear_recurrence_is_a_loop() -> None:
+    text = FUNCTIONS + LINEAR.format(fn="linear", first=STEP, second=KEEP)
+    found = decided_text(text)
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    ("fn", "first", "second"),
+    [
+        ("backwards", STEP, KEEP),
+        ("linear", KEEP, STEP),
+        ("linear", "h = A[:, t] * h - B[:, t]", KEEP),
+        ("linear", "h = A[:, t] * (h + B[:, t])", KEEP),
+        ("linear", "h = A[:, 0] * h + B[:, t]", KEEP),
+        ("linear", STEP, "H[:, N - 1 - t] = h"),
+        ("linear", STEP, "H[:, t] = h + 1"),
+    ],
+)
+def test_another_recurrence_is_not(fn: str, first: str, second: str) -> None:
+    text = FUNCTIONS + LINEAR.format(fn=fn, first=first, second=second)
+    assert not decided_text(text).equal
+
+
+def test_a_fold_is_the_last_state() -> None:
+    found = decided_text(FUNCTIONS + LAST.format(fill="1.0"))
+    assert found.equal, found.reason
+    assert not decided_text(FUNCTIONS + LAST.format(fill="0.5")).equal
+
+
+def _steps(*steps: tuple[str, str, str], results: tuple[str, ...]) -> Combination:
+    made = (CombinationStep(fn, f32, (x, y)) for fn, x, y in steps)
+    return Combination(tuple(made), results)
+
+
+LINEAR_STEPS = _steps(
+    ("mul", "a0", "b0"), ("mul", "a1", "b0"), ("add", "t1", "b1"), results=("t0", "t2")
+)
+WELFORD = _steps(
+    ("add", "a0", "b0"), ("sub", "b1", "a1"), ("div", "b0", "t0"), ("mul", "t1", "t2"),
+    ("add", "a1", "t3"), ("add", "a2", "b2"), ("mul", "t1", "t1"), ("mul", "a0", "t2"),
+    ("mul", "t6", "t7"), ("add", "t5", "t8"), results=("t0", "t4", "t9"),
+)  # fmt: skip
+
+
+def test_what_is_associative_and_neutral() -> None:
+    two, three = (f32, f32), (f32, f32, f32)
+    assert associative(LINEAR_STEPS, two) is None
+    assert neutral(LINEAR_STEPS, two) == (1.0, 0.0)
+    assert left_out(LINEAR_STEPS, two, (1.0, 0.0))
+    assert not left_out(LINEAR_STEPS, two, (0.0, 0.0))
+    assert associative(WELFORD, three) is None
+    assert neutral(WELFORD, three) == (0.0, 0.0, 0.0)
+    first = Combination((), ("a0",))
+    assert associative(first, (i32,)) is None
+    assert neutral(first, (i32,)) is None
+    for fn in ("add", "mul", "maximum", "minimum"):
+        assert associative(Combination.of(fn, f32), (f32,)) is None
+    for fn in ("sub", "div"):
+        assert associative(Combination.of(fn, f32), (f32,)) is not None
+
+
+def test_what_is_not_associative_shows_numbers() -> None:
+    reason = associative(Combination.of("sub", f32), (f32,))
+    assert reason is not None and "f(f(a, b), c) is" in reason
+    wrong = _steps(
+        ("mul", "a0", "b0"), ("mul", "a1", "a0"), ("add", "t1", "b1"),
+        results=("t0", "t2"),
+    )  # fmt: skip
+    assert associative(wrong, (f32, f32)) is not None
