@@ -179,9 +179,50 @@ def averaged_in_place(X: Any) -> Any:
     return e
 
 
+def recurrence(X: Any) -> Any:
+    e = np.zeros(X.shape[1])
+    for row in X:
+        e = e * row + 0.5
+    return e
+
+
+def kept_after(X: Any) -> Any:
+    e, kept = np.ones(X.shape[1]), np.zeros(X.shape)
+    for m in range(X.shape[0]):
+        e = e * X[m] + m
+        kept[m] = e
+    return kept
+
+
+def kept_before(X: Any) -> Any:
+    e, kept = X[0] * 2, np.zeros(X.shape)
+    for m in range(X.shape[0]):
+        kept[m] = e
+        e = e * X[m] + 1
+    return kept
+
+
+def kept_changed(X: Any) -> Any:
+    e, s, kept = np.zeros(X.shape[1]), np.zeros(X.shape[1]), np.zeros(X.shape)
+    for m in range(X.shape[0]):
+        e = e * 0.5 + X[m]
+        s = s + X[m]
+        kept[X.shape[0] - 1 - m] = e - 2 * s
+    return kept
+
+
+def kept_of_columns(X: Any) -> Any:
+    e, kept = np.zeros((X.shape[0],)), np.zeros(X.shape)
+    for n in range(X.shape[1]):
+        e = np.maximum(e, X[:, n])
+        kept[:, n] = e
+    return kept
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        recurrence, kept_after, kept_before, kept_changed, kept_of_columns,
         averaged, averaged_in_place,
         stacked, stacked_last, joined, added, largest, numbered, zipped, twice,
         assigned, assigned_in_two_loops, assigned_backwards, assigned_every_other,
@@ -211,11 +252,13 @@ def carried(X: Any) -> Any:
     return np.stack(parts)
 
 
-def recurrence(X: Any) -> Any:
-    e = np.zeros(X.shape[1])
-    for row in X:
-        e = e * row + 0.5
-    return e
+def of_another(X: Any) -> Any:
+    e, f, kept = np.zeros(X.shape[1]), np.zeros(X.shape[1]), np.zeros(X.shape)
+    for m in range(X.shape[0]):
+        e = e * X[m] + f
+        f = f * X[m] + e
+        kept[m] = e
+    return kept
 
 
 def first_only(X: Any) -> Any:
@@ -303,7 +346,7 @@ def reduced_behind_our_back(X: Any) -> Any:
 @pytest.mark.parametrize(
     "function",
     [
-        carried, recurrence, first_only, two_to_one, reads_what_it_writes,
+        carried, of_another, first_only, two_to_one, reads_what_it_writes,
         hidden_state, hidden_iterator, last_round, left, branches, while_loop,
         several_appends, changing_comprehension, reduced_behind_our_back,
     ],

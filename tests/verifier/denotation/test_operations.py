@@ -28,7 +28,7 @@ BODIES: dict[str, str] = {
     p, q = ag.split(ag.reshape(c, (32, 2, 16), dims="M P N"), "P", 2)
     c = ag.reshape(ag.join(p, q, "P"), (32, 32), dims="M N")
     t = ag.full((32, 32), a, f32, dims="M N") + c.T.rename("M N")
-    s = ag.sum(t, "N") * 2.0
+    s = ag.sum(t, "N") * ag.reduce(x, "N", ag.maximum)
     Y[0:32, 0:16] = t[:, 0:16] + t[:, 0:32:2] + s
 """,
     "products": """
