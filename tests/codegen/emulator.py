@@ -214,6 +214,18 @@ static void argus_red_add_f32(float* p, float v) {
   while (!__atomic_compare_exchange_n(q, &old, next, false, __ATOMIC_SEQ_CST,
                                       __ATOMIC_SEQ_CST));
 }
+static void argus_red_max_i32(int* p, int v) {
+  pairwise(p, [=](u32 x) { return (u32)std::max((int)x, v); });
+}
+static void argus_red_min_i32(int* p, int v) {
+  pairwise(p, [=](u32 x) { return (u32)std::min((int)x, v); });
+}
+static void argus_red_max_f32(float* p, float v) {
+  pairwise(p, [=](u32 x) { return float_bits(argus_max(bits_float(x), v)); });
+}
+static void argus_red_min_f32(float* p, float v) {
+  pairwise(p, [=](u32 x) { return float_bits(argus_min(bits_float(x), v)); });
+}
 template <int n> void cp_async(u32 to, void const* from, bool valid) {
   if (valid) std::memcpy(smem + to, from, n); else std::memset(smem + to, 0, n);
 }

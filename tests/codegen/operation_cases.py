@@ -36,6 +36,9 @@ def cases() -> Iterator[Case]:
     yield _scalars()
     for dtype in ("f32", "i32", "bf16", "f16"):
         yield _atomics(dtype)
+    for dtype in ("f32", "i32"):
+        for fn in ("max", "min"):
+            yield _extremes(dtype, fn)
     yield from map(_product, ELEMENTS)
 
 
@@ -427,6 +430,25 @@ def _atomics(dtype: str) -> Case:
     )
     case.write("x", "R N", Output(dtype, (rows, columns)))
     case.body[-1] = "ag.atomic_add(O0[rows, 0:], x)"
+    return case
+
+
+def _extremes(dtype: str, fn: str) -> Case:
+    """Atomics of which the order makes no difference; NaN and both zeros."""
+    rows, columns = 16, 64
+    values = special(dtype, rows * columns, 43).reshape(rows, columns)
+    case = Case(
+        f"atomic_{fn}_{dtype}",
+        [f"x = ag.load(X[0:, 0:], {(rows, columns)})", "rows = ag.load(I[0:], (16,))"],
+        {
+            "X": (dtype, "M N", values),
+            "I": ("i32", "M", np.array([0, 1, 2, 3] * 4, np.int32)),
+        },
+    )
+    case.write("x", "R N", Output(dtype, (rows, columns)))
+    case.body[-1] = f"ag.atomic_{fn}(O0[rows, 0:], x, mask=x == x)"
+    case.write("x", "R2 N", Output(dtype, (rows, columns)))
+    case.body[-1] = f"ag.atomic_{fn}(O1[rows, 0:], x)"
     return case
 
 

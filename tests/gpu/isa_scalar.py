@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -457,8 +458,40 @@ extern "C" __global__ void test_{function}(const {kind}* in, u32* out) {{
         yield Form(function, (function,), f"test_{function}", text, check)
 
 
+def extremes_in_memory() -> Iterator[Form]:
+    """Each of 64 addresses receives 512 numbers, of which the extreme stays."""
+    adders = 512
+    for fn, kind in itertools.product(("max", "min"), ("f32", "i32")):
+        function = f"argus_red_{fn}_{kind}"
+        ctype = {"f32": "float", "i32": "int"}[kind]
+        text = f"""
+extern "C" __global__ void test_{function}(const {ctype}* in, {ctype}* out) {{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  {function}(out + i % 64, in[i]);
+}}
+"""
+
+        def check(
+            device: Device, kernel: Any, fn: str = fn, kind: str = kind
+        ) -> list[str]:
+            rng = generator(f"{fn} {kind}")
+            numpy_type = np.float32 if kind == "f32" else np.int32
+            values = rng.integers(-1000, 1000, (adders, 64)).astype(numpy_type)
+            if kind == "f32":
+                values[7, 3] = np.nan
+            start = np.zeros(64, numpy_type)
+            out = device.upload(start)
+            device.launch(kernel, [device.upload(values), out], grid=adders // 2)
+            pick = np.maximum if fn == "max" else np.minimum
+            want = pick(start, pick.reduce(values, axis=0))
+            return differences(fn, device.download(out, want.shape, numpy_type), want)
+
+        yield Form(function, (function,), f"test_{function}", text, check)
+
+
 def forms() -> Iterator[Form]:
     """All forms of this file."""
+    yield from extremes_in_memory()
     for dtype in ("bf16", "f16"):
         yield from conversions(dtype)
     yield from approximations()

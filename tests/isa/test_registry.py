@@ -256,3 +256,5 @@ def test_element_types() -> None:
         if form is not None:
             record = registry.lookup(form.function)
             assert record.cost.bytes == form.width * dtype.bytes
+    compared = {r.dtype.name for r in memory.REDUCTIONS if r.fn == "max"}
+    assert compared == {"f32", "i32"}

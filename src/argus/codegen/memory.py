@@ -381,11 +381,9 @@ def _reduction(
     width: int,
     pointer: CppExpression,
 ) -> str:
-    if op.atomic != "add":
-        raise CodegenError(f"atomic {op.atomic!r} is unknown")
-    form = reduction(source.dtype)
+    form = reduction(source.dtype, op.atomic or "")
     if form is None or width != form.width:
-        raise CodegenError(f"no atomic add of {width} x {source.dtype}")
+        raise CodegenError(f"no atomic {op.atomic} of {width} x {source.dtype}")
     if source.packed:
         value = at(cx, source, step, regs // form.width)
     else:

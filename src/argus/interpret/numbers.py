@@ -100,6 +100,30 @@ def extreme(fn: str, values: Array, along: tuple[int, ...]) -> Array:
     return np.where(found == 0, signed, found)
 
 
+def extreme_at(fn: str, array: Array, places: tuple[Array, ...], values: Array) -> None:
+    """The "max" or "min" of elements and of all values that are for them, in place.
+
+    Of floats their bits are compared as whole numbers of the same order, in which a
+    NaN lies beyond everything.
+    """
+    pick = np.maximum if fn == "max" else np.minimum
+    if array.dtype.kind != "f":
+        pick.at(array, places, values)
+        return
+    bits = np.dtype(f"i{array.dtype.itemsize}")
+    top = np.iinfo(bits).max
+    beyond = top if fn == "max" else np.iinfo(bits).min
+
+    def ordered(x: Array) -> Array:
+        held = np.ascontiguousarray(x).view(bits)
+        return np.where(np.isnan(x), beyond, np.where(held < 0, held ^ top, held))
+
+    found = ordered(array)
+    pick.at(found, places, ordered(values))
+    held = np.where(found < 0, found ^ top, found).astype(bits).view(array.dtype)
+    array[...] = np.where(found == beyond, np.array(np.nan, array.dtype), held)
+
+
 def from_bits(bits: Array, dtype: DType) -> Array:
     """Unsigned bit patterns as stored elements."""
     if dtype.kind == "bool":

@@ -15,6 +15,7 @@ from argus.interpret.memory import GlobalArray, SharedAccess
 from argus.interpret.numbers import (
     Array,
     compute,
+    extreme_at,
     from_bits,
     rounded,
     storage,
@@ -198,6 +199,9 @@ def _store_global(group: ThreadGroup, op: o.StoreGlobal) -> None:
             )
         return
     dtype = op.view.dtype
+    if op.atomic != "add":
+        extreme_at(op.atomic, held.array, places, values)
+        return
     if dtype.bits_of is not None:
         total = compute(held.array, dtype)
         np.add.at(total, places, compute(values, dtype))

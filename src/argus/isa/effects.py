@@ -272,9 +272,10 @@ def _copy(op: o.CopyAsync) -> OpEffects:
 def _store_global(op: o.StoreGlobal) -> Instruction | Ordinary:
     if op.atomic is None:
         return memory.ORDINARY["st.global"]
-    form = memory.reduction(op.view.dtype)
+    form = memory.reduction(op.view.dtype, op.atomic)
     if form is None:
-        raise ValueError(f"line {op.span.line}: {op.view.dtype} has no atomic add")
+        what = f"{op.view.dtype} has no atomic {op.atomic}"
+        raise ValueError(f"line {op.span.line}: {what}")
     return registry.lookup(form.function)
 
 

@@ -1,4 +1,4 @@
-"""Global memory: loads and stores that leave L1 alone, and atomic adds.
+"""Global memory: loads and stores that leave L1 alone, and atomic operations.
 
 Ordinary vector accesses are plain C++ on int, int2, int4 pointers and have no function.
 """
@@ -91,8 +91,12 @@ def _stream_store() -> Instruction:
 
 @dataclass(frozen=True, slots=True)
 class Reduction:
-    """One form of the atomic add: `width` elements of `dtype` at a time."""
+    """One form of an atomic operation: `width` elements of `dtype` at a time.
 
+    `fn` is "add", "max" or "min". Without `ptx` it is a loop of compare-and-swap.
+    """
+
+    fn: str
     dtype: DType
     width: int
     ptx: str
@@ -103,33 +107,41 @@ class Reduction:
     def function(self) -> str:
         """Its device function."""
         pair = f"x{self.width}" if self.width > 1 else ""
-        return f"argus_red_add_{self.dtype.name}{pair}"
+        return f"argus_red_{self.fn}_{self.dtype.name}{pair}"
 
 
 REDUCTIONS = (
-    Reduction(f32, 1, "f32", "float"),
-    Reduction(i32, 1, "s32", "int"),
+    Reduction("add", f32, 1, "f32", "float"),
+    Reduction("add", i32, 1, "s32", "int"),
     # red on bf16x2 came with sm_90.
-    Reduction(bf16, 2, "noftz.bf16x2", "u32", HOPPER),
-    Reduction(f16, 2, "noftz.f16x2", "u32"),
+    Reduction("add", bf16, 2, "noftz.bf16x2", "u32", HOPPER),
+    Reduction("add", f16, 2, "noftz.f16x2", "u32"),
+    *(Reduction(fn, i32, 1, "s32", "int") for fn in ("max", "min")),
+    # There is no red.max.f32: and of integers the bits do not know NaN.
+    *(Reduction(fn, f32, 1, "", "float") for fn in ("max", "min")),
 )
 
 
-def reduction(dtype: DType) -> Reduction | None:
-    """The atomic add of an element type; None where there is none."""
-    return next((r for r in REDUCTIONS if r.dtype == dtype), None)
+def reduction(dtype: DType, fn: str = "add") -> Reduction | None:
+    """The atomic operation on an element type; None where there is none."""
+    return next((r for r in REDUCTIONS if (r.dtype, r.fn) == (dtype, fn)), None)
 
 
 def _reduce(form: Reduction) -> Instruction:
-    name = f"red.relaxed.gpu.global.add.{form.ptx}"
     function, ctype = form.function, form.ctype
     size = form.width * form.dtype.bytes
     constraint = {"float": "f", "int": "r", "u32": "r"}[ctype]
     pointer = f"{ctype}*" if ctype != "u32" else "void*"
-    body = asm(
-        f"{name} [%0], %1;",
-        inputs=['"l"(__cvta_generic_to_global(p))', f'"{constraint}"(v)'],
-    )
+    if form.ptx:
+        name = f"red.relaxed.gpu.global.{form.fn}.{form.ptx}"
+        body = asm(
+            f"{name} [%0], %1;",
+            inputs=['"l"(__cvta_generic_to_global(p))', f'"{constraint}"(v)'],
+        )
+    else:
+        name = f"atom.relaxed.gpu.global.cas.b32 ({form.fn})"
+        body = _swapping(f"argus_{form.fn}")
+    rounded = "each element is added atomically and rounded to nearest even"
     return Instruction(
         name=name,
         family="memory",
@@ -139,14 +151,42 @@ def _reduce(form: Reduction) -> Instruction:
         cuda=device(f"void {function}({pointer} p, {ctype} v)", body),
         effects=Effects(("v", "[p]"), ("[p]",), "generic"),
         cost=InstructionCost(bytes=size),
-        source="PTX ISA, Parallel Synchronization and Communication: red",
+        source="PTX ISA, Parallel Synchronization and Communication: "
+        + ("red" if form.ptx else "atom"),
         constraints=Constraints(
             alignment=(("p", size),),
             rules=(
-                "each element is added atomically and rounded to nearest even",
-                "the order of the additions is not defined",
+                rounded
+                if form.fn == "add"
+                else f"the {form.fn} of each element is taken atomically",
+                "the order of the operations is not defined",
             ),
         ),
+        needs=() if form.ptx else (f"argus_{form.fn}",),
+    )
+
+
+def _swapping(combined: str) -> str:
+    """A loop that ends as soon as memory holds what it should.
+
+    Most values change no extreme: they cost a load.
+    """
+    load = asm(
+        "ld.relaxed.gpu.global.b32 %0, [%1];",
+        ['"=r"(held)'],
+        ['"l"(__cvta_generic_to_global(p))'],
+    )
+    swap = asm(
+        "atom.relaxed.gpu.global.cas.b32 %0, [%1], %2, %3;",
+        ['"=r"(seen)'],
+        ['"l"(__cvta_generic_to_global(p))', '"r"(held)', '"r"(made)'],
+    )
+    inner = "".join(f"  {line}\n" for line in swap.splitlines())
+    return (
+        f"u32 held, seen;\n{load}\nwhile (true) {{\n"
+        f"  const u32 made = __float_as_uint({combined}(__uint_as_float(held), v));\n"
+        f"  if (made == held) return;\n{inner}"
+        "  if (seen == held) return;\n  held = seen;\n}"
     )
 
 

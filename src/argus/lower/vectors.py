@@ -42,7 +42,7 @@ def select_accesses(program: Program) -> None:
                     layout = _need(op.src)
                     width = 1 if op.mask else global_width(program, op.view, layout)
                     if op.atomic:
-                        form = memory.reduction(op.view.dtype)
+                        form = memory.reduction(op.view.dtype, op.atomic)
                         width = min(width, 1 if form is None else form.width)
                     kind = "red.global" if op.atomic else "st.global"
                     unique = layout.replication > 1

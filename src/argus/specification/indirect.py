@@ -74,6 +74,19 @@ def add_at(tracing: Tracing, array: Any, key: Any, values: Any) -> None:
         array[key] = array[key] + given
 
 
+def extreme_at(tracing: Tracing, fn: str, array: Any, key: Any, values: Any) -> None:
+    """`np.maximum.at`, `np.minimum.at`: an element and all values that are for it."""
+    if not isinstance(array, SymbolicArray):
+        raise Unknown("the reference compares symbolic values with a plain array")
+    items = items_of(array, key)
+    given = converted(lifted(tracing, values), array.dtype)
+    if any(isinstance(i, Gather) for i in items):
+        scatter_of(array, items, given).extreme(fn)
+    else:
+        pick = np.maximum if fn == "max" else np.minimum
+        array[key] = pick(array[key], given)
+
+
 @traces(np.bincount)
 def bincount(
     x: SymbolicArray, weights: Any = None, minlength: Any = 0

@@ -16,6 +16,7 @@ from argus.terms import (
     Value,
     Variable,
     apply,
+    cast,
     reduce,
 )
 
@@ -76,6 +77,21 @@ class Scatter:
             named = self._inside(found, {}, found.pairs)
             total = self._sum(named, found.value)
             return apply(tracing.world, "add", old(indices), total)
+
+        self.array.assign(read)
+
+    def extreme(self, fn: str) -> None:
+        """The "max" or "min" of an element and of the values that name it."""
+        old = self.array.now()
+        world = self.array.tracing.world
+        both = {"max": "maximum", "min": "minimum"}[fn]
+
+        def read(indices: Indices) -> Value:
+            found = self.equations(indices)
+            named = self._inside(found, {}, found.pairs)
+            value = cast(world, self.values(found.value), "real")
+            most = reduce(world, fn, self._names(), value, named)
+            return apply(world, both, cast(world, old(indices), "real"), most)
 
         self.array.assign(read)
 

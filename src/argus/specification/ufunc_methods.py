@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from argus.specification.casting import lifted
-from argus.specification.indirect import add_at
+from argus.specification.indirect import add_at, extreme_at
 from argus.specification.reducing import scanned
 from argus.specification.table import call, name_of, refuse
 from argus.specification.tracing import Tracing
@@ -51,6 +51,10 @@ def method_of(
             return ufunc(wide, right, **named)
         case "at" if ufunc is np.add:
             return add_at(tracing, *inputs)
+        case "at" if ufunc is np.maximum:
+            return extreme_at(tracing, "max", *inputs)
+        case "at" if ufunc is np.minimum:
+            return extreme_at(tracing, "min", *inputs)
         case "at" if ufunc is np.subtract:
             array, key, values = inputs
             return add_at(tracing, array, key, -lifted(tracing, values))

@@ -332,9 +332,16 @@ class _Cluster:
         written = np.broadcast_to(values, view.shape)[there]
         if atomic is not None:
             places, which = np.unique(places, return_inverse=True)
-            total = np.zeros(places.shape, written.dtype)
-            np.add.at(total, which, written)
-            written = fitted(tensor.read(places) + total, view.dtype, self.exact)
+            held = tensor.read(places)
+            if atomic == "add":
+                total = np.zeros(places.shape, written.dtype)
+                np.add.at(total, which, written)
+                held = held + total
+            else:
+                pick = np.maximum if atomic == "max" else np.minimum
+                held = held.astype(written.dtype)
+                pick.at(held, which, written)
+            written = fitted(held, view.dtype, self.exact)
         tensor.write(places, written)
 
     def _read_shared(self, role: RoleState, view: SharedView) -> Array:

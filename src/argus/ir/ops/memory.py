@@ -34,7 +34,8 @@ class LoadGlobal(Access):
 class StoreGlobal(Access):
     """Registers to global memory; elements outside (or with a false mask) are skipped.
 
-    ``atomic`` is None or "add" (relaxed, device scope).
+    ``atomic`` is None, "add", "max" or "min": memory becomes what it holds and the
+    element come to (relaxed, device scope).
     """
 
     view: GlobalView

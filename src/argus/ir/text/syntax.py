@@ -113,7 +113,7 @@ CHOICES: dict[tuple[type[Op], str], tuple[str, ...]] = {
     (o.Reduce, "fn"): _REDUCTIONS,
     (o.LoadGlobal, "evict"): _EVICT,
     (o.StoreGlobal, "evict"): _EVICT,
-    (o.StoreGlobal, "atomic"): ("add",),
+    (o.StoreGlobal, "atomic"): ("add", "max", "min"),
     (o.CopyAsync, "evict"): _EVICT,
 }
 """Strings that have few values, of which the type does not say so."""

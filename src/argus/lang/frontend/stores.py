@@ -26,6 +26,8 @@ from argus.lang.frontend.values import (
 )
 from argus.lang.frontend.views import global_view, view_shape
 
+Atomic = Literal["add", "max", "min"]
+
 
 def store_into(
     e: Elaborator,
@@ -34,7 +36,7 @@ def store_into(
     where: Span,
     span: Span,
     mask: Tile | None = None,
-    atomic: Literal["add"] | None = None,
+    atomic: Atomic | None = None,
 ) -> None:
     """Write a register tile or a number to a slice of a tensor or a shared tile.
 
@@ -67,7 +69,7 @@ def _store_global(
     where: Span,
     span: Span,
     mask: Tile | None,
-    atomic: Literal["add"] | None,
+    atomic: Atomic | None,
 ) -> None:
     tensor = place.source.tensor
     if place.source.holes is not None:

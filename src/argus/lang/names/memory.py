@@ -15,6 +15,8 @@ from argus.lang.names.values import (
 
 __all__ = [
     "atomic_add",
+    "atomic_max",
+    "atomic_min",
     "barriers",
     "load",
     "ring",
@@ -49,9 +51,22 @@ def store(view: View, tile: Tile | float, *, mask: Tile | None = None) -> None:
     raise outside("store")
 
 
-def atomic_add(view: View, tile: Tile) -> None:
+def atomic_add(view: View, tile: Tile, *, mask: Tile | None = None) -> None:
     """Add a tile to memory, element by element, atomically (relaxed, device scope)."""
     raise outside("atomic_add")
+
+
+def atomic_max(view: View, tile: Tile, *, mask: Tile | None = None) -> None:
+    """Memory becomes what is larger of it and a tile, element by element, atomically.
+
+    NaN where one is; f32 or i32.
+    """
+    raise outside("atomic_max")
+
+
+def atomic_min(view: View, tile: Tile, *, mask: Tile | None = None) -> None:
+    """Memory becomes what is less of it and a tile, element by element, atomically."""
+    raise outside("atomic_min")
 
 
 def shared(

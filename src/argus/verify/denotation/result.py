@@ -25,9 +25,9 @@ class Store:
 
     At each point of ``where`` (over ``variables``, sizes and data) the element of
     ``tensor`` at ``coords`` becomes ``value``, or ``value`` is added to it where
-    ``atomic`` is "add". ``where`` lies inside the tensor, and holds the ranges of
-    ``variables``: blocks and loops from outer to inner, then the ``axes`` of the tile.
-    ``role`` and ``path`` say where it stands.
+    ``atomic`` is "add", or the larger or less of both for "max" or "min". ``where``
+    lies inside the tensor, and holds the ranges of ``variables``: blocks and loops
+    from outer to inner, then the ``axes`` of the tile. ``role`` and ``path`` say where it stands.
     """
 
     tensor: GlobalTensor

@@ -149,7 +149,7 @@ class _Judging:
     def _replicated(self, array: StoredArray) -> Iterator[str]:
         """What each block adds that adds a part of something else, too."""
         for store in array.stores:
-            if not store.atomic:
+            if store.atomic != "add":
                 continue
             used = {v for coord in store.coords for v in coord.variables()}
             for _, x in store.value.cases:

@@ -204,16 +204,38 @@ def store(call: BoundCall) -> Value:
 
 @builtin("atomic_add")
 def atomic_add(call: BoundCall) -> Value:
-    """Add to memory.
+    """Add to memory. See `_atomic`."""
+    return _atomic(call, "add")
 
-    Raises ArgusError: no hardware adds elements of the type (AG0107), or the target
-    does not (AG0602).
+
+@builtin("atomic_max")
+def atomic_max(call: BoundCall) -> Value:
+    """Raise memory to what is larger. See `_atomic`."""
+    return _atomic(call, "max")
+
+
+@builtin("atomic_min")
+def atomic_min(call: BoundCall) -> Value:
+    """Lower memory to what is less. See `_atomic`."""
+    return _atomic(call, "min")
+
+
+def _atomic(call: BoundCall, fn: stores.Atomic) -> Value:
+    """Change memory by each element.
+
+    Raises ArgusError: no hardware does it to elements of the type (AG0107), or the
+    target does not (AG0602).
     """
     t, place = call.tile("tile"), call.value("view")
-    form = memory.reduction(t.dtype)
+    mask = call.tile("mask") if call.given("mask") else None
+    form = memory.reduction(t.dtype, fn)
     if form is None:
+        known = ", ".join(r.dtype.name for r in memory.REDUCTIONS if r.fn == fn)
         raise call.e.fail(
-            "AG0107", call.where("tile"), f"`atomic_add` is not defined for {t.dtype}"
+            "AG0107",
+            call.where("tile"),
+            f"`{call.name}` is not defined for {t.dtype}",
+            notes=(f"it is for {known}",),
         )
     target = call.e.program.target.name
     if not registry.supports(form.function, target):
@@ -225,7 +247,7 @@ def atomic_add(call: BoundCall) -> Value:
         )
     if not isinstance(place, ViewValue):
         raise call.wrong(
-            "view", f"a slice of a tensor is added to, not {describe(place)}"
+            "view", f"`{call.name}` changes a slice of a tensor, not {describe(place)}"
         )
     stores.store_into(
         call.e,
@@ -233,7 +255,8 @@ def atomic_add(call: BoundCall) -> Value:
         TileValue(t),
         call.where("view"),
         call.where("tile"),
-        atomic="add",
+        mask,
+        atomic=fn,
     )
     return NOTHING
 
