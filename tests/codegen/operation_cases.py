@@ -34,6 +34,7 @@ def cases() -> Iterator[Case]:
         for rows, columns, warps in ((32, 32, 1), (64, 64, 4), (16, 64, 2)):
             yield _transpose(dtype, rows, columns, warps)
     yield _scalars()
+    yield _searches()
     for dtype in ("f32", "i32", "bf16", "f16"):
         yield _atomics(dtype)
     for dtype in ("f32", "i32"):
@@ -430,6 +431,37 @@ def _atomics(dtype: str) -> Case:
     )
     case.write("x", "R N", Output(dtype, (rows, columns)))
     case.body[-1] = "ag.atomic_add(O0[rows, 0:], x)"
+    return case
+
+
+def _searches() -> Case:
+    """Bounded `while` loops: one that ends early, one that the bound ends, none."""
+    case = Case(
+        "searches",
+        [
+            "low, high, steps = 0, 50, 0",
+            "while ag.at_most(20, low < high):",
+            "    middle = (low + high) // 2",
+            "    steps = steps + 1",
+            "    if T[middle] < p:",
+            "        low = middle + 1",
+            "    else:",
+            "        high = middle",
+            "rest, count = p, 0",
+            "x = ag.load(T[0:], (32,))",
+            "while ag.at_most(5, rest > 1):",
+            "    rest, count, x = rest // 2, count + 1, x + x",
+            "none = 0",
+            "while ag.at_most(p - p, rest == rest):",
+            "    none = 7",
+        ],
+        {"T": ("i32", "N", np.arange(50, dtype=np.int32) * 3)},
+        scalars={"p": ("i32", 100)},
+    )
+    for value in ("low", "steps", "rest", "count", "none"):
+        name = f"ag.full((32,), {value}, ag.i32)"
+        case.write(name, "R", Output("i32", (32,)))
+    case.write('x.rename("R")', "R", Output("i32", (32,)))
     return case
 
 

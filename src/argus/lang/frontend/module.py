@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal
 
 from argus.diagnostics import ArgusError, SourceText, Span, fail, register_source
+from argus.lang.frontend.bounded import bounded
 from argus.lang.kernel import InlineFunction, Kernel, Origin
 
 FunctionKind = Literal["kernel", "inline", "reference"]
@@ -68,6 +69,13 @@ class FunctionDecl:
     node: ast.FunctionDef
     kind: FunctionKind
     env: ModuleEnv
+
+    @staticmethod
+    def of(node: ast.FunctionDef, kind: FunctionKind, env: ModuleEnv) -> FunctionDecl:
+        """A function as it stands in a file; a reference is Python, and stays so."""
+        if kind != "reference":
+            node = bounded(node)
+        return FunctionDecl(node.name, node, kind, env)
 
 
 @dataclass(eq=False)
@@ -266,7 +274,7 @@ def _function(env: ModuleEnv, node: ast.FunctionDef, strict: bool) -> None:
             env.source.span(node),
             f"there are two functions named `{node.name}`",
         )
-    env.functions[node.name] = FunctionDecl(node.name, node, kind, env)
+    env.functions[node.name] = FunctionDecl.of(node, kind, env)
 
 
 def _kind(env: ModuleEnv, node: ast.FunctionDef, strict: bool) -> FunctionKind | None:
@@ -388,7 +396,7 @@ def declaration_of(origin: Origin) -> FunctionDecl:
             own = ModuleEnv(
                 env.source, env.functions, env.constants, env.imports, origin.names()
             )
-            return FunctionDecl(node.name, node, kinds[0] if kinds else "kernel", own)
+            return FunctionDecl.of(node, kinds[0] if kinds else "kernel", own)
     raise fail(
         "AG0002",
         None,

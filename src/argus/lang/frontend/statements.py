@@ -35,7 +35,7 @@ from argus.lang.frontend.values import (
 from argus.lang.frontend.withs import run_with
 
 _NOT_PART: dict[type[ast.stmt], str] = {
-    ast.While: "use `for ... in ag.range(...)`",
+    ast.While: "state how often it runs at most: `while ag.at_most(n, condition):`",
     ast.FunctionDef: "write an `@ag.inline` function at the top of the file",
     ast.Import: "import at the top of the file",
     ast.ImportFrom: "import at the top of the file",

@@ -7,6 +7,7 @@ from typing import Any
 from argus.lang.names.outside import outside
 
 __all__ = [
+    "at_most",
     "block",
     "block_tile",
     "cdiv",
@@ -58,6 +59,14 @@ def range(
 ) -> Iterable[int]:
     """A loop that runs on the GPU. `unroll`: 0 lets the compiler choose, 1 forbids."""
     raise outside("range")
+
+
+def at_most(n: int, condition: bool) -> bool:
+    """`while ag.at_most(n, condition):` runs while it holds, at most `n` times.
+
+    Where the condition still holds after `n` iterations, the loop ends all the same.
+    """
+    raise outside("at_most")
 
 
 def static_range(start: int, stop: int | None = None, step: int = 1) -> Iterable[int]:

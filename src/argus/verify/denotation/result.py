@@ -27,7 +27,8 @@ class Store:
     ``tensor`` at ``coords`` becomes ``value``, or ``value`` is added to it where
     ``atomic`` is "add", or the larger or less of both for "max" or "min". ``where``
     lies inside the tensor, and holds the ranges of ``variables``: blocks and loops
-    from outer to inner, then the ``axes`` of the tile. ``role`` and ``path`` say where it stands.
+    from outer to inner, then the ``axes`` of the tile. ``role`` and ``path`` say where
+    it stands.
     """
 
     tensor: GlobalTensor

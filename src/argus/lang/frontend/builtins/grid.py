@@ -36,6 +36,17 @@ def loop(call: BoundCall) -> Value:
     )
 
 
+@builtin("at_most")
+def at_most(call: BoundCall) -> Value:
+    """The bound of a `while` statement, which does not come here."""
+    raise call.e.fail(
+        "AG0006",
+        call.span,
+        "`at_most` stands only in a `while` statement",
+        help="write `while ag.at_most(n, condition):`",
+    )
+
+
 @builtin("role")
 def role(call: BoundCall) -> Value:
     """Roles stand in `with` statements, which do not come here."""
