@@ -33,7 +33,7 @@ from argus.lang.names import sync as _sync
 from argus.lang.names import types as _types
 from argus.lang.names.annotate import *  # noqa: F403
 from argus.lang.names.compute import *  # noqa: F403
-from argus.lang.names.decorators import inline, kernel, reference
+from argus.lang.names.decorators import baseline, inline, kernel, reference
 from argus.lang.names.grid import *  # noqa: F403
 from argus.lang.names.memory import *  # noqa: F403
 from argus.lang.names.sync import *  # noqa: F403
@@ -84,6 +84,7 @@ __all__ = [
     "Kernel",
     "Module",
     "any",
+    "baseline",
     "dtype",
     "eight",
     "float",

@@ -1,9 +1,10 @@
-"""`argus bench`: a library kernel beside what a torch user has today. GPU only."""
+"""`argus bench`: a kernel beside what a torch user has today. GPU only."""
 
 from __future__ import annotations
 
 import shlex
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,9 @@ import typer
 
 from argus.cli.options import (
     CaseOption,
+    DtypeOption,
     JsonOption,
+    KernelOption,
     SeedOption,
     SetOption,
     SizeOption,
@@ -20,15 +23,24 @@ from argus.cli.output import Output, reporting
 
 if TYPE_CHECKING:
     from argus.cli.proving import Claim
-    from argus.diagnostics import Json
+    from argus.cli.subjects import SubjectOptions
     from argus.evaluation.bench import BenchRecord
+    from argus.model import Prediction
 
 
 def bench(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="A library kernel.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="FILE|NAME",
+            help="A kernel file, or a library kernel; of a file Python is executed.",
+        ),
+    ],
+    kernel: KernelOption = None,
     case: CaseOption = None,
     settings: SetOption = None,
     sizes: SizeOption = None,
+    dtypes: DtypeOption = None,
     repeat: Annotated[
         int,
         typer.Option("--repeat", "-n", min=1, help="Timed calls of each; the median."),
@@ -43,59 +55,156 @@ def bench(
     ] = False,
     json_output: JsonOption = False,
 ) -> None:
-    """Check and time a library kernel beside its baselines, on the GPU.
+    """Check and time a kernel beside its baselines, on the GPU.
 
-    It is proved first, and what is refuted is not run.
-    All large cases, unless --case or --size names one.
+    It is proved first, and what is refuted is not run; a wrong result is not timed.
+    Times are medians with a cold L2 cache, in turns. Of a library kernel all large
+    cases, unless --case or --size names one. A kernel of a file needs a reference, and
+    has functions marked `@ag.baseline` beside it, which take torch tensors.
     """
     with reporting("bench", json_output) as out:
+        from argus.cli.subjects import SubjectOptions, is_file
+
+        selection = SubjectOptions(
+            None, kernel, case, settings or (), dtypes or (), sizes or ()
+        )
+        how = _Timing(out, seed, repeat, no_proof)
+        if is_file(name):
+            how.file(name, selection)
+        else:
+            how.entry(name, selection)
+        how.finish(output)
+
+
+class _Timing:
+    """Times kernels one after the other, and keeps the records."""
+
+    def __init__(self, out: Output, seed: int, repeat: int, no_proof: bool) -> None:
+        self.out, self.seed, self.repeat = out, seed, repeat
+        self.no_proof = no_proof
+        self.records: list[BenchRecord] = []
+        self.claims: list[Claim] = []
+
+    def file(self, path: str, selection: SubjectOptions) -> None:
+        """The kernels of a file. Raises what its parts raise, AG0903 without a GPU."""
+        from argus.agent.tasks.file import file_task
+        from argus.cli.proving import proved_first
+        from argus.cli.subjects import file_subjects, parse_sizes
+        from argus.evaluation.bench import bench as measure
+        from argus.evaluation.device import require_device
+        from argus.evaluation.file_bench import timed_file
+        from argus.evaluation.requests import with_statics
+        from argus.runs.records import FileProblem
+        from argus.runtime.driver import target_of
+
+        # Mistakes of the file and of options are told wherever it is.
+        subjects = file_subjects(path, selection)
+        problems = [
+            file_task(
+                path,
+                parse_sizes(selection.sizes),
+                {n: t.name for n, t in subject.request.dtypes.items()},
+                subject.request.kernel.name,
+                scalars=dict(subject.scalars),
+                settle=False,
+            ).problem
+            for subject in subjects
+        ]
+        device = require_device("timing")
+        target = target_of(device).name
+        self.out.line(f"{path} on {device.name}", style="bold", indent=2)
+        for subject, problem in zip(subjects, problems, strict=True):
+            assert isinstance(problem, FileProblem)
+            problem = problem.model_copy(update={"target": target})
+            timed = timed_file(problem)
+            statics = dict(subject.request.statics)
+            request = with_statics(timed.request, statics)
+            label = f"{path} ({problem.kernel})"
+            claim = proved_first(self.out, request, label, self.no_proof)
+            record = measure(
+                timed.entry,
+                timed.case,
+                device.name,
+                seed=self.seed,
+                rounds=self.repeat,
+                statics=statics,
+            )
+            sizes = " ".join(f"{n}={size}" for n, size in problem.sizes.items())
+            record = replace(record, case=f"{problem.kernel} {sizes}".rstrip())
+            self._add(record, claim, timed.predicted(request))
+            if not timed.baselines:
+                self.out.line("  nothing beside it: `@ag.baseline` marks what is timed")
+
+    def entry(self, name: str, selection: SubjectOptions) -> None:
+        """Cases of a library kernel. Raises what its parts raise."""
         from argus.cli.proving import proved_first
         from argus.cli.subjects import (
-            SubjectOptions,
             entry_cases,
             entry_named,
             parse_statics,
         )
+        from argus.diagnostics import fail
         from argus.evaluation.bench import bench as measure
         from argus.evaluation.device import require_device
-        from argus.evaluation.report import bench_json, environment
         from argus.evaluation.requests import request_for, with_statics
-        from argus.files.writing import write_json
         from argus.kernels.entry import choose
         from argus.runtime.driver import target_of
 
         entry = entry_named(name)
-        selection = SubjectOptions(
-            case=case, settings=settings or (), sizes=sizes or ()
-        )
+        if selection.kernel is not None or selection.dtypes:
+            what = "--dtype" if selection.kernel is None else "--kernel"
+            raise fail("AG0908", None, f"`{what}` is for kernel files, not `{name}`")
         cases = entry_cases(entry, selection, entry.large)
         device = require_device("timing")
-        out.line(f"{entry.name} on {device.name}", style="bold", indent=2)
-        records: list[BenchRecord] = []
-        claims: list[Claim] = []
+        self.out.line(f"{entry.name} on {device.name}", style="bold", indent=2)
         for one in cases:
             target = target_of(device).name
             kernel = choose(entry, one, target).kernel
             statics = parse_statics(kernel, selection.settings)
             request = with_statics(request_for(entry, one, target)[0], statics)
-            claim = proved_first(out, request, f"{entry.name} ({one.name})", no_proof)
+            label = f"{entry.name} ({one.name})"
+            claim = proved_first(self.out, request, label, self.no_proof)
             record = measure(
-                entry, one, device.name, seed=seed, rounds=repeat, statics=statics
+                entry,
+                one,
+                device.name,
+                seed=self.seed,
+                rounds=self.repeat,
+                statics=statics,
             )
-            records.append(record)
-            claims.append(claim)
-            show_record(out, record, claim)
-        data = bench_json(records, environment(shlex.join(sys.argv)))
+            self._add(record, claim)
+
+    def _add(
+        self, record: BenchRecord, claim: Claim, model: Prediction | str | None = None
+    ) -> None:
+        self.records.append(record)
+        self.claims.append(claim)
+        show_record(self.out, record, claim, model)
+
+    def finish(self, output: Path | None) -> None:
+        """The records, for the JSON object and for a file."""
+        from argus.evaluation.report import bench_json, environment
+        from argus.files.writing import write_json
+
+        data = bench_json(self.records, environment(shlex.join(sys.argv)))
         data.pop("version")
-        data["proofs"] = list[Json](claims)
-        out.data.update(data)
+        data["proofs"] = [*self.claims]
+        self.out.data.update(data)
         if output is not None:
             write_json(output, {"version": 1, **data})
-            out.line(f"written to {output}", style="dim")
+            self.out.line(f"written to {output}", style="dim")
 
 
-def show_record(out: Output, record: BenchRecord, claim: Claim) -> None:
-    """One case: a line for each callable; ``claim``: what is known of the kernel."""
+def show_record(
+    out: Output,
+    record: BenchRecord,
+    claim: Claim,
+    model: Prediction | str | None = None,
+) -> None:
+    """One case: a line for each callable; ``claim``: what is known of the kernel.
+
+    ``model``: what it predicts for an H200, or why it does not.
+    """
     from argus.evaluation.bench import OURS
     from argus.evaluation.report import rate
 
@@ -103,9 +212,15 @@ def show_record(out: Output, record: BenchRecord, claim: Claim) -> None:
     left = max(len(name) for name in record.timings)
     for name, timing in record.timings.items():
         text = f"  {name:<{left}}  {rate(record.rates[name]):>5} {record.unit}"
-        text += f"  {timing.median:9.1f} µs"
+        text += f"  {timing.median:9.1f} µs ± {timing.iqr / 2:.1f}"
         if name in record.ratios:
             text += f"  argus is {record.ratios[name]:.3f} of it"
         elif name == OURS and record.share is not None:
             text += f"  {record.share:.0%} of peak"
+        out.line(text, indent=left + 4)
+    if isinstance(model, str):
+        out.line(f"  {'model':<{left}}  no prediction: {model}", indent=left + 4)
+    elif model is not None:
+        said = f"{model.microseconds:.1f} µs predicted on an H200"
+        text = f"  {'model':<{left}}  {said}, limited by {model.bottleneck}"
         out.line(text, indent=left + 4)

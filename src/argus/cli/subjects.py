@@ -23,11 +23,13 @@ from argus.evaluation.requests import (
     request_for,
     with_statics,
 )
+from argus.files.reading import Reader
 from argus.files.typed import natural
 from argus.ir.dtypes import DTYPES, DType
 from argus.kernels.library import LIBRARY, Case, LibraryEntry
 from argus.lang import library as inlines
 from argus.lang.kernel import InlineFunction, Kernel, load_kernels
+from argus.programs.torch_file import is_torch_text
 from argus.requests import Request, target_named
 from argus.specialisations import SpecialisationSpace
 from argus.targets import DEFAULT_TARGET
@@ -213,7 +215,7 @@ def file_subjects(source: str, selection: SubjectOptions) -> list[CommandSubject
         raise fail("AG0901", None, f"there is no file `{source}`")
     if selection.case is not None:
         raise fail("AG0908", None, "a file has no cases", help="use --size DIM=N")
-    kernels = load_kernels(source).kernels
+    kernels = kernels_of_file(source)
     if selection.kernel is not None:
         if selection.kernel not in kernels:
             raise fail(
@@ -224,6 +226,24 @@ def file_subjects(source: str, selection: SubjectOptions) -> list[CommandSubject
             )
         kernels = {selection.kernel: kernels[selection.kernel]}
     return [_file_subject(kernel, selection) for kernel in kernels.values()]
+
+
+def kernels_of_file(source: str) -> dict[str, Kernel]:
+    """The kernels of a file. Raises AG0908 for one of PyTorch, and what reading finds.
+
+    What is no kernel file at all is told as such, not line by line.
+    """
+    try:
+        return load_kernels(source).kernels
+    except ArgusError:
+        if is_torch_text(Reader().read(source)):
+            raise fail(
+                "AG0908",
+                None,
+                f"`{source}` is a PyTorch file, and kernels are asked for",
+                help=f"`argus plan {source}` shows the kernels that it becomes",
+            ) from None
+        raise
 
 
 def _file_subject(kernel: Kernel, selection: SubjectOptions) -> CommandSubject:

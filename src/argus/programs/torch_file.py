@@ -76,7 +76,9 @@ def load_file(
             "AG1040",
             None,
             f"`{where.name}` has no `get_inputs`",
-            help="it returns a list: the arguments of the module's `forward`",
+            help="it is a kernel file: `argus check` and its like are for those"
+            if "@ag.kernel" in text
+            else "it returns a list: the arguments of the module's `forward`",
         )
     kind = _module_class(where, names)
     arguments = _called(where, "get_init_inputs", names) if (

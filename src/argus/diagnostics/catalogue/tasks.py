@@ -66,4 +66,11 @@ CODES = (
         "A file of `ModelNew` has programs for evaluation and, where the module "
         "computes something else then, for training; torch could not export this one.",
     ),
+    Code(
+        "AG1050",
+        "a baseline that is none",
+        "A function marked `@ag.baseline` takes torch tensors by the names of the "
+        "kernel's parameters, and returns what the kernel writes. It is called once "
+        "before anything is timed; what it raises, or gives instead, is shown.",
+    ),
 )

@@ -21,11 +21,12 @@ from argus.diagnostics import ArgusError, SourceText, Span, fail, register_sourc
 from argus.lang.frontend.bounded import bounded
 from argus.lang.kernel import InlineFunction, Kernel, Origin
 
-FunctionKind = Literal["kernel", "inline", "reference"]
+FunctionKind = Literal["kernel", "inline", "reference", "baseline"]
 _KINDS: dict[str, FunctionKind] = {
     "kernel": "kernel",
     "inline": "inline",
     "reference": "reference",
+    "baseline": "baseline",
 }
 MAX_CHARACTERS = 1_000_000
 MAX_NESTING = 100
@@ -285,7 +286,8 @@ def _kind(env: ModuleEnv, node: ast.FunctionDef, strict: bool) -> FunctionKind |
         return next((k for k in kinds if k is not None), None)
     at = node.decorator_list[kinds.index(None)] if None in kinds else node
     message = f"`{node.name}` carries a decorator that the language does not know"
-    help = "use exactly one of `@ag.kernel`, `@ag.inline`, `@ag.reference`"
+    marks = ", ".join(f"`@ag.{k}`" for k in _KINDS)
+    help = f"use exactly one of {marks}"
     if not kinds:
         message = f"function `{node.name}` carries no decorator of the language"
     elif isinstance(at, ast.Call) and (called := _decorator(env, at.func)):

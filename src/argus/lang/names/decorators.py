@@ -1,4 +1,4 @@
-"""`@ag.kernel`, `@ag.inline`, `@ag.reference`: marks on functions of a module.
+"""`@ag.kernel`, `@ag.inline`, `@ag.reference`, `@ag.baseline`: marks on functions.
 
 A decorator keeps the function's source position and nothing else of it: bodies of
 kernels and inline functions are never executed.
@@ -30,4 +30,14 @@ def inline(function: F) -> F:
 
 def reference(function: F) -> F:
     """Mark a plain function that computes what a kernel should; it stays as it is."""
+    return function
+
+
+def baseline(function: F) -> F:
+    """Mark a plain function that `argus bench` times beside a kernel; it stays so.
+
+    It takes what the reference takes, as torch tensors on the GPU, and gives the same.
+    Of the kernel NAME are `NAME_baseline` and `NAME_baseline_...`; in a file of one
+    kernel all are.
+    """
     return function
