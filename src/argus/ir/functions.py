@@ -16,6 +16,7 @@ from typing import Any, Literal
 import numpy as np
 
 from argus.ir.dtypes import DType
+from argus.ir.philox import word
 
 Law = Literal[
     "add", "sub", "mul", "div", "fma", "neg", "maximum", "minimum", "floordiv", "mod",
@@ -456,6 +457,16 @@ _ALL = (
         bends=True,
         narrowest=32,
         issue=2.0,
+    ),
+    ScalarFunction(
+        "philox",
+        3,
+        "argus_philox({0}, {1}, {2})",
+        word,
+        real=False,
+        bends=True,
+        narrowest=64,
+        issue=100.0,
     ),
     ScalarFunction(
         "popcount",

@@ -6,6 +6,7 @@ errors, as stated by the PTX ISA, are in `ERROR_BOUNDS`.
 
 from __future__ import annotations
 
+from argus.ir.philox import MULTIPLIERS, ROUNDS, WEYL
 from argus.isa.conversions import record as _record
 from argus.isa.record import Instruction
 from argus.isa.text import computed, device
@@ -170,6 +171,33 @@ def _shifts() -> tuple[Instruction, ...]:
     return _shift("shl", left, "nothing"), _shift("shr", right, "the sign")
 
 
+def _philox() -> Instruction:
+    first, second = (f"{m:#x}u" for m in MULTIPLIERS)
+    w0, w1 = (f"{w:#x}u" for w in WEYL)
+    body = f"""u32 c0 = (u32)offset, c1 = (u32)((u64)offset >> 32), c2 = 0, c3 = 0;
+u32 k0 = (u32)seed, k1 = (u32)((u64)seed >> 32);
+#pragma unroll
+for (int i = 0; i < {ROUNDS}; ++i) {{
+  const u64 a = (u64)c0 * {first}, b = (u64)c2 * {second};
+  c0 = (u32)(b >> 32) ^ c1 ^ k0;
+  c1 = (u32)b;
+  c2 = (u32)(a >> 32) ^ c3 ^ k1;
+  c3 = (u32)a;
+  k0 += {w0};
+  k1 += {w1};
+}}
+const u32 low = word & 1 ? c1 : c0, high = word & 1 ? c3 : c2;
+return (long long)(word & 2 ? high : low);"""
+    signature = (
+        "long long argus_philox(long long seed, long long offset, long long word)"
+    )
+    rule = "a word of Philox4x32-10, as argus.ir.philox says"
+    text = device(signature, body)
+    return _record(
+        "argus_philox", "mul.wide.u32", text, _INTEGERS + "mul", rules=(rule,)
+    )
+
+
 def _bits() -> tuple[Instruction, ...]:
     high = device("int argus_mulhi(int a, int b)", "return __mulhi(a, b);") + device(
         "long long argus_mulhi(long long a, long long b)", "return __mul64hi(a, b);"
@@ -178,6 +206,7 @@ def _bits() -> tuple[Instruction, ...]:
         "long long argus_popcount(long long a)", "return __popcll((u64)a);"
     )
     return (
+        _philox(),
         _record("argus_mulhi", "mul.hi.s32", high, _INTEGERS + "mul"),
         _record("argus_popcount", "popc.b32", count, _INTEGERS + "popc"),
     )

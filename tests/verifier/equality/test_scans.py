@@ -195,3 +195,21 @@ def test_what_is_not_associative_shows_numbers() -> None:
         results=("t0", "t2"),
     )  # fmt: skip
     assert associative(wrong, (f32, f32)) is not None
+
+
+def test_random_numbers_are_equal_to_no_reference() -> None:
+    text = """
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"]):
+    i = ag.block(ag.cdiv(ag.dim("M"), 4))
+    ag.require(ag.dim("N") == 64, "a row is a tile")
+    x = ag.load(X[i * 4 :, 0:], (4, 64))
+    Y[i * 4 :, 0:] = ag.where(ag.random(1, ag.index(x, "N")) < 0.5, x, 0.0)
+
+
+@ag.reference
+def ref(X):
+    return X
+"""
+    found = decided_text(text)
+    assert not found.equal and "philox" in found.reason

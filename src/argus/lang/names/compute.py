@@ -43,8 +43,10 @@ __all__ = [
     "mulhi",
     "nearest_tf32",
     "permute",
+    "philox",
     "popcount",
     "prod",
+    "random",
     "rcp",
     "reduce",
     "reinterpret",
@@ -109,6 +111,16 @@ def ldmatrix(source: SharedTile, layout: object = None) -> Tile:
 def mulhi(x: Tile | int, y: Tile | int) -> Tile:
     """The upper half of the product of two whole numbers of 32 or 64 bits."""
     raise outside("mulhi")
+
+
+def philox(seed: int | Tile, offset: Tile, word: int | Tile = 0) -> Tile:
+    """Word 0 to 3 of Philox4x32-10: whole numbers (i64) from 0 to 2**32 - 1."""
+    raise outside("philox")
+
+
+def random(seed: int | Tile, offset: Tile) -> Tile:
+    """Uniform f32 in [0, 1), one of 2**24 numbers for each offset."""
+    raise outside("random")
 
 
 def popcount(x: Tile) -> Tile:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from argus.diagnostics import ArgusError
+from argus.diagnostics import ArgusError, Span
+from argus.ir.dtypes import f32, i64
 from argus.ir.expr import Const, Expr, binary, select
 from argus.ir.functions import FUNCTIONS
 from argus.ir.memory import SharedView
@@ -127,6 +128,47 @@ for _name, _parameters in (
     ("mulhi", ("x", "y")),
 ):
     builtin(_name)(_several(_name, _parameters))
+
+
+@builtin("philox")
+def philox(call: BoundCall) -> Value:
+    """Random bits by coordinate."""
+    word = call.value("word") if call.given("word") else StaticValue(0)
+    return _random_bits(call, word, call.where("word"))
+
+
+@builtin("random")
+def random(call: BoundCall) -> Value:
+    """The upper 24 bits of word 0 as a fraction."""
+    e, span = call.e, call.span
+    bits = _random_bits(call, StaticValue(0), span)
+    spans = (span, span)
+    high = elementwise(e, "shr", (bits, StaticValue(8)), spans, span)
+    real = TileValue(cast(e, coerce.tile(e, high, span, "").tile, f32, span))
+    return elementwise(e, "mul", (real, StaticValue(2.0**-24)), spans, span)
+
+
+def _random_bits(call: BoundCall, word: Value, where: Span) -> Value:
+    e = call.e
+    given = (call.value("seed"), call.value("offset"), word)
+    if not any(isinstance(x, TileValue) for x in given):
+        call.tile("offset")
+    spans = (call.where("seed"), call.where("offset"), where)
+    values: list[Value] = []
+    for value, span in zip(given, spans, strict=True):
+        if not isinstance(value, TileValue):
+            values.append(number(coerce.integer(e, value, span, "the number")))
+            continue
+        if value.tile.dtype.kind != "int":
+            raise e.fail(
+                "AG0107",
+                span,
+                f"`{call.name}` takes whole numbers, and these are {value.tile.dtype}",
+                help="give each element a number of its own, for instance with "
+                "`ag.index`",
+            )
+        values.append(TileValue(cast(e, value.tile, i64, call.span)))
+    return elementwise(e, "philox", values, spans, call.span)
 
 
 @builtin("cast", "Tile.to")
