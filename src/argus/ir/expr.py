@@ -369,6 +369,13 @@ def subexpressions(e: Expr) -> Iterator[Expr]:
             assert_never(e)
 
 
+def factors_of(e: Expr) -> list[Expr]:
+    """What is multiplied in an expression; itself, if it is no product."""
+    if isinstance(e, Binary) and e.op == "*":
+        return [*factors_of(e.left), *factors_of(e.right)]
+    return [e]
+
+
 def nonnegative(e: Expr) -> bool:
     """A cheap, sound test that ``e`` is never negative; False means "not known"."""
     match e:

@@ -75,7 +75,7 @@ def drained(
     if not world.is_empty(rest):
         raise Unknown(f"drain {number} of `{key.name}` may have no fill")
     cases = [(f.where, _content(context, f, alloc, coords)) for f in found]
-    return _merged(context, number, cases, found, alloc, coords)
+    return _merged(context, number, cases, found)
 
 
 def _content(
@@ -109,8 +109,6 @@ def _merged(
     number: Integer,
     cases: list[tuple[IndexSet, Value]],
     found: Sequence[_Found],
-    alloc: SharedAlloc,
-    coords: Sequence[Integer],
 ) -> Value:
     """The cases, of which those that one formula says are one.
 

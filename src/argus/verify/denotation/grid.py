@@ -15,10 +15,8 @@ In a cluster of c blocks, the rank is one more digit.
 
 from __future__ import annotations
 
-from typing import assert_never
-
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
+from argus.ir.expr import Binary, Const, Expr, binary, factors_of, symbols
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Program
 from argus.terms import Applied, Integer, Unknown, Value, Variable
 from argus.verify.denotation.protocols import Tiles
@@ -104,7 +102,7 @@ class Grid:
             if tiles is not None:
                 self._forms.append((form, tiles))
                 return tiles
-        factors = [integer(self.context, e) for e in _factors(work)]
+        factors = [integer(self.context, e) for e in factors_of(work)]
         total = Integer.of(1)
         for factor in factors:
             total = total * factor
@@ -154,13 +152,3 @@ def _clusters(program: Program) -> Expr:
             return Const(n // program.cluster)
         case _:
             raise Unknown("a grid that is not made of clusters")
-
-
-def _factors(e: Expr) -> list[Expr]:
-    match e:
-        case Binary(op="*", left=a, right=b):
-            return _factors(a) + _factors(b)
-        case Const() | Sym() | Binary() | Select():
-            return [e]
-        case _:
-            assert_never(e)

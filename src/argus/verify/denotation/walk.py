@@ -252,7 +252,7 @@ class ProgramWalk(Context):
         alloc = view.alloc
         ring = self.buffers.ring.get(alloc)
         if ring is not None:
-            self._write_slot(op, ring, view, held)
+            self._write_slot(ring, view, held)
             return
         overwrite(self, view, held)
         if alloc in self.buffers.turning:
@@ -279,7 +279,6 @@ class ProgramWalk(Context):
 
     def _write_slot(
         self,
-        op: o.StoreShared | o.CopyAsync,
         ring: Ring,
         view: SharedView,
         held: Held | Unknown,

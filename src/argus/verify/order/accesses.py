@@ -7,25 +7,20 @@ that is not there: that.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from argus.ir import ops as o
 from argus.ir.memory import SharedAlloc
-from argus.verify.evidence import Event
 from argus.verify.order.clock import FENCED, ORDER
-from argus.verify.order.finding import OrderFinding, OrderFindings
+from argus.verify.order.finding import OrderFindings, event, report
 from argus.verify.order.footprint import Footprint, Pairs
 from argus.verify.order.state import (
     AccessRecord,
     BarrierState,
     BlockState,
-    Did,
     GroupState,
-    Iteration,
     Kind,
 )
 
-__all__ = ["access", "event", "report"]
+__all__ = ["access"]
 
 _WORDS = {
     ("issue", False): "reads",
@@ -35,49 +30,6 @@ _WORDS = {
     ("wgmma_group", False): "multiplies from",
     ("bulk_read", False): "stores by TMA from",
 }
-
-
-def event(group: GroupState, op: o.AnyOp, text: str, iteration: Iteration) -> Event:
-    """An event of a group, as evidence."""
-    return Event(group.who, text, op.span, dict(iteration))
-
-
-def report(
-    findings: OrderFindings,
-    rule: str,
-    group: GroupState,
-    op: o.AnyOp,
-    message: str,
-    label: str,
-    *,
-    iteration: Iteration | None = None,
-    thread: int | None = None,
-    events: Sequence[Event | Did] = (),
-    notes: Sequence[str] = (),
-    help: str | None = None,
-) -> None:
-    """Keep a finding about an operation of a group."""
-    at = group.iteration if iteration is None else iteration
-    if (rule, id(op)) in findings.found:
-        return
-    findings.add(
-        OrderFinding(
-            rule,
-            op,
-            message,
-            label,
-            group.name,
-            group.block.index,
-            thread,
-            dict(at),
-            (
-                *group.iterations_of(at),
-                *(e.event() if isinstance(e, Did) else e for e in events),
-            ),
-            tuple(notes),
-            help,
-        )
-    )
 
 
 def access(

@@ -10,9 +10,8 @@ from __future__ import annotations
 
 from argus.ir import ops as o
 from argus.isa.mbarrier import MAX_TX
-from argus.verify.order.accesses import event, report
 from argus.verify.order.clock import CAUSE, Clock
-from argus.verify.order.finding import OrderFindings
+from argus.verify.order.finding import OrderFindings, event, report
 from argus.verify.order.state import BarrierState, GroupState, Steps, Waited, Waiting
 
 __all__ = ["arrive", "bytes_land", "expect", "meet", "wait"]

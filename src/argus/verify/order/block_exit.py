@@ -19,9 +19,8 @@ from argus.ir.walk import walk
 from argus.isa.effects import effects_of
 from argus.isa.record import Awaits
 from argus.verify.evidence import Event
-from argus.verify.order.accesses import event, report
 from argus.verify.order.clock import joined
-from argus.verify.order.finding import OrderFindings
+from argus.verify.order.finding import OrderFindings, event, report
 from argus.verify.order.slicing import Pruned
 from argus.verify.order.state import (
     BlockState,

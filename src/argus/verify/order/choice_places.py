@@ -15,7 +15,7 @@ from argus.ir.program import Program
 from argus.ir.walk import blocks
 from argus.verify.order.branch_tests import BranchTest
 from argus.verify.order.dependent_trip_counts import Kinds
-from argus.verify.order.events import has_events
+from argus.verify.order.events import branches_of, has_events
 from argus.verify.order.fills import bodies
 
 __all__ = ["CONSTANT", "BranchPlace", "LoopPlace", "Site", "asking", "merged", "places"]
@@ -102,20 +102,8 @@ def asking(
 ) -> dict[str, list[tuple[o.If, tuple[o.For, ...]]]]:
     """By name of a group: branches that ask, and the loops around each."""
     found: dict[str, list[tuple[o.If, tuple[o.For, ...]]]] = {}
-
-    def visit(name: str, block: o.Block, around: tuple[o.For, ...]) -> None:
-        for op in block.ops:
-            inside = around
-            if isinstance(op, o.For):
-                if not has_events(op.body):
-                    continue
-                inside = (*around, op)
-            if op in kinds.tests:
-                assert isinstance(op, o.If)
-                found.setdefault(name, []).append((op, around))
-            for inner in blocks(op):
-                visit(name, inner, inside)
-
     for name, body in bodies(program):
-        visit(name, body, ())
+        for op, around in branches_of(body):
+            if op in kinds.tests:
+                found.setdefault(name, []).append((op, around))
     return found

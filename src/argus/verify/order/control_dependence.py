@@ -218,7 +218,7 @@ class _ControlStudy:
             match op:
                 case o.For():
                     if has_events(op.body):
-                        self._loop(op, around, control, roots, gaps)
+                        self._loop(op, around, control, roots)
                         self._visit(op.body, (*around, op), control, roots, gaps)
                 case o.If():
                     if has_events(op.then) or has_events(op.other):
@@ -253,7 +253,6 @@ class _ControlStudy:
         around: tuple[o.For, ...],
         control: Control,
         roots: list[Expr],
-        gaps: list[str],
     ) -> None:
         bounds = [op.start, op.stop, op.step]
         needed = self.closure(bounds)

@@ -11,8 +11,7 @@ from argus.ir.program import Program
 from argus.ir.walk import blocks, walk
 from argus.verify.evidence import Event
 from argus.verify.order import register_budgets
-from argus.verify.order.accesses import event, report
-from argus.verify.order.finding import OrderFindings
+from argus.verify.order.finding import OrderFindings, event, report
 from argus.verify.order.state import BarrierState, GroupState, Waiting, Wanting
 
 __all__ = ["explain"]
@@ -59,13 +58,13 @@ def explain(
             events=(
                 *wait.barrier.arrivals[-2:],
                 *events,
-                *_missing(group, wait, program),
+                *_missing(wait, program),
             ),
             notes=notes,
         )
 
 
-def _missing(group: GroupState, wait: Waiting, program: Program) -> Iterator[Event]:
+def _missing(wait: Waiting, program: Program) -> Iterator[Event]:
     """Where somebody would arrive, or bring bytes."""
     bodies = [
         (role.name, role.body)

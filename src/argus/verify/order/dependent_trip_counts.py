@@ -16,14 +16,14 @@ shows all of n[0], n[1], ... to be right.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from math import lcm
 
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, Sym, binary, substitute, symbols
 from argus.ir.program import BLOCK_INDEX, Program
-from argus.ir.walk import blocks, expressions, walk
+from argus.ir.walk import expressions, walk
 from argus.verify.decide.atoms import Part, Symbol
 from argus.verify.decide.conditions import context_of
 from argus.verify.decide.evaluation import Unmodelled, has_floats
@@ -38,7 +38,7 @@ from argus.verify.order.branch_tests import (
     parts,
     tree,
 )
-from argus.verify.order.events import has_events, loops_with_events
+from argus.verify.order.events import branches_of, has_events, loops_with_events
 from argus.verify.order.loop_counts import TripCount, related
 from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.size_relations import (
@@ -127,7 +127,7 @@ def kinds(
             found.append(forms.counted(op, around, facts))
         branches = {
             op: forms.asked(op, around, facts)
-            for op, around in _branches(program.body, ())
+            for op, around in branches_of(program.body)
             if has_events(o.Block([op]))
             or any(m.result.name in scalars for m in op.scalars)
         }
@@ -167,22 +167,6 @@ def _launched(program: Program) -> tuple[Expr, ...]:
 
 
 _ITSELF = TripCount(((1, 1, 0, 1),), 0)
-
-
-def _branches(
-    block: o.Block, around: tuple[o.For, ...]
-) -> Iterable[tuple[o.If, tuple[o.For, ...]]]:
-    """Branches in loops with events or in none, and the loops around each."""
-    for op in block.ops:
-        inside = around
-        if isinstance(op, o.For):
-            if not has_events(op.body):
-                continue
-            inside = (*around, op)
-        if isinstance(op, o.If):
-            yield op, around
-        for inner in blocks(op):
-            yield from _branches(inner, inside)
 
 
 class _Table:

@@ -11,7 +11,7 @@ from argus.ir.placement import TmaPlan
 from argus.ir.walk import blocks
 from argus.isa.effects import effects_of
 
-__all__ = ["event_expressions", "has_events", "loops_with_events"]
+__all__ = ["branches_of", "event_expressions", "has_events", "loops_with_events"]
 
 _PASSIVE = o.Binding | o.RegisterOp | o.LoadGlobal | o.StoreGlobal | o.Annotation
 """Operations without a place in the order of events."""
@@ -48,6 +48,22 @@ def loops_with_events(
             inside = (*around, op)
         for inner in blocks(op):
             yield from loops_with_events(inner, inside)
+
+
+def branches_of(
+    block: o.Block, around: tuple[o.For, ...] = ()
+) -> Iterator[tuple[o.If, tuple[o.For, ...]]]:
+    """Branches in loops with events or in none, and the loops around each."""
+    for op in block.ops:
+        inside = around
+        if isinstance(op, o.For):
+            if not has_events(op.body):
+                continue
+            inside = (*around, op)
+        if isinstance(op, o.If):
+            yield op, around
+        for inner in blocks(op):
+            yield from branches_of(inner, inside)
 
 
 def event_expressions(op: o.AnyOp) -> list[Expr]:

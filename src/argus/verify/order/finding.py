@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from argus.ir.ops import AnyOp
 from argus.verify.evidence import Event
+from argus.verify.order.state import Did, GroupState, Iteration
 
-__all__ = ["OrderFinding", "OrderFindings"]
+__all__ = ["OrderFinding", "OrderFindings", "event", "report"]
 
 
 @dataclass(frozen=True)
@@ -41,3 +43,46 @@ class OrderFindings:
     def add(self, finding: OrderFinding) -> None:
         """Keep it, unless the same was found before."""
         self.found.setdefault((finding.rule, id(finding.op)), finding)
+
+
+def event(group: GroupState, op: AnyOp, text: str, iteration: Iteration) -> Event:
+    """An event of a group, as evidence."""
+    return Event(group.who, text, op.span, dict(iteration))
+
+
+def report(
+    findings: OrderFindings,
+    rule: str,
+    group: GroupState,
+    op: AnyOp,
+    message: str,
+    label: str,
+    *,
+    iteration: Iteration | None = None,
+    thread: int | None = None,
+    events: Sequence[Event | Did] = (),
+    notes: Sequence[str] = (),
+    help: str | None = None,
+) -> None:
+    """Keep a finding about an operation of a group."""
+    at = group.iteration if iteration is None else iteration
+    if (rule, id(op)) in findings.found:
+        return
+    findings.add(
+        OrderFinding(
+            rule,
+            op,
+            message,
+            label,
+            group.name,
+            group.block.index,
+            thread,
+            dict(at),
+            (
+                *group.iterations_of(at),
+                *(e.event() if isinstance(e, Did) else e for e in events),
+            ),
+            tuple(notes),
+            help,
+        )
+    )

@@ -16,9 +16,10 @@ from argus.isa.boxes import box_bytes
 from argus.isa.effects import Touch
 from argus.isa.registers import WARPGROUP
 from argus.verify.order import barriers, registers
-from argus.verify.order.accesses import access, report
+from argus.verify.order.accesses import access
 from argus.verify.order.async_groups import Queue
 from argus.verify.order.clock import CAUSE, ORDER
+from argus.verify.order.finding import report
 from argus.verify.order.footprint import Footprint, OutOfModel
 from argus.verify.order.machine import Machine
 from argus.verify.order.state import GroupState, Kind, units

@@ -16,8 +16,7 @@ from argus.ir.program import Program
 from argus.ir.walk import budgets, walk
 from argus.isa.registers import BUDGETS, BUDGETS_TEXT, WARPGROUP, at_launch, held
 from argus.verify.evidence import Event
-from argus.verify.order.accesses import report
-from argus.verify.order.finding import OrderFindings
+from argus.verify.order.finding import OrderFindings, report
 from argus.verify.order.state import GroupState, Steps, Wanting
 
 __all__ = ["change", "gaps", "launched", "refused"]

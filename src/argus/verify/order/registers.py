@@ -13,8 +13,7 @@ from typing import assert_never
 from argus.ir import ops as o
 from argus.ir.walk import defined, used
 from argus.isa.effects import OpEffects, effects_of
-from argus.verify.order.accesses import event, report
-from argus.verify.order.finding import OrderFindings
+from argus.verify.order.finding import OrderFindings, event, report
 from argus.verify.order.state import AccumulatorState, GroupState, storage_key
 
 __all__ = ["issue", "move", "touch", "waited"]

@@ -26,7 +26,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, TypeVar, assert_never
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -176,20 +176,11 @@ def _count(words: Ints, who: Ints, used: NDArray[np.bool_], banks: int) -> Confl
 
 def shared_access(site: Site) -> tuple[SharedView, VectorPlan] | None:
     """The shared view that an access touches by vectors, or None."""
-    match site.op:
-        case o.LoadShared(view=view, plan=VectorPlan() as plan):
-            return view, plan
-        case o.StoreShared(view=view, plan=VectorPlan() as plan):
-            return view, plan
-        case o.CopyAsync(dst=view, plan=VectorPlan() as plan):
-            return view, plan
-        case (
-            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
-            | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
-        ):  # fmt: skip
-            return None
-        case _:
-            assert_never(site.op)
+    view = site.op.dst if isinstance(site.op, o.CopyAsync) else site.op.view
+    plan = site.op.plan
+    if isinstance(view, SharedView) and isinstance(plan, VectorPlan):
+        return view, plan
+    return None
 
 
 def conflicts_of(

@@ -13,7 +13,7 @@ plan; the compiler may still join or split some.
 
 from __future__ import annotations
 
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -78,20 +78,11 @@ def _runs(addresses: Ints, size: int) -> str:
 
 def global_access(site: Site) -> tuple[GlobalView, VectorPlan] | None:
     """The global view that an access touches by vectors, or None."""
-    match site.op:
-        case o.LoadGlobal(view=view, plan=VectorPlan() as plan):
-            return view, plan
-        case o.StoreGlobal(view=view, plan=VectorPlan() as plan):
-            return view, plan
-        case o.CopyAsync(src=view, plan=VectorPlan() as plan):
-            return view, plan
-        case (
-            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
-            | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
-        ):  # fmt: skip
-            return None
-        case _:
-            assert_never(site.op)
+    view = site.op.src if isinstance(site.op, o.CopyAsync) else site.op.view
+    plan = site.op.plan
+    if isinstance(view, GlobalView) and isinstance(plan, VectorPlan):
+        return view, plan
+    return None
 
 
 def access_bytes(site: Site) -> int | None:

@@ -346,7 +346,6 @@ def content_after(
 
 def result(
     inside: PathScope,
-    outside: PathScope,
     init: AbstractValue,
     yielded: AbstractValue,
     it: Sym,
@@ -390,7 +389,6 @@ def result(
         gained = over_loop(lane.terms, loop, it, trips)
         flaw = lane.flaw or _doubled(lane.terms, loop)
         lanes[name] = replace(lane, terms=(*before, *gained), flaw=flaw)
-    del outside
     made_ = replace(after, sums=sums, lanes=lanes)
     if made_.row is not None:
         over = tuple((n, s) for n, s in sorted(sums.items()) if s[0].fn in EXTREMES)

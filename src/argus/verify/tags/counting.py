@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from argus.ir.memory import GlobalTensor
-from argus.ir.program import CLUSTER_RANK, Program
+from argus.ir.program import CLUSTER_RANK
 from argus.verify.tags.compare import Agreement
 from argus.verify.tags.patches import dense_box
 from argus.verify.tags.sampling import Points
@@ -21,7 +21,7 @@ _INSTANCES = 4_000
 
 
 def counted(
-    state: WalkState, program: Program, tensor: GlobalTensor, stores: list[Stored]
+    state: WalkState, tensor: GlobalTensor, stores: list[Stored]
 ) -> tuple[str, Agreement, str, str] | None:
     """A launch in which an element is written never or twice, if there is one."""
     points = state.scope.points
@@ -54,7 +54,6 @@ def counted(
             return rule, outcome, message, f"{tensor.name}[{where}] is written {text}"
         if tried >= LAUNCHES:
             break
-    del program
     return None
 
 

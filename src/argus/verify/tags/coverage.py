@@ -63,7 +63,7 @@ def _launched(state: WalkState, program: Program) -> None:
     # A device has room for a cluster.
     room = binary(">=", SM_COUNT, program.cluster)
     given = [*(r.cond for r in program.requirements), room]
-    some = binary(">=", _grid(state, program), 1)
+    some = binary(">=", _grid(program), 1)
     found = prove(some, given, timeout_ms=PROOF_MS)
     outcome = Agreement(found.verdict, found.method, found.reason, found.model)
     state.report(
@@ -102,7 +102,7 @@ def _tensor(
     if through_table and not atomic:
         _entries_apart(state, tensor, stores)
     if not atomic and not through_table:
-        found = counted(state, program, tensor, stores)
+        found = counted(state, tensor, stores)
         if found is not None:
             rule, outcome, message, label = found
             state.findings.add(rule, claim, where, outcome, message, label)
@@ -162,7 +162,7 @@ def _always(stored: Stored, uniform: list[Expr]) -> bool:
     return all(outside.holds(c) for c in mine)
 
 
-def _grid(state: WalkState, program: Program) -> Expr:
+def _grid(program: Program) -> Expr:
     match program.grid:
         case Binary(op="*", left=x, right=Const(value=c)) if c == program.cluster:
             return x
@@ -171,7 +171,7 @@ def _grid(state: WalkState, program: Program) -> Expr:
 
 
 def _by_lemma(state: WalkState, program: Program, stores: list[Stored]) -> _Found:
-    grid = _grid(state, program)
+    grid = _grid(program)
     patches: list[Patch] = []
     for s in stores:
         axes = [

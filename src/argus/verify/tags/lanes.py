@@ -86,7 +86,7 @@ def accumulated(
         if fn != lane.fn and grown and flaw is None:
             flaw = Flaw(f"a {lane.fn} and a {fn} of parts are mixed", False)
         # A scale that changes along with another sum is used in each of its parts.
-        once = fn == "sum" and not _beside(state, *found)
+        once = fn == "sum" and not _beside(*found)
         lanes[name] = Lane(lane.offs, (*lane.terms, span), fn, once, flaw)
         tags.pop(name, None)
         for h in found[1].holes:
@@ -181,7 +181,7 @@ def _together(op: o.Elementwise, lanes: list[Lane]) -> Lane:
     return Lane(a.offs, terms, a.fn, once, a.flaw or b.flaw)
 
 
-def _beside(state: WalkState, a: AbstractValue, b: AbstractValue) -> bool:
+def _beside(a: AbstractValue, b: AbstractValue) -> bool:
     """Whether both are parts of a sum over another dimension, too."""
     return any(
         n in b.sums and a.sums[n][0].fn == "sum" and not n.startswith(EXTRA)

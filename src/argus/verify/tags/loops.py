@@ -111,7 +111,7 @@ def _carried(
         for a, y, init in zip(args, yields, inits, strict=True):
             if a.name in solved:
                 continue
-            y = world.replace(y, solved_at(solved, y, a))
+            y = world.replace(y, solved_at(solved, a))
             left = {s.name for s in world.all_symbols(y)} & names
             form = _solve(world, scope, a, y, init, it, left)
             if form is not None:
@@ -123,7 +123,7 @@ def _carried(
     ]
 
 
-def solved_at(solved: Mapping[str, Expr], y: Expr, a: Sym) -> dict[str, Expr]:
+def solved_at(solved: Mapping[str, Expr], a: Sym) -> dict[str, Expr]:
     """Known closed forms to put into a yielded expression."""
     return {name: form for name, form in solved.items() if name != a.name}
 

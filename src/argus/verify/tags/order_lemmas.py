@@ -22,7 +22,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, select
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, factors_of, select
 from argus.ir.program import CLUSTER_RANK
 from argus.verify.tags.scope import Loop, PathScope
 
@@ -170,7 +170,7 @@ def _divisors(e: Expr, v: Sym) -> list[Expr]:
 
 def _cofactor(count: Expr, divisor: Expr, scope: PathScope) -> Expr | None:
     """Count // divisor, where count is a product with the divisor as a factor."""
-    factors = _factors(count)
+    factors = factors_of(count)
     for i, f in enumerate(factors):
         if f == divisor or scope.difference(f, divisor) == 0:
             rest = factors[:i] + factors[i + 1 :]
@@ -179,16 +179,6 @@ def _cofactor(count: Expr, divisor: Expr, scope: PathScope) -> Expr | None:
                 total = binary("*", total, x)
             return total
     return None
-
-
-def _factors(e: Expr) -> list[Expr]:
-    match e:
-        case Binary(op="*", left=a, right=b):
-            return _factors(a) + _factors(b)
-        case Const() | Sym() | Binary() | Select():
-            return [e]
-        case _:
-            assert_never(e)
 
 
 def _grouped(

@@ -47,7 +47,6 @@ class Stored:
     role: str
     atomic: bool
     value: AbstractValue
-    lets: Mapping[str, Expr]
     indices: tuple[AbstractValue, ...] = ()
     """Elements of the index tiles that chose the rows."""
     mask: tuple[Compare, ...] | None = None

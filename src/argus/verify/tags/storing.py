@@ -86,7 +86,6 @@ def check_store(
         state.role,
         atomic,
         value,
-        dict(state.env),
         placed.indices,
         mask if who is None or mask is None else _of_those(mask, who),
     )

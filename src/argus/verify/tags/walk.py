@@ -135,7 +135,6 @@ def _loop(state: WalkState, op: o.For, label: str) -> None:
         anew = iteration.anew.get(i, ())
         state.values[c.result] = carried.result(
             entered.scope,
-            outer_scope,
             inits[i],
             y,
             it,
