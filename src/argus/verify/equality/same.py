@@ -17,6 +17,7 @@ from argus.terms.restrict import restrict
 from argus.terms.sets import PARAMETER, plain
 from argus.terms.sums import tidy
 from argus.terms.unrolled import unrolled
+from argus.verify.equality.aligned import aligned
 from argus.verify.equality.mentioned import choices, context, overs
 from argus.verify.equality.points import absorbed
 from argus.verify.equality.result import Mismatch
@@ -55,6 +56,9 @@ def same(
         return None
     difference = _within(world, unrolled(world, difference), here)
     difference = tidy(world, divided(world, difference))
+    if not difference.parts:
+        return None
+    difference = tidy(world, aligned(world, here, difference))
     if not difference.parts:
         return None
     whole = absorbed(world, here, difference)
