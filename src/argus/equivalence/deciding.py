@@ -84,7 +84,7 @@ def decided_alike(
         _require_alike(program, given)
         require_fitting(programs)
         mine = denote(program, world)
-        require_exact(mine)
+        require_exact(program, mine)
         noted = len(world.obligations)
         theirs = denote(given, world)
         taken = {s.tensor.name for s in mine.stores}

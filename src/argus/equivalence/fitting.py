@@ -28,6 +28,7 @@ from argus.ir.program import LaunchRequirement, Program
 from argus.ir.walk import expressions, used, walk
 from argus.terms import Unknown
 from argus.verify.denotation import Denotation
+from argus.verify.numbers.in_floats import inexact_decision
 from argus.verify.numbers.wholes import Overflow, overflow
 
 __all__ = [
@@ -160,22 +161,29 @@ def _is_flat(e: Binary) -> bool:
 
 
 class Inexact(Unknown):
-    """A whole number that does not fit its type at ``sizes``, if they are known."""
+    """A whole number that its type does not hold at ``sizes``, if they are known."""
 
     def __init__(self, found: Overflow) -> None:
         known = found.sample or {}
         self.sizes = {v.name: n for v, n in known.items() if v.upper is None}
         at = ", ".join(f"{name} = {n}" for name, n in self.sizes.items())
-        reason = f"{found.number} does not fit 32 bits" + (f" at {at}" if at else "")
+        dtype = found.noticed.dtype
+        held = f"{dtype} may not hold" if dtype.is_float else "does not fit 32 bits"
+        self.decides = dtype.is_float
+        """Whether it is one of a float, by which the program decides."""
+        said = f"{held} {found.number}" if dtype.is_float else f"{found.number} {held}"
+        reason = said + (f" at {at}" if at else "")
         super().__init__(reason, found.noticed.op.span)
 
 
-def require_exact(found: Denotation) -> None:
-    """Raises Unknown where a whole number of a tile may wrap."""
-    made = overflow(found)
-    if made is None:
-        return
-    raise Inexact(made)
+def require_exact(program: Program, found: Denotation) -> None:
+    """Raises Unknown where a whole number of a tile may wrap, or be rounded and decide.
+
+    ``program``: the tile program whose terms are ``found``.
+    """
+    made = overflow(found) or inexact_decision(program, found)
+    if made is not None:
+        raise Inexact(made)
 
 
 def table_products(program: Program) -> list[o.Elementwise]:

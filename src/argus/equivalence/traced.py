@@ -106,7 +106,7 @@ def _compared(
         with terms.asked(seconds) as mine:
             if mine.unknown is not None and not mine.stores:
                 raise mine.unknown
-            require_exact(mine)
+            require_exact(program, mine)
             world = terms.world
             noted = len(world.obligations)
             learned = world.learned

@@ -62,7 +62,7 @@ def _asked(programs: Programs) -> NamedTerms:
     try:
         require_fitting(programs)
         with programs.denoted.asked() as denotation:
-            require_exact(denotation)
+            require_exact(programs.tile, denotation)
             if denotation.sequential:
                 denotation = denotation.in_order(programs.sequential)
             return judged(programs.tile, denotation)

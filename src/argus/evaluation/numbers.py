@@ -94,7 +94,7 @@ def _of_request(request: Request, made: KnownPrograms) -> list[_Said]:
         first = made.first(programs)
         with first.denoted.asked(_SECONDS) as denotation:
             known = list(findings(first.tile, denotation))
-            wraps = _inexact(denotation)
+            wraps = _inexact(first.tile, denotation)
     except (ArgusError, Unknown, RecursionError):
         return []  # nothing is known of it, which the other analyses say
     said: list[_Said] = []
@@ -108,24 +108,28 @@ def _of_request(request: Request, made: KnownPrograms) -> list[_Said]:
     return said
 
 
-def _inexact(found: Denotation) -> Inexact | None:
+def _inexact(program: Program, found: Denotation) -> Inexact | None:
     try:
-        require_exact(found)
+        require_exact(program, found)
     except Inexact as why:
         return why
     return None
 
 
 def _wraps(found: Inexact) -> Obligation:
-    """A number of a tile that wraps: what is proved takes it for exact."""
+    """A number of a tile that is not exact: what is proved takes it for that."""
     assert found.span is not None
+    claim, there = "whole numbers of tiles fit 32 bits", "wraps there"
+    if found.decides:
+        claim = "floats that decide hold the whole numbers that they are"
+        there = "what is decided by it is another"
     return Obligation(
         FITS,
-        "whole numbers of tiles fit 32 bits",
+        claim,
         found.span,
         Verdict.UNKNOWN,
         "terms",
-        f"{found.reason}, and wraps there: proofs take it for exact",
+        f"{found.reason}, and {there}: proofs take it for exact",
     )
 
 

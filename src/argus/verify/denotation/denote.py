@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import assert_never
 
 from argus.ir import ops as o
@@ -13,7 +14,7 @@ from argus.terms import Scalar, Unknown, Value, World, leaf_term
 from argus.verify.denotation.assumptions import require
 from argus.verify.denotation.buffers import bodies, writes_shared
 from argus.verify.denotation.in_place import overwritten
-from argus.verify.denotation.ranges import assume_range
+from argus.verify.denotation.ranges import assume_range, range_of
 from argus.verify.denotation.result import Denotation
 from argus.verify.denotation.state import Record
 from argus.verify.denotation.walk import ProgramWalk
@@ -60,6 +61,7 @@ def denote(program: Program, world: World) -> Denotation:
         (*NOTES, *walk_.notes),
         tuple(walk_.noticed.values()),
         frozenset(a.tensor for a in record.accesses if a.seen),
+        dict(_narrow(program)),
     )
 
 
@@ -81,6 +83,14 @@ def _outputs(program: Program) -> list[str]:
             case _:
                 assert_never(op)
     return list(found)
+
+
+def _narrow(program: Program) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Tables whose entries have a range, by name."""
+    for param in program.params:
+        found = range_of(param.dtype) if isinstance(param, GlobalTensor) else None
+        if found is not None:
+            yield param.name, found
 
 
 def _parameters(context: ProgramWalk, program: Program) -> None:

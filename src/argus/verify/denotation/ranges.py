@@ -1,4 +1,4 @@
-"""Ranges of whole numbers that wrap around soon: those of 8 bits, and 64 cut to 32.
+"""Ranges of whole numbers that wrap around soon: of 8 and 16 bits, and 64 cut to 32.
 
 What a table holds is in the range of its type, and so is what is made of such numbers:
 `argus.verify.denotation.registers` asks for it, and claims nothing where it is not.
@@ -19,7 +19,7 @@ def range_of(dtype: DType, source: DType | None = None) -> tuple[int, int] | Non
     ``source``: the type from which numbers are converted.
     """
     narrows = source is not None and source.bits > dtype.bits
-    asked = dtype.kind == "int" and (dtype.bits == 8 or narrows)
+    asked = dtype.kind == "int" and (dtype.bits < 32 or narrows)
     return dtype.integers if asked else None
 
 

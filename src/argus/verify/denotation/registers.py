@@ -26,6 +26,8 @@ from argus.terms import (
     cast,
     reduce,
 )
+from argus.terms.apply import COMPARISONS
+from argus.terms.arithmetic import cleared
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.combining import combined
 from argus.verify.denotation.ranges import range_of
@@ -39,8 +41,50 @@ _WRAPPING = ("add", "sub", "mul", "neg", "abs", "fma", "power", "floordiv")
 """Functions whose results may leave the range of their arguments."""
 
 
+_DECIDING = ("floor", "ceil", "round", *COMPARISONS)
+"""Functions that are another number on two sides of a place."""
+
+
 def register_value(context: Context, op: o.AnyRegisterOp) -> Value:
     """The value of an operation's result at the axes of its shape. Raises Unknown."""
+    made = _register_value(context, op)
+    if op.result.dtype.is_float and _rounds(op) and _has_whole(made):
+        context.notice("in float", op, made, op.result.dtype)
+    return made
+
+
+def _rounds(op: o.AnyRegisterOp) -> bool:
+    """Whether floats that an operation makes of whole numbers may be rounded."""
+    match op:
+        case o.Elementwise():
+            return op.fn not in _DECIDING and op.fn != "where"
+        case o.Full() | o.Cast() | o.Reduce() | o.Scan():
+            return True
+        case _:
+            return False  # it moves elements
+
+
+def _has_whole(value: Value) -> bool:
+    """Whether some case is a whole number that varies, or a fraction of one."""
+    if value.kind != "real":
+        return False
+    numbers = (cleared(term)[0] for _, term in value.terms)
+    return any(n is not None and n.constant is None for n in numbers)
+
+
+def _notice_decision(
+    context: Context, op: o.AnyRegisterOp, dtype: DType, values: Sequence[Value]
+) -> None:
+    """Note operands in floats that are whole numbers, if nothing else is compared."""
+    numbers = [cleared(t)[0] for v in values if v.kind == "real" for _, t in v.terms]
+    if dtype.is_float and all(n is not None for n in numbers):
+        for i, value in enumerate(values):
+            context.notice(
+                "decides", op, cast(context.world, value, "real"), dtype, str(i)
+            )
+
+
+def _register_value(context: Context, op: o.AnyRegisterOp) -> Value:
     axes = context.axes(op.result.shape)
     indices = integers(axes)
     match op:
@@ -50,6 +94,8 @@ def register_value(context: Context, op: o.AnyRegisterOp) -> Value:
             return Value.whole(indices[op.axis])
         case o.Elementwise():
             args = [_argument(context, a, indices, op) for a in op.args]
+            if op.fn in _DECIDING:
+                _notice_decision(context, op, _type_of(op), args)
             made = apply(context.world, op.fn, *args)
             if FUNCTIONS[op.fn].law == "exp":
                 argument = cast(context.world, args[0], "real")
@@ -61,6 +107,8 @@ def register_value(context: Context, op: o.AnyRegisterOp) -> Value:
             return made
         case o.Cast():
             value = context.element(op.src, indices)
+            if not op.result.dtype.is_float:
+                _notice_decision(context, op, op.src.dtype, [value])
             return converted(context, value, op.result.dtype, op.src.dtype)
         case o.Broadcast():
             return context.element(op.src, [indices[i] for i in op.axes])
@@ -87,6 +135,11 @@ def register_value(context: Context, op: o.AnyRegisterOp) -> Value:
             )
         case _:
             assert_never(op)
+
+
+def _type_of(op: o.Elementwise) -> DType:
+    """The type of an operation's operands; scalars take it."""
+    return next((a.dtype for a in op.args if isinstance(a, o.Tile)), op.result.dtype)
 
 
 def _argument(
@@ -221,7 +274,7 @@ def require_range(
     what: str,
     source: DType | None = None,
 ) -> None:
-    """Raises Unknown where a whole number may wrap to 8 bits, or from 64 to 32.
+    """Raises Unknown where a whole number may wrap to 8 or 16 bits, or from 64 to 32.
 
     That results of 32 and 64 bits fit is assumed, and said in the report.
     """

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from argus.diagnostics import Span
@@ -43,16 +43,21 @@ class Store:
     axes: tuple[Variable, ...] = ()
 
 
+NoticedKind = Literal["exponent", "whole", "in float", "decides", "sum"]
+
+
 @dataclass(frozen=True)
 class Noticed:
     """What numerical safety asks about (`argus.verify.numbers`), at an operation.
 
     "exponent": an exponential is taken of ``value``, at the points of ``where``.
     "whole": it is the result of arithmetic on whole numbers, of type ``dtype``.
+    "in float": it is a whole number, or a fraction of one, in a float of ``dtype``.
+    "decides": such a number, an operand by which a mask or a whole number is decided.
     "sum": a loop adds ``value`` to what it carries as ``name``, of type ``dtype``.
     """
 
-    kind: Literal["exponent", "whole", "sum"]
+    kind: NoticedKind
     op: AnyOp
     value: Value
     where: IndexSet
@@ -79,6 +84,10 @@ class Denotation:
     notes: tuple[str, ...]
     noticed: tuple[Noticed, ...] = ()
     sequential: frozenset[str] = frozenset()
+    narrow: Mapping[str, tuple[int, int]] = field(
+        default_factory=dict[str, tuple[int, int]]
+    )
+    """The least and greatest entries of tables of 8 and 16 bits."""
 
     def in_order(self, tensors: Collection[str]) -> Denotation:
         """The same for a program that accesses these tensors in program order.

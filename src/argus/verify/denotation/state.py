@@ -13,7 +13,6 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Literal
 
 from argus.diagnostics import Span
 from argus.ir import ops as o
@@ -25,7 +24,7 @@ from argus.ir.walk import walk
 from argus.terms import IndexSet, Integer, Unknown, Value, Variable, World
 from argus.verify.denotation.buffers import Buffers
 from argus.verify.denotation.protocols import GridLike, MeetingsLike
-from argus.verify.denotation.result import Noticed, Path, Store
+from argus.verify.denotation.result import Noticed, NoticedKind, Path, Store
 
 __all__ = [
     "Context",
@@ -310,7 +309,7 @@ class Context(ABC):
 
     def notice(
         self,
-        kind: Literal["exponent", "whole", "sum"],
+        kind: NoticedKind,
         op: o.AnyOp,
         value: Value,
         dtype: DType,

@@ -3,7 +3,7 @@
 Terms take whole numbers for exact. What tiles compute of coordinates, blocks and sizes
 has 32 bits and wraps; launches bound scalars only. So each result of arithmetic is held
 against its type, for sizes below 2**30 and scalars within 2**29. Of entries of tables
-nothing is known, and of sums of them that they fit is taken for granted.
+of 32 bits nothing is known, and of sums of them that they fit is taken for granted.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from argus.terms import IndexSet, Integer, Variable
 from argus.terms.integers import Applied, Atom, Entry, Opaque, Truncated, Truth
 from argus.verify.denotation import Denotation, Noticed
 
-__all__ = ["Overflow", "overflow"]
+__all__ = ["Bounds", "Overflow", "beyond", "overflow"]
 
-_LOW, _HIGH = -(1 << 31), (1 << 31) - 1
+_FIT = -(1 << 31), (1 << 31) - 1
 _SIZES = (1 << 15, 1 << 17, 1 << 20, 1 << 30)
 """Limits of sizes, small ones first; at the last one more tile fits 32 bits, too."""
 _SIZE = _SIZES[-1]
 _SCALAR = 1 << 29
 """Whole scalar arguments are no larger."""
 
-_Bounds = tuple[int, int]
+Bounds = tuple[int, int]
+_Entries = Mapping[str, Bounds]
 
 
 @dataclass(frozen=True)
@@ -42,22 +43,38 @@ def overflow(found: Denotation) -> Overflow | None:
         if noticed.kind != "whole" or noticed.dtype.bits != 32:
             continue
         for where, x in noticed.value.cases:
-            if not isinstance(x, Integer):
+            if not isinstance(x, Integer) or _of_integer(x, found.narrow) is None:
                 continue
-            bounds = _of_integer(x)
-            if bounds is None or (bounds[0] >= _LOW and bounds[1] <= _HIGH):
-                continue
-            for size in _SIZES:
-                outside = noticed.where & where & _outside(found, noticed, x, size)
-                if not found.world.is_empty(outside):
-                    return Overflow(noticed, x, found.world.sample(outside))
+            made = beyond(found, noticed, where, x, _FIT)
+            if made is not None:
+                return made
     return None
 
 
-def _outside(found: Denotation, noticed: Noticed, x: Integer, size: int) -> IndexSet:
+def beyond(
+    found: Denotation, noticed: Noticed, where: IndexSet, x: Integer, held: Bounds
+) -> Overflow | None:
+    """Where a number of what was noticed may lie outside of bounds; None: nowhere.
+
+    ``where``: the points at which it is that number.
+    """
+    low, high = held
+    bounds = _of_integer(x, found.narrow)
+    if bounds is not None and bounds[0] >= low and bounds[1] <= high:
+        return None
+    for size in _SIZES:
+        outside = noticed.where & where & _outside(found, noticed, x, size, held)
+        if not found.world.is_empty(outside):
+            return Overflow(noticed, x, found.world.sample(outside))
+    return None
+
+
+def _outside(
+    found: Denotation, noticed: Noticed, x: Integer, size: int, held: Bounds
+) -> IndexSet:
     """Where a number does not fit, of sizes that are not too large."""
     world = found.world
-    outside = world.compare(x, "<", _LOW) | world.compare(x, ">", _HIGH)
+    outside = world.compare(x, "<", held[0]) | world.compare(x, ">", held[1])
     free = x.variables() | noticed.where.variables()
     for variable in sorted(free, key=lambda v: v.key):
         value = Integer.atom(variable)
@@ -70,13 +87,13 @@ def _outside(found: Denotation, noticed: Noticed, x: Integer, size: int) -> Inde
     return outside
 
 
-def _of_integer(x: Integer) -> _Bounds | None:
+def _of_integer(x: Integer, entries: _Entries) -> Bounds | None:
     """Bounds of an integer for sizes below a limit; None where data take part."""
     low = high = 0
     for monomial, coefficient in x.terms.items():
         ends = (1, 1)
         for atom in monomial:
-            of_atom = _of_atom(atom)
+            of_atom = _of_atom(atom, entries)
             if of_atom is None:
                 return None
             products = [a * b for a in ends for b in of_atom]
@@ -86,26 +103,28 @@ def _of_integer(x: Integer) -> _Bounds | None:
     return low, high
 
 
-def _of_atom(atom: Atom) -> _Bounds | None:
+def _of_atom(atom: Atom, entries: _Entries) -> Bounds | None:
     match atom:
         case Variable(lower=Integer() as lower, upper=upper):
-            first = _of_integer(lower)
-            last = (0, _SIZE + 1) if upper is None else _of_integer(upper)
+            first = _of_integer(lower, entries)
+            last = (0, _SIZE + 1) if upper is None else _of_integer(upper, entries)
             if first is None or last is None:
                 return None
             return first[0], max(last[1] - 1, first[0])
         case Variable():
             return -_SCALAR, _SCALAR
         case Opaque():
-            return _of_opaque(atom)
-        case Entry() | Truth() | Truncated() | Applied():
+            return _of_opaque(atom, entries)
+        case Entry():
+            return entries.get(atom.tensor)
+        case Truth() | Truncated() | Applied():
             return None  # data, or a function of which nothing is known
         case _:
             raise TypeError(f"an atom that is not known here: {atom}")
 
 
-def _of_opaque(atom: Opaque) -> _Bounds | None:
-    left, right = (_of_integer(a) for a in atom.args)
+def _of_opaque(atom: Opaque, entries: _Entries) -> Bounds | None:
+    left, right = (_of_integer(a, entries) for a in atom.args)
     if left is None or right is None:
         return None
     match atom.op:
