@@ -14,7 +14,7 @@ from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import Kernel, load_kernels
 from argus.requests import Request, tile_program
 
-HEAD = "import argus as ag\nfrom argus import bf16, f32, i32\n\n"
+HEAD = "import argus as ag\nfrom argus import bf16, e4m3, f32, i8, i16, i32, u8\n\n"
 
 
 def kernels(body: str) -> Mapping[str, Kernel]:
@@ -261,3 +261,149 @@ def second_reference(X):
     np.testing.assert_array_equal(
         loaded(kernels(two)["second"]).called({"X": np.ones(3)}, ["Y"])["Y"], 2.0
     )
+
+
+ELEMENTS = """@ag.kernel
+def k(X: {type}["M N"], I: i32["M"], Y: {type}["M N"], s: i32 = 2, *, BN: int = 64):
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[m, j * BN :], (BN,))
+    Y[m, j * BN :] = {value}
+
+
+@ag.reference
+def ref(X, I, s):
+    return {wanted}
+"""
+
+
+@pytest.mark.parametrize(
+    ("type_", "wrong", "right"),
+    [
+        # at constants that are no small numbers, and beyond them
+        ("f32", "ag.where(x == 12345.5, 0.0, x)", "x"),
+        ("f32", "ag.minimum(x, 1e6)", "x"),
+        ("i32", "ag.where(x == 99991, 0, x)", "x"),
+        # at the ends of a type, where what is in between wraps around
+        ("i16", "(x + x) // 2", "x"),
+        ("i32", "(x + x) // 2", "x"),
+        ("u8", "(x * 2) // 2", "x"),
+        ("i8", "(x * 2) // 2", "x"),
+        # a scalar argument has another value than its default
+        ("i32", "x + 2", "x + s"),
+        ("i32", "x + s - s // 1000000", "x + s"),
+        ("i32", "x + ag.max(s, 0)", "x + s"),
+        # many blocks, and the last of them
+        ("i32", "x + j * BN // 1000000", "x"),
+    ],
+)
+def test_what_is_wrong_at_few_numbers_is_found(type_: str, wrong: str, right: str):
+    forms = [
+        ELEMENTS.format(type=type_, value=value, wanted=right.replace("x", "X"))
+        for value in (right, wrong)
+    ]
+    first, second = (tried(form) for form in forms)
+    assert first.witness is None
+    assert first.runs
+    assert second.witness is not None
+
+
+GATHER = """@ag.kernel
+def k(X: f32["V D"], I: i32["P"], Y: f32["P D"], *, BP: int = 16, BD: int = 64):
+    V, D = X.shape
+    P = I.shape[0]
+    i, j = ag.block(ag.cdiv(P, BP), ag.cdiv(D, BD))
+    rows = ag.load(I[i * BP :], (BP,), fill=-1)
+    rows = ROWS
+    Y[i * BP :, j * BD :] = ag.load(X[rows, j * BD :], (BP, BD)).rename("P D")
+
+
+@ag.reference
+def ref(X, I):
+    return X[I]
+"""
+
+
+def test_an_entry_that_is_a_large_constant_is_found():
+    assert tried(GATHER.replace("ROWS", "rows")).witness is None
+    for rows in ("ag.where(rows == 9001, 0, rows)", "ag.minimum(rows, 9001)"):
+        found = tried(GATHER.replace("ROWS", rows)).witness
+        assert found is not None
+        assert found.sizes["V"] > 9001
+
+
+LOGSUM = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M"], *, BN: int = 128):
+    M, N = X.shape
+    ag.require((N > 0) & (N <= BN), "a row")
+    m = ag.block(M)
+    x = ag.load(X[m, 0:], (BN,), fill=-ag.inf)
+    top = TOP
+    Y[m] = top + ag.log(ag.sum(ag.exp(x - top), "N"))
+
+
+@ag.reference
+def ref(X):
+    return np.log(np.exp(X).sum(1))
+"""
+
+
+def test_what_leaves_the_range_of_its_type_is_found():
+    assert tried(LOGSUM.replace("TOP", 'ag.max(x, "N")')).witness is None
+    found = tried(LOGSUM.replace("TOP", 'ag.maximum(128.0, ag.max(x, "N"))')).witness
+    assert found is not None
+    assert not np.isfinite(found.difference.got)
+    assert np.isfinite(found.difference.wanted)
+
+
+def test_what_saturates_is_found_and_what_is_rounded_is_not():
+    for value, wrong in (
+        ("x.to(e4m3).to(f32)", False),
+        ("(x * 1000.0).to(e4m3).to(f32) * 0.001", True),
+    ):
+        text = ELEMENTS.format(type="f32", value=value, wanted="X")
+        assert (tried(text).witness is not None) == wrong
+
+
+MASKED = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M"], *, BN: int = 128):
+    M, N = X.shape
+    ag.require((N > 0) & (N <= BN), "a row")
+    m = ag.block(M)
+    x = ag.load(X[m, 0:], (BN,), fill=0.0)
+    x = ag.where(ag.index(x, "N") < N, x, -1e4)
+    Y[m] = ag.sum(ag.exp(x - ag.max(x, "N")), "N")
+
+
+@ag.reference
+def ref(X):
+    return np.exp(X - X.max(1, keepdims=True)).sum(1)
+"""
+ADDED = """@ag.kernel
+def k(X: f32["M N"], S: f32["M"], *, BN: int = 16):
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    part = ag.sum(ag.load(X[m : m + 1, j * BN :], (1, BN)), "N")
+    ag.atomic_add(S[m : m + 1], part)
+
+
+@ag.reference
+def ref(X, S):
+    return S + X.sum(1)
+"""
+
+
+def test_what_masks_scores_is_larger_than_any_of_them():
+    found = tried(MASKED)
+    assert found.witness is None
+    assert found.runs >= 12
+
+
+@pytest.mark.parametrize("sizes", [{"M": 15, "N": 200}, {"M": 40, "N": 200}])
+def test_what_some_of_many_blocks_have_added_is_no_result(sizes: dict[str, int]):
+    kernel = kernels(ADDED)["k"]
+    request = Request(kernel, default_dtypes(kernel, {}))
+    program = tile_program(request)
+    found = tried_at(request, program, loaded(kernel), sizes)
+    assert found.witness is None
+    assert found.sizes

@@ -11,6 +11,7 @@ from argus.ir import ops as o
 from argus.ir.combine import Combination
 from argus.ir.dtypes import DType, bf16, boolean, f16, f32, i8, i32
 from argus.ir.expr import Const, Expr, Sym
+from argus.ir.functions import FUNCTIONS
 from argus.ir.placement import VectorPlan
 from argus.layout import (
     Fragment,
@@ -250,3 +251,14 @@ def test_casts_to_integers_truncate_and_saturate() -> None:
     np.testing.assert_array_equal(
         convert(np.array([2049], np.int32), i32, f16), np.array([2048], np.float16)
     )
+
+
+def test_functions_of_numbers_of_64_bits_round_none_to_32() -> None:
+    """They stand for real numbers where a kernel is compared with its reference."""
+    x = np.array([-4.7, -0.3, 0.1, 2.6])
+    for name, function in FUNCTIONS.items():
+        if not function.real or function.result == "bool":
+            continue
+        with np.errstate(all="ignore"):
+            made = function.numpy(*[x] * function.arity)
+        assert np.asarray(made).dtype == np.float64, name

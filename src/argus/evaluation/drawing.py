@@ -22,7 +22,7 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.program import Program
 from argus.ir.walk import expressions, walk
 
-__all__ = ["DrawingMode", "constants", "entries", "floats", "specials"]
+__all__ = ["DrawingMode", "constants", "entries", "floats", "put", "specials"]
 
 _LARGEST = 16.0
 """Special numbers among others are at most so large."""
@@ -61,7 +61,7 @@ class DrawingMode:
         some = np.array(special, np.float32)
         if self.few:
             some = some[:_FEW]
-            some = some[abs(some) <= _LARGEST]
+            some = some if self.large else some[abs(some) <= _LARGEST]
         return some
 
 
@@ -86,10 +86,10 @@ def floats(
         if not mode.large:
             some = some[abs(some) <= _LARGEST]
         if mode.special and some.size:
-            _put(values, some, mode.share, rng)
+            put(values, some, mode.share, rng)
     if not mode.finite:
         odd = np.array([np.nan, np.inf, -np.inf, -0.0], np.float32)
-        _put(values, odd, mode.share, rng)
+        put(values, odd, mode.share, rng)
     with np.errstate(over="ignore"):
         return fitted(values, dtype)
 
@@ -109,11 +109,11 @@ def entries(
         return fitted(rng.choice(some, shape), dtype)
     values = rng.integers(0, high, shape)
     if mode.special:
-        _put(values, some, mode.share, rng)
+        put(values, some, mode.share, rng)
     return fitted(values, dtype)
 
 
-def _put(values: Array, some: Array, share: int, rng: np.random.Generator) -> None:
+def put(values: Array, some: Array, share: int, rng: np.random.Generator) -> None:
     """Replace one in ``share`` elements, and at least one where there are any."""
     if values.size:
         places = rng.integers(0, values.size, max(values.size // share, 1))
@@ -156,7 +156,8 @@ def specials(
     own = [c for c in constants(programs) if 1e-30 < abs(c) < 1e30]
     found: dict[float, None] = dict.fromkeys([0.0, 1.0, -1.0, 0.5, -2.0])
     # Constants themselves first: a mode takes those alone.
-    found |= dict.fromkeys(float(c) for c in np.array(own, np.float32))
+    for factor in (1.0, 2.0):
+        found |= dict.fromkeys(float(factor * c) for c in np.array(own, np.float32))
 
     def add(value: float) -> None:
         near = np.float32(value)

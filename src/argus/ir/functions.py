@@ -87,10 +87,14 @@ class ScalarFunction:
         return self.cuda
 
 
-def _erf(x: Any) -> Any:
-    import math
+def _kept(*args: Any) -> Any:
+    """The type of a result: numbers of f64 stand for real ones, and are not rounded."""
+    wide = any(np.asarray(a).dtype == np.float64 for a in args)
+    return np.float64 if wide else np.float32
 
-    return np.vectorize(math.erf, otypes=[np.float64])(x).astype(np.float32)
+
+def _erf(x: Any) -> Any:
+    return np.vectorize(math.erf, otypes=[np.float64])(x).astype(_kept(x))
 
 
 def _nearest_tf32(a: Any) -> Any:
@@ -127,7 +131,7 @@ def _fma(a: Any, b: Any, c: Any) -> Any:
     """One rounding: products of two f32 are exact in f64."""
     wide = (np.asarray(x, np.float64) for x in (a, b, c))
     x, y, z = wide
-    return (x * y + z).astype(np.float32)
+    return (x * y + z).astype(_kept(a, b, c))
 
 
 def _bits_of(a: Any) -> tuple[Any, int]:

@@ -9,7 +9,11 @@ from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import load_kernels
 from argus.requests import Request
 
-HEAD = "import argus as ag\nfrom argus import boolean, f16, f32, i8, i32, i64, u8\n\n\n"
+HEAD = """import argus as ag
+from argus import bf16, boolean, f16, f32, i8, i16, i32, i64, u8, u16
+
+
+"""
 
 
 def decided_text(text: str) -> Decided:

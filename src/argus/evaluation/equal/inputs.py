@@ -11,7 +11,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from argus.evaluation.drawing import DrawingMode, floats
+from argus.evaluation.drawing import DrawingMode, floats, put
 from argus.interpret.numbers import Array, rounded, storage
 from argus.ir import ops as o
 from argus.ir.annotations import Assume, annotations_of
@@ -29,11 +29,14 @@ _PAIRS = 2048
 """Entries of a table of which pairs are compared, at most."""
 
 
+_FIRST = 24
+"""Special numbers that tables hold: the first are constants of the program."""
 _SHARE = 13
 """Tensors are small: one in so many elements is special."""
 MODES = (
     DrawingMode("normal", special=False),
     DrawingMode("whole", scale=3.0, whole=True, special=False),
+    DrawingMode("large", share=3, large=True, few=True),
     DrawingMode("shifted", scale=0.5, shift=6.0, share=_SHARE),
     DrawingMode("positive", scale=0.5, shift=3.0, positive=True, special=False),
     DrawingMode("small", scale=0.25, share=_SHARE),
@@ -79,7 +82,7 @@ def draw(
     """
     high = [max(n for s in shapes.values() for n in (1, *s))]
     high += sorted({n for s in shapes.values() for n in s if n > 0})
-    most = int(rng.choice(high[: 1 + len(high)]))
+    most = high[0] if mode.few or rng.integers(0, 2) else int(rng.choice(high))
     found: dict[str, Array] = {}
     for param in program.params:
         if not isinstance(param, GlobalTensor):
@@ -90,7 +93,7 @@ def draw(
                 param.dtype, floats(param.dtype, shape, mode, rng, special)
             )
         else:
-            found[param.name] = _whole(param.dtype, shape, most, rng)
+            found[param.name] = _whole(param.dtype, shape, most, mode, rng, special)
     for op in annotations_of(program):
         if isinstance(op, Assume) and op.tables and not _arrange(op, found, env, rng):
             return None
@@ -102,16 +105,43 @@ def _stored(dtype: DType, values: Array) -> Array:
 
 
 def _whole(
-    dtype: DType, shape: tuple[int, ...], most: int, rng: np.random.Generator
+    dtype: DType,
+    shape: tuple[int, ...],
+    most: int,
+    mode: DrawingMode,
+    rng: np.random.Generator,
+    special: Sequence[float],
 ) -> Array:
-    """Indices below ``most``; of eight bits: numbers of both signs."""
+    """Indices below ``most``; of fewer bits than 32: numbers of both signs.
+
+    Large ones are special numbers, and those near the ends of the type. None of 32 bits
+    is negative: numpy counts such an index from the end, which nobody means.
+    """
     kind = storage(dtype)
     if dtype.kind == "bool":
         return rng.integers(0, 2, shape).astype(kind)
+    if mode.large:
+        low, high = dtype.integers
+        near = _near((*special[:_FIRST], 0, low, high, high // 2 + 1))
+        least = low if dtype.bits < 32 else 0
+        held = np.array([n for n in near if least <= n <= high], np.int64)
+        return rng.choice(held, shape).astype(kind)
     if dtype.bits < 32:
         low = 0 if dtype.name.startswith("u") else -8
         return rng.integers(low, 8, shape).astype(kind)
-    return rng.integers(0, max(most, 1), shape).astype(kind)
+    values = rng.integers(0, max(most, 1), shape)
+    some = np.array([n for n in _near(special[:_FIRST]) if 0 <= n < most], np.int64)
+    if mode.few and some.size:
+        values = np.resize(rng.permutation(some), shape)
+    elif mode.special and some.size:
+        put(values, some, mode.share, rng)
+    return values.astype(kind)
+
+
+def _near(special: Sequence[float]) -> list[int]:
+    """Whole numbers among special ones, and their neighbours."""
+    some = {int(s) for s in special if s == int(s)}
+    return sorted({n + d for n in some for d in (-1, 0, 1)})
 
 
 # ------------------------------------------------------------------------- assumptions

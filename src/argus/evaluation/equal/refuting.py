@@ -28,7 +28,7 @@ from argus.equivalence.sizes import (
     shapes_of,
     with_others_small,
 )
-from argus.evaluation.drawing import DrawingMode, specials
+from argus.evaluation.drawing import DrawingMode, constants, specials
 from argus.evaluation.equal.inputs import MODES, draw
 from argus.evaluation.equal.sizes import drawn, narrower
 from argus.evaluation.equal.trying import (
@@ -39,10 +39,13 @@ from argus.evaluation.equal.trying import (
     initial,
     wrong,
 )
-from argus.evaluation.equal.witness import Witness, confirmed
+from argus.evaluation.equal.witness import ALL_BLOCKS, Witness, confirmed, far_off
 from argus.evaluation.tiles import Facet, Facets, NotExecutable, Stuck, other_sizes
+from argus.ir import ops as o
+from argus.ir.dtypes import DType
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
+from argus.ir.walk import walk
 from argus.lang.kernel import literal
 from argus.requests import Request
 
@@ -54,12 +57,25 @@ _ELEMENTS = 1 << 21
 """Elements of all tensors of a trial, at most."""
 _BLOCKS = 96
 """Blocks of a small trial, all of which are run."""
-_TRIALS = 12
-"""Trials at small sizes; after them come conditions that none has shown."""
+_TRIALS, _MORE, _SHARE = 12, 42, 0.15
+"""Trials at small sizes; after them come conditions that none has shown. More of them
+where they take less than this share of the time."""
 _SMALL = 3
 """A size that does not matter."""
-_LARGEST = 1 << 16
+_MASK = -1e3
+"""A constant that is no larger stands for minus infinity, as a rule."""
+_SCALAR = 1 << 29
+"""Whole scalar arguments are smaller."""
+_LARGEST = 1 << 20
 """The largest size at which a condition is looked for."""
+_MODERATE, _CONSTANTS, _BESIDE = 1 << 8, 3, 33
+"""Constants above this, and so many of them, are sizes that are tried, beside others
+of this size."""
+_AT_CONSTANTS = DrawingMode("constants", share=2, few=True)
+_WRAPPING = 1 << 16
+"""A size at which products of numbers of tables are looked at."""
+_TYPED, _TYPED_BLOCKS = 1 << 15, 24
+"""Elements and blocks of a trial that runs in the kernel's own types, at most."""
 
 
 @dataclass
@@ -146,8 +162,14 @@ class _Search:
         self.until = self.begin + seconds
         self.rng = np.random.default_rng(seed)
         self.facets = Facets(program)
-        self.special = specials([program], ())
+        self.special = _meant(program)
+        self.adds = any(
+            isinstance(op, o.StoreGlobal) and op.atomic is not None
+            for op in walk(program.body)
+        )
         self.made = Tried()
+        self.ordinary: dict[str, Trial] = {}
+        """The last small trial that was compared, for each manner of inputs."""
 
     def run(self, at: Sequence[Mapping[str, int]]) -> Tried:
         """All steps, until there is a witness or no time."""
@@ -158,6 +180,8 @@ class _Search:
                 for sizes in at:
                     self.one(sizes, MODES[0])
                 self._small()
+                self._typed()
+                self._constants()
                 self._driven()
                 self._large()
             except (_Found, _Over):
@@ -198,12 +222,28 @@ class _Search:
         """All blocks at small sizes."""
         modes = _cycle()
         for number, sizes in enumerate(drawn(self.program, self.rng)):
-            if self.made.runs >= _TRIALS or number >= 3 * _TRIALS:
+            runs = self.made.runs
+            slow = time.process_time() > self.begin + _SHARE * (self.until - self.begin)
+            if runs >= _MORE or (slow and max(runs, number // 3) >= _TRIALS):
+                return
+            if number >= 3 * _MORE:
                 return
             if not sizes:
                 self.made.why = "no sizes were found that the kernel admits"
                 raise _Over
             self.one(sizes, next(modes))
+
+    def _typed(self) -> None:
+        """Ordinary inputs in the kernel's own types: nothing may become infinite."""
+        for mode in MODES[:2]:
+            trial = self.ordinary.get(mode.name)
+            if trial is None:
+                continue
+            self._in_time()
+            witness = far_off(trial, self.reference, self.request)
+            if witness is not None:
+                self.made.witness = witness
+                raise _Found
 
     def _open(self) -> list[Facet]:
         return [f for f in self.facets.unseen() if f.decides and f.drivable]
@@ -238,6 +278,17 @@ class _Search:
                 if sizes is not None:
                     self.one(sizes, mode, block=found.block)
 
+    def _constants(self) -> None:
+        """Sizes beyond a constant of the program: an entry of a table may be that."""
+        own = {int(c) for c in constants([self.program]) if c == int(c)}
+        large = sorted(c for c in own if _MODERATE < c <= _LARGEST)
+        for constant in large[:_CONSTANTS]:
+            for dim in free_sizes(self.program):
+                made = with_others_small(self.program, {dim: constant + 3}, _BESIDE)
+                if made is not None and made[dim] > constant:
+                    for _ in range(2):
+                        self.one(made, _AT_CONSTANTS)
+
     def _large(self) -> None:
         """One large size after another, where numbers of tables are multiplied.
 
@@ -246,8 +297,8 @@ class _Search:
         if not table_products(self.program):
             return
         for dim in free_sizes(self.program):
-            made = with_others_small(self.program, {dim: _LARGEST}, _SMALL)
-            if made is not None and made[dim] >= _LARGEST // 2:
+            made = with_others_small(self.program, {dim: _WRAPPING}, _SMALL)
+            if made is not None and made[dim] >= _WRAPPING // 2:
                 self.one(made, MODES[0])
 
     # --------------------------------------------------------------------- trials
@@ -270,8 +321,10 @@ class _Search:
         for _ in range(2):
             try:
                 trial = self._trial(sizes, given, mode)
-                if trial is not None:
-                    self._compare(trial, block)
+                if trial is not None and self._compare(trial, block):
+                    elements = sum(a.size for a in trial.arrays.values())
+                    if elements <= _TYPED and trial.grid <= _TYPED_BLOCKS:
+                        self.ordinary[mode.name] = trial
                 return
             except Unlike as why:
                 self.made.why = str(why)
@@ -308,11 +361,12 @@ class _Search:
         arrays = initial(self.program, self.reference, arrays)
         return Trial(self.program, sizes, scalars, statics, arrays)
 
-    def _compare(self, trial: Trial, block: int | None) -> None:
+    def _compare(self, trial: Trial, block: int | None) -> bool:
+        """Whether a run shows no difference. Raises _Found with a witness."""
         wanted = expected(trial, self.reference)
         if any(self._overflows(trial, n, v) for n, v in wanted.items()):
             self.made.why = "results are beyond what the output's type holds"
-            return
+            return False
         grid = trial.grid
         blocks: Sequence[int] = range(grid)
         if grid > _BLOCKS:
@@ -328,24 +382,37 @@ class _Search:
         difference = wrong(wanted, outputs, whole=whole)
         if difference is None:
             self.facets.keep(True)
-            return
-        witness = confirmed(trial, self.reference, difference, self.request)
+            return True
+        # What some blocks have added is no result; of what they store it is one.
+        some = blocks if grid > ALL_BLOCKS and not self.adds else None
+        witness = confirmed(trial, self.reference, difference, self.request, some)
         if witness is not None:
             self.made.witness = witness
             raise _Found
         self.facets.keep(False)
+        return False
 
     def _overflows(self, trial: Trial, name: str, wanted: np.ndarray) -> bool:
         dtype = next(t.dtype for t in _tensors(trial.program) if t.name == name)
         if not wanted.size or dtype.kind == "bool":
             return False
+        if not dtype.is_float:
+            low, high = dtype.integers
+            return bool(wanted.min() < low or wanted.max() > high)
         most = float(np.abs(wanted.astype(np.float64)).max())
-        limit = (
-            2.0 ** (dtype.bits - 1)
-            if not dtype.is_float
-            else ({"f16": 6e4, "e4m3": 400.0}.get(dtype.name, 1e30))
-        )
-        return most >= limit
+        return most >= {"f16": 6e4, "e4m3": 400.0}.get(dtype.name, 1e30)
+
+    def _special(self, dtype: DType) -> int | float:
+        """A number at which the kernel may decide; of floats one above 0.
+
+        A scale that is negative is none of a softmax's.
+        """
+        if dtype.is_float:
+            return float(self.rng.choice([s for s in self.special if s > 0]))
+        some = {int(s) for s in self.special if s == int(s)}
+        near = sorted({n + d for n in some for d in (-1, 0, 1)})
+        held = [n for n in near if abs(n) < _SCALAR]
+        return int(self.rng.choice(held if self.rng.integers(0, 2) else (-7, -1, 0)))
 
     def _following(
         self, sizes: Mapping[str, int], why: Unlike
@@ -376,13 +443,26 @@ class _Search:
             if value is None:
                 whole = int(self.rng.integers(0, 1 + max(sizes.values(), default=1)))
                 value = 0.5 if scalar.dtype.is_float else whole
+                if taken and self.made.runs % 3 == 2:
+                    value = self._special(scalar.dtype)
             elif taken and self.made.runs % 3 == 2 and scalar.dtype.is_float:
                 value = value * float(self.rng.uniform(0.5, 1.0))
+            elif taken and self.made.runs % 3 == 2:
+                value = self._special(scalar.dtype)
             if scalar.dtype.is_float:
                 # The kernel gets it as f32, and so does the reference.
                 value = float(np.float32(value))
             found[scalar.name] = value if scalar.dtype.is_float else int(value)
         return found
+
+
+def _meant(program: Program) -> tuple[float, ...]:
+    """Special numbers of a program, as data that its author may have meant.
+
+    A large negative constant masks scores, and stands for less than any of them.
+    """
+    least = max((c for c in constants([program]) if c <= _MASK), default=-math.inf)
+    return tuple(s for s in specials([program], ()) if s > least)
 
 
 def _cycle() -> Iterator[DrawingMode]:

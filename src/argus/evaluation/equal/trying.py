@@ -36,6 +36,8 @@ __all__ = [
 ]
 
 
+TINY = 1e-11
+"""Results below this are nothing: log(1 + exp(-40)) is 0 in 64 bits."""
 LEAST = 1e-4
 """Differences below this, of the size of an element and its row, are no witness: two
 right formulas may round constants and cancel digits in different ways."""
@@ -246,7 +248,7 @@ def distance(got: Array, want: Array) -> Array:
     square = b * b
     row = np.sqrt(square.mean(axis=-1, keepdims=True)) if b.ndim else np.sqrt(square)
     with np.errstate(all="ignore"):
-        return np.where(a == b, 0.0, np.abs(a - b) / (np.abs(b) + row + 1e-300))
+        return np.where(a == b, 0.0, np.abs(a - b) / (np.abs(b) + row + TINY))
 
 
 def _tensors(program: Program) -> list[GlobalTensor]:

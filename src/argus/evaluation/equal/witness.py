@@ -26,14 +26,19 @@ from argus.evaluation.equal.trying import (
 from argus.evaluation.requests import contiguous_facts
 from argus.evaluation.tiles import NotExecutable, Stuck
 from argus.interpret import ArgumentError, run
-from argus.interpret.numbers import compute
+from argus.interpret.numbers import Array, compute
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.requests import Request, placed_program
 
-__all__ = ["Witness", "confirmed"]
+__all__ = ["ALL_BLOCKS", "Witness", "confirmed", "far_off"]
 
-_BLOCKS = 256
+_FAR, _PLAIN = 0.5, 0.01
+"""A difference in the norm of the result that is no rounding, and how large a result of
+ordinary inputs is, at least, so that the difference is not one of canceled digits."""
+_FEW = 16
+"""Elements of which a norm says something, at least."""
+ALL_BLOCKS = 256
 """Blocks that are run in the interpreter, at most."""
 
 
@@ -80,7 +85,7 @@ def confirmed(
     """
     if blocks is None:
         blocks = range(trial.grid)
-    if len(blocks) > _BLOCKS or not _sure(trial, reference, found):
+    if len(blocks) > ALL_BLOCKS or not _sure(trial, reference, found):
         return None
     try:
         program = _placed(trial, request)
@@ -102,6 +107,8 @@ def confirmed(
     got = compute(arrays[found.output], dtype)[found.index]
     real = exact[found.output]
     ideal, wanted = float(real.values[found.index]), found.wanted
+    if not np.isclose(ideal, found.got, rtol=1e-6, atol=0.0, equal_nan=True):
+        return None  # blocks that had not run have changed it
     if np.isfinite(ideal):
         if not abs(float(got) - ideal) <= abs(ideal - wanted) / 4:
             return None
@@ -110,6 +117,63 @@ def confirmed(
     written = bool(real.written[found.index])
     shown = replace(found, got=float(got), written=written)
     return Witness(dict(trial.sizes), dict(trial.scalars), shown, reference.name)
+
+
+def far_off(trial: Trial, reference: Reference, request: Request) -> Witness | None:
+    """A witness that only the kernel's own types show: of ordinary inputs.
+
+    An element that is infinite or NaN where the reference has a number, or a result
+    that is off by half its norm. In exact arithmetic there is no difference: numbers
+    have left the range of their type, or were rounded before they decided something.
+    """
+    try:
+        wanted = expected(trial, reference)
+        program = _placed(trial, request)
+        arrays = {n: a.copy() for n, a in trial.arrays.items()}
+        with np.errstate(all="ignore"):
+            done = run(
+                program,
+                arrays,
+                trial.scalars,
+                sm_count=trial.multiprocessors,
+                collect=True,
+            )
+    except (ArgusError, ArgumentError, Unusable):
+        return None
+    if done.errors:
+        return None  # others tell it
+    for tensor in _tensors(program):
+        want = wanted.get(tensor.name)
+        if want is None or not tensor.dtype.is_float or not np.isfinite(want).all():
+            continue
+        got = compute(arrays[tensor.name], tensor.dtype).astype(np.float64)
+        at = _worst(got, want.astype(np.float64))
+        if at is None:
+            continue
+        wrong = int((~np.isfinite(got)).sum()) or 1
+        found = Difference(
+            *(tensor.name, at, float(got[at]), float(want[at])),
+            *(wrong, want.size, True),
+        )
+        if _sure(trial, reference, found):
+            return Witness(
+                dict(trial.sizes), dict(trial.scalars), found, reference.name
+            )
+    return None
+
+
+def _worst(got: Array, want: Array) -> tuple[int, ...] | None:
+    """The worst element of a result that is far off; None: it is not."""
+    if not want.size:
+        return None
+    off = np.where(np.isfinite(got), np.abs(got - want), np.inf)
+    if np.isfinite(off).all():
+        size = float(np.sqrt((want * want).mean()))
+        error = float(np.sqrt((off * off).mean()))
+        if want.size < _FEW or size < _PLAIN or error <= _FAR * size:
+            return None
+    at = np.unravel_index(int(np.argmax(off)), want.shape)
+    return tuple(int(i) for i in at)
 
 
 def _sure(trial: Trial, reference: Reference, found: Difference) -> bool:

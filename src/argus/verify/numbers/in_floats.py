@@ -49,6 +49,10 @@ def inexact_decision(program: Program, found: Denotation) -> Overflow | None:
     return next((over for n, over in kept if n.kind == "decides"), None)
 
 
+def _is_tile(op: o.AnyOp, operand: int) -> bool:
+    return not isinstance(op, o.Elementwise) or isinstance(op.args[operand], o.Tile)
+
+
 def _result(op: o.AnyOp) -> o.Tile:
     assert isinstance(op, o.RegisterOp)
     return op.result
@@ -59,6 +63,8 @@ def _not_held(
 ) -> Iterator[tuple[Noticed, Overflow]]:
     for noticed in asked:
         op = noticed.op
+        if noticed.kind == "decides" and _is_tile(op, int(noticed.name)):
+            continue  # what made the tile was noticed
         quotient = isinstance(op, o.Elementwise) and op.fn == _QUOTIENT
         for where, term in noticed.value.cases:
             number, below = cleared(term) if isinstance(term, Term) else (None, 1)
