@@ -150,7 +150,10 @@ CODES = (
         "a whole number that does not fit its type",
         "At the sizes that are shown, all of them small, a number that the kernel "
         "computes is too large for 32 bits, so that a launch refuses them. Compute "
-        "with smaller numbers, or require what the kernel can do.",
+        "with smaller numbers, or require what the kernel can do. Of a tile it is "
+        "unknown where a number wraps, or where a float that may not hold it decides "
+        "a mask, an index or a rounding: 257 is no number of bf16. Compare whole "
+        "numbers as such.",
     ),
     Code(
         "AG0324",

@@ -11,6 +11,7 @@ are advice, except where a run shows what is not a number (`argus.evaluation`).
     exponents.py    arguments of exponentials that nothing bounds (AG0330)
     flow.py         what becomes of an exponential that may overflow
     wholes.py       whole numbers of tiles that leave 32 bits (equality is open then)
+    in_floats.py    whole numbers that a float may not hold and that decide (the same)
     narrow.py       sums that are kept in 16 bits (AG0333)
     cancelling.py   roots of what rounding may make negative (AG0334)
     facts.py        the walk that flow.py and cancelling.py have in common
