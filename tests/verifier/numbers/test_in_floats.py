@@ -62,6 +62,12 @@ MASKS = [
         (512, "f = n.to(f32)", "(f * ag.rcp(f * 0.0 + 3.0)).to(i32) < 33"),
         "n // 3 < 33",
     ),
+    # a mask that is a number
+    (
+        (256, "f = n.to(bf16)", "ag.minimum(ag.maximum(100.0 - f, 0.0), 1.0) == 1.0"),
+        (512, "f = n.to(bf16)", "ag.minimum(ag.maximum(100.0 - f, 0.0), 1.0) == 1.0"),
+        BELOW,
+    ),
     # what a table holds is known of narrow ones only
     (
         (512, "", "n < L[m]"),
@@ -118,7 +124,8 @@ def k(X: f32["P D"], Y: f32["P D"]):
         ('i * 16 + ag.index(z, "P")', True),
         ('i * 16 + ag.index(z, "P").to(bf16).to(i32)', True),
         ('(i * 16 + ag.index(z, "P")).to(bf16).to(i32)', False),
-        ('(i * 16 + ag.index(z, "P")).to(f32).to(i32)', False),
+        ('(i * 16 + ag.index(z, "P")).to(f32).to(i32)', True),
+        ('(i * P + ag.index(z, "P")).to(f32).to(i32)', False),
     ],
 )
 def test_rows_of_a_gather_without_a_reference(rows: str, proved: bool) -> None:

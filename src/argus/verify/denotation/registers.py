@@ -41,8 +41,10 @@ _WRAPPING = ("add", "sub", "mul", "neg", "abs", "fma", "power", "floordiv")
 """Functions whose results may leave the range of their arguments."""
 
 
-_DECIDING = ("floor", "ceil", "round", *COMPARISONS)
+_CUTTING = ("floor", "ceil", "round", *COMPARISONS)
 """Functions that are another number on two sides of a place."""
+_DECIDING = (*_CUTTING, "maximum", "minimum")
+"""And those that choose: of ``min(n - 257, 1)`` a mask is made, too."""
 
 
 def register_value(context: Context, op: o.AnyRegisterOp) -> Value:

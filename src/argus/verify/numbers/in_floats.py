@@ -7,7 +7,8 @@ between is another row. So where a program compares, cuts or rounds floats that 
 whole numbers, each step that made them has to be exact: a number n / d with d a power
 of two and n of no more bits than the significand has (IEEE 754, section 3). A quotient
 of whole numbers with two bits less is rounded so that cutting it gives the right one.
-What is computed of floats that the program is given is not asked for.
+What is computed of floats that the program is given is not asked for, and of f32 not
+what a maximum or minimum chooses: beyond 2**24 a distance is a matter of rounding, too.
 """
 
 from __future__ import annotations
@@ -28,6 +29,10 @@ from argus.verify.numbers.wholes import Overflow, beyond
 __all__ = ["inexact_decision"]
 
 _QUOTIENT = "div"
+_SIZE = 1 << 21
+_NOTE = "sizes are below 2**21 where f32 holds a coordinate that decides"
+"""An index that is computed in f32 is one of a tensor that is not so long."""
+_CHOOSING = ("maximum", "minimum")
 _SPARE = 2
 """Bits that a dividend leaves, so that its quotient is on the right side."""
 
@@ -44,9 +49,16 @@ def inexact_decision(program: Program, found: Denotation) -> Overflow | None:
         if noticed.kind != "decides":
             continue
         for tile in used(noticed.op):
-            if tile in rounded:
+            if tile in rounded and _counts(noticed.op, rounded[tile]):
                 return rounded[tile]
-    return next((over for n, over in kept if n.kind == "decides"), None)
+    last = ((n.op, over) for n, over in kept if n.kind == "decides")
+    return next((over for op, over in last if _counts(op, over)), None)
+
+
+def _counts(op: o.AnyOp, over: Overflow) -> bool:
+    """Whether an operation may decide by a number that a type may not hold."""
+    chooses = isinstance(op, o.Elementwise) and op.fn in _CHOOSING
+    return not chooses or over.noticed.dtype.bits <= 16
 
 
 def _is_tile(op: o.AnyOp, operand: int) -> bool:
@@ -75,7 +87,12 @@ def _not_held(
                 most, below = most >> _SPARE, 1
             if below & (below - 1):
                 most = -1  # no float holds it, but for some numbers by chance
-            over = beyond(found, noticed, where, number, (-most, most))
+            held = (-most, most)
+            over = beyond(found, noticed, where, number, held)
+            if over is not None and most >= 2 * _SIZE:
+                over = beyond(found, noticed, where, number, held, _SIZE)
+                if over is None:
+                    found.world.convention(_NOTE)
             if over is not None:
                 yield noticed, over
                 break

@@ -52,17 +52,22 @@ def overflow(found: Denotation) -> Overflow | None:
 
 
 def beyond(
-    found: Denotation, noticed: Noticed, where: IndexSet, x: Integer, held: Bounds
+    found: Denotation,
+    noticed: Noticed,
+    where: IndexSet,
+    x: Integer,
+    held: Bounds,
+    largest: int = _SIZE,
 ) -> Overflow | None:
     """Where a number of what was noticed may lie outside of bounds; None: nowhere.
 
-    ``where``: the points at which it is that number.
+    ``where``: the points at which it is that number. ``largest``: of sizes.
     """
     low, high = held
     bounds = _of_integer(x, found.narrow)
     if bounds is not None and bounds[0] >= low and bounds[1] <= high:
         return None
-    for size in _SIZES:
+    for size in (*(s for s in _SIZES if s < largest), largest):
         outside = noticed.where & where & _outside(found, noticed, x, size, held)
         if not found.world.is_empty(outside):
             return Overflow(noticed, x, found.world.sample(outside))
