@@ -62,12 +62,6 @@ MASKS = [
         (512, "f = n.to(f32)", "(f * ag.rcp(f * 0.0 + 3.0)).to(i32) < 33"),
         "n // 3 < 33",
     ),
-    # a mask that is a number
-    (
-        (256, "f = n.to(bf16)", "ag.minimum(ag.maximum(100.0 - f, 0.0), 1.0) == 1.0"),
-        (512, "f = n.to(bf16)", "ag.minimum(ag.maximum(100.0 - f, 0.0), 1.0) == 1.0"),
-        BELOW,
-    ),
     # what a table holds is known of narrow ones only
     (
         (512, "", "n < L[m]"),
@@ -105,6 +99,32 @@ def test_masks(
     assert found[0].equal, found[0].reason
     assert not found[1].equal
     assert "may not hold" in found[1].reason
+
+
+CLAMPED = """
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"]):
+    M, N = X.shape
+    ag.require(N <= {width}, "one tile")
+    m = ag.block(M)
+    x = ag.load(X[m, 0:], ({width},))
+    n = ag.index(x, "N").to({type})
+    Y[m, 0:] = x * ag.minimum(ag.maximum(100.0 - n, 0.0), 1.0).to(f32)
+
+
+@ag.reference
+def ref(X):
+    n = np.arange(X.shape[1])
+    return X * np.minimum(np.maximum(100.0 - n, 0.0), 1.0)
+"""
+
+
+def test_masks_that_are_numbers() -> None:
+    found = [
+        decided_text(CLAMPED.format(width=width, type=type_)).reason
+        for width, type_ in ((256, "bf16"), (512, "bf16"), (512, "f16"))
+    ]
+    assert ["may not hold" in reason for reason in found] == [False, True, False]
 
 
 GATHER = """

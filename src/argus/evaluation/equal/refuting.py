@@ -10,6 +10,7 @@ nothing.
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

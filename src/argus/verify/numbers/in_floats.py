@@ -13,17 +13,16 @@ what a maximum or minimum chooses: beyond 2**24 a distance is a matter of roundi
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-from typing import assert_never
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from argus.ir import ops as o
-from argus.ir.memory import SharedAlloc
 from argus.ir.program import Program
 from argus.ir.walk import used, walk
 from argus.terms import Term
 from argus.terms.arithmetic import cleared
 from argus.terms.integers import Applied, Integer, Opaque, Truncated, Truth
 from argus.verify.denotation import Denotation, Noticed
+from argus.verify.numbers.facts import TileFacts, walked
 from argus.verify.numbers.wholes import Overflow, beyond
 
 __all__ = ["inexact_decision"]
@@ -43,14 +42,17 @@ def inexact_decision(program: Program, found: Denotation) -> Overflow | None:
     if not any(n.kind == "decides" for n in asked):
         return None
     kept = list(_not_held(found, asked))
-    rounded = {_result(n.op): over for n, over in kept if n.kind == "in float"}
-    _spread(program, rounded)
+    seeds = {_result(n.op): over for n, over in kept if n.kind == "in float"}
+    facts = walked(program, _Rounded(seeds))
     for noticed in asked:
         if noticed.kind != "decides":
             continue
-        for tile in used(noticed.op):
-            if tile in rounded and _counts(noticed.op, rounded[tile]):
-                return rounded[tile]
+        for over in map(facts.of, used(noticed.op)):
+            if over is not None and _counts(noticed.op, over):
+                return over
+    through = _through_memory(program, facts)
+    if through is not None:
+        return through
     last = ((n.op, over) for n, over in kept if n.kind == "decides")
     return next((over for op, over in last if _counts(op, over)), None)
 
@@ -112,53 +114,59 @@ def _is_data(x: Integer) -> bool:
 # ------------------------------------------------------------------ what is made of it
 
 
-def _spread(program: Program, rounded: dict[o.Tile, Overflow]) -> None:
-    """Add the tiles that are computed of rounded ones."""
-    buffers: dict[SharedAlloc | str, Overflow] = {}
-    before = -1
-    while len(rounded) + len(buffers) > before:
-        before = len(rounded) + len(buffers)
-        for op in walk(program.body):
-            _step(op, rounded, buffers)
+class _Rounded:
+    """Whether a tile is made of a number that a float may not hold, and which.
+
+    A fact domain (`facts.py`). ``seeds``: tiles that are such numbers themselves.
+    """
+
+    def __init__(self, seeds: Mapping[o.Tile, Overflow]) -> None:
+        self.seeds = seeds
+
+    def nothing(self) -> Overflow | None:
+        """Of a scalar, and of what was not written yet."""
+        return None
+
+    def element(self, held: Overflow | None) -> Overflow | None:
+        """Of what is loaded."""
+        return held
+
+    def joined(self, one: Overflow | None, other: Overflow | None) -> Overflow | None:
+        """Of a value that may be either."""
+        return one or other
+
+    def elementwise(
+        self, op: o.Elementwise, args: Sequence[Overflow | None]
+    ) -> Overflow | None:
+        """Of the result of a function."""
+        return self.made(op, args)
+
+    def product(self, op: o.Dot, parts: Sequence[Overflow | None]) -> Overflow | None:
+        """Of a matrix product."""
+        return next((x for x in parts if x is not None), None)
+
+    def made(
+        self, op: o.RegisterOp, parts: Sequence[Overflow | None]
+    ) -> Overflow | None:
+        """Of what another operation makes; whole numbers were decided by then."""
+        own = self.seeds.get(op.result)
+        if own is not None or not op.result.dtype.is_float:
+            return own
+        return next((x for x in parts if x is not None), None)
+
+    def stored(self, fact: Overflow | None) -> None:
+        """A value leaves the kernel."""
 
 
-def _step(
-    op: o.AnyOp,
-    rounded: dict[o.Tile, Overflow],
-    buffers: dict[SharedAlloc | str, Overflow],
-) -> None:
-    def add(tile: o.Tile, sources: Iterable[o.Tile | None]) -> None:
-        for source in sources:
-            if source in rounded:
-                rounded.setdefault(tile, rounded[source])
-
-    match op:
-        case o.RegisterOp() | o.Dot():
-            if op.result.dtype.is_float:
-                add(op.result, used(op))
-        case o.For():
-            for carry in op.tiles:
-                for tile in (carry.arg, carry.result):
-                    add(tile, (carry.init, carry.yielded))
-        case o.If():
-            for merge in op.tiles:
-                add(merge.result, (merge.then, merge.other))
-        case o.StoreShared():
-            if op.src in rounded:
-                buffers.setdefault(op.view.alloc, rounded[op.src])
-        case o.LoadShared():
-            if op.view.alloc in buffers:
-                rounded.setdefault(op.result, buffers[op.view.alloc])
-        case o.StoreGlobal():
-            if op.src in rounded:
-                buffers.setdefault(op.view.tensor.name, rounded[op.src])
-        case o.LoadGlobal():
-            if op.view.tensor.name in buffers:
-                rounded.setdefault(op.result, buffers[op.view.tensor.name])
-        case (
-            o.Roles() | o.Binding() | o.Access() | o.Copy() | o.Synchronisation()
-            | o.RingOp() | o.Annotation()
-        ):  # fmt: skip
-            pass  # it makes no tile of tiles
-        case _:
-            assert_never(op)
+def _through_memory(
+    program: Program, facts: TileFacts[Overflow | None]
+) -> Overflow | None:
+    """Such a number in a tensor that the kernel reads, too."""
+    ops = list(walk(program.body))
+    loaded = {op.view.tensor.name for op in ops if isinstance(op, o.LoadGlobal)}
+    for op in ops:
+        if isinstance(op, o.StoreGlobal) and op.view.tensor.name in loaded:
+            found = facts.of(op.src)
+            if found is not None:
+                return found
+    return None
