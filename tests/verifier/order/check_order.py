@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Mapping
 from pathlib import Path
 
 from argus.ir.program import Program
@@ -16,9 +17,16 @@ HERE = Path(__file__).parent
 
 
 def placed(
-    text: str, name: str | None = None, target: str = "sm_90a", **statics: object
+    text: str,
+    name: str | None = None,
+    target: str = "sm_90a",
+    facts: Mapping[str, int] | None = None,
+    **statics: object,
 ) -> Program:
-    """The placed program of a kernel in a source text (the first one by default)."""
+    """The placed program of a kernel in a source text (the first one by default).
+
+    ``facts``: known divisors of sizes, 16 of those that it does not name.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "kernel.py"
         path.write_text(text)
@@ -27,8 +35,8 @@ def placed(
     tensors = kernel.signature.tensors
     dtypes = {t.name: t.dtypes[0] for t in tensors}
     dims = {d for t in tensors for d in t.dims if isinstance(d, str)}
-    facts = dict.fromkeys(dims, 16)
-    return placed_program(Request(kernel, dtypes, statics, target, facts))
+    known = {**dict.fromkeys(dims, 16), **(facts or {})}
+    return placed_program(Request(kernel, dtypes, statics, target, known))
 
 
 def source_of(kernel: str) -> str:

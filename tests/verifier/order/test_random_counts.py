@@ -42,10 +42,14 @@ DRAIN = "with ring.drain() as slot:\n{}    C[i * 64 :, k * 32 :] = slot.a.load()
 
 @dataclass(frozen=True)
 class Role:
-    """What a role counts: ``before`` its loops, of each the count and a condition."""
+    """What a role counts: ``before`` its loops, of each the count and a condition.
+
+    ``outer``: how often the loops are repeated, by a loop around each.
+    """
 
     before: tuple[str, ...]
     loops: tuple[tuple[str, str], ...]
+    outer: str = ""
 
 
 @dataclass(frozen=True)
@@ -74,8 +78,12 @@ class Kernel:
             for line in role.before:
                 lines += f"{room}{line}\n"
             for count, condition in role.loops:
-                lines += f"{room}for k in ag.range(0, {count}):\n"
-                inner = room + " " * 4
+                inner = room
+                if role.outer:
+                    lines += f"{inner}for c in ag.range(0, {role.outer}):\n"
+                    inner += " " * 4
+                lines += f"{inner}for k in ag.range(0, {count}):\n"
+                inner += " " * 4
                 if condition:
                     lines += f"{inner}if {condition}:\n"
                     inner += " " * 4
@@ -111,15 +119,16 @@ def _often(role: Role, names: dict[str, Any]) -> int:
     names = {**names, "ag": AG}
     exec("\n".join(role.before), names)
     total = 0
+    repeated = max(int(eval(role.outer, names)), 0) if role.outer else 1
     for count, condition in role.loops:
         turns = max(int(eval(count, names)), 0)
         if not condition:
-            total += turns
+            total += turns * repeated
             continue
         asked = compile(condition, "condition", "eval")
         for k in range(turns):
             names["k"] = k
-            total += bool(eval(asked, names))
+            total += bool(eval(asked, names)) * repeated
     return total
 
 
@@ -187,8 +196,10 @@ def _other(rng: Random, role: Role) -> Role:
             condition = condition or "V[k] > 0"
         case _:
             count = f"ag.min({count}, {rng.choice((6, 20, 40))})"
+    if role.outer and rng.random() < 0.5:
+        return replace(role, outer=rng.choice(("T + 1", "2 * T", "", "ag.min(T, 4)")))
     loops[at] = count, condition
-    return Role(tuple(before), tuple(loops))
+    return replace(role, before=tuple(before), loops=tuple(loops))
 
 
 def _required(rng: Random) -> str:
@@ -207,7 +218,8 @@ def _draw(seed: int) -> Kernel:
     if rng.random() < 0.2:
         before = (f"n = {loops[0][0]}", f"if {_asked(rng)}:", "    n = n + 1")
         loops[0] = "n", loops[0][1]
-    fills = Role(before, tuple(loops))
+    outer = rng.choice(("", "", "T", "ag.cdiv(K, 32)"))
+    fills = Role(before, tuple(loops), outer)
     drains = _other(rng, fills) if rng.random() < 0.7 else fills
     persistent, stages = rng.random() < 0.4, rng.choice((1, 2, 3))
     kernel = Kernel(fills, drains, persistent, stages, _required(rng))
@@ -233,6 +245,7 @@ def _sizes(seed: int) -> Iterator[dict[str, Any]]:
             yield {
                 "M": rows,
                 "K": k,
+                "T": rng.choice((16, 32, 48)),
                 "V": _Table([rng.choice((-1, 0, 1, 2)) for _ in range(61)]),
             }
 

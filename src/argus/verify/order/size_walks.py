@@ -61,7 +61,7 @@ class SizeWalks:
             program.shared_bytes, self.fills.scalars, program.target.warp_threads
         )
         self.pruned = prune(program, control)
-        self.sizes = Sizes(program, control)
+        self.sizes = Sizes(program, control, self.pruned)
         self.seen: set[object] = set()
         """Courses that were walked."""
         self.blocks = BlockClasses(program)

@@ -21,6 +21,8 @@ from argus.ir.program import (
 from argus.verify.decide import prove
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.events import has_events
+from argus.verify.order.nested_loops import inner_sizes
+from argus.verify.order.slicing import Pruned
 from argus.verify.verdict import Verdict
 
 __all__ = ["ITERATIONS", "Sizes", "trips"]
@@ -40,7 +42,7 @@ class Sizes:
     ``gaps``: loops that iterate more often with no size that was tried.
     """
 
-    def __init__(self, program: Program, control: Control) -> None:
+    def __init__(self, program: Program, control: Control, pruned: Pruned) -> None:
         self.program = program
         self.control = control
         self.loops: dict[str, list[o.For]] = {}
@@ -55,6 +57,10 @@ class Sizes:
             for name, unit in control.units.items()
         }
         self._defaults()
+        self.inner = inner_sizes(
+            program, control, pruned, lambda tiles: self.environment(tiles) is not None
+        )
+        """Sizes that stay one tile: their loops are parts of others."""
         self.varied = (*self._classes(), *self._conditions())
 
     # ------------------------------------------------------------------ choosing
@@ -62,7 +68,7 @@ class Sizes:
     def _classes(self) -> Iterator[str]:
         """One size (or a few that grow together) for each set of loops."""
         classes: dict[frozenset[o.For], list[str]] = {}
-        for size in sorted(self.control.sizes):
+        for size in sorted(self.control.sizes - self.inner.keys()):
             decided = {op for op, by in self.control.loops.items() if size in by}
             if decided:
                 classes.setdefault(frozenset(decided), []).append(size)
@@ -71,6 +77,8 @@ class Sizes:
             return max(self.control.depth[op] for op in loops)
 
         left = set(self.control.loops)
+        for loops in self.inner.values():
+            left.difference_update(loops)
         for loops in sorted(classes, key=lambda x: (-depth(x), classes[x])):
             mine = [op for op in loops if op in left]
             if mine and (size := self._grow(classes[loops], mine)) is not None:
@@ -135,7 +143,7 @@ class Sizes:
         of_grid = {s.name for s in symbols(self.program.grid)}
         for names in self.control.apart:
             several = names | of_grid if names & _HARDWARE else names
-            if not several & set(self.varied):
+            if not several & {*self.varied, *self.inner}:
                 named = " and ".join(sorted(names))
                 yield f"no multiples of {named} were found that change a loop each"
         for required in self.program.requirements:
