@@ -60,10 +60,15 @@ def _rounds(op: o.AnyRegisterOp) -> bool:
     match op:
         case o.Elementwise():
             return op.fn not in _DECIDING and op.fn != "where"
-        case o.Full() | o.Cast() | o.Reduce() | o.Scan():
+        case o.Full() | o.Cast() | o.Reduce() | o.Scan() | o.Fold():
             return True
-        case _:
+        case (
+            o.Index() | o.Broadcast() | o.Transpose() | o.Selection() | o.Reshape()
+            | o.Join() | o.Reinterpret() | o.Convert()
+        ):  # fmt: skip
             return False  # it moves elements
+        case _:
+            assert_never(op)
 
 
 def _has_whole(value: Value) -> bool:
