@@ -127,6 +127,8 @@ def test_a_model_gets_its_kernels_in_one_file(home: Path, tmp_path: Path):
     (run,) = data["runs"]
     assert kernel["task"] == run["task"]
     assert run["trials"] == 2
+    page = Path(data["report"]).read_text()
+    assert "<svg" in page and f'href="{run["run"]}.html"' in page
     before, after = data["predicted_us"]["before"], data["predicted_us"]["after"]
     assert kernel["predicted_us"] == before >= after == kernel["after_us"]
     file = SimpleNamespace(**runpy.run_path(str(path)))

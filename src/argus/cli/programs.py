@@ -61,6 +61,14 @@ def optimize_program(
     out.line(f"{text}; predicted, on an H200", style="bold", indent=_INDENT)
     if found.plans.plan.left:
         out.line("What stays in torch is in no prediction.")
+    from argus.report.write import write_program_report
+
+    runs = {
+        str(r["task"]): str(r["run"]) for r in cast("list[dict[str, Json]]", results)
+    }
+    page = write_program_report(chosen, runs, measured=measured)
+    out.data["report"] = str(page)
+    out.fields([("report", str(page))])
     out.data["kernels"] = cast("list[Json]", kernel_rows(chosen.kernels))
     out.data["predicted_us"] = {"before": before, "after": after}
     if output is not None:

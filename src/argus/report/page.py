@@ -108,7 +108,7 @@ def page(run: Run, state: State) -> str:
         "plural": plural,
         "version": __version__,
     }
-    return _template().render(view)
+    return template("report.html.j2").render(view)
 
 
 class _Kernels:
@@ -234,7 +234,8 @@ def _against(
 
 
 @cache
-def _template() -> Template:
+def template(name: str) -> Template:
+    """A template of a page; what it shows is escaped."""
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
     environment = Environment(
@@ -245,4 +246,4 @@ def _template() -> Template:
         lstrip_blocks=True,
         finalize=finalised,
     )
-    return environment.get_template("report.html.j2")
+    return environment.get_template(name)
