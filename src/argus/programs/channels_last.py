@@ -58,13 +58,13 @@ def worth_channels_last(
     if x.element != weight.element or x.element not in (bf16, f16, f32):
         return False
     out, channels, *taps = weight.shape
-    if groups > 1 and len(taps) > 2:  # more dimensions than is proved
-        return False
     few = _LEAST_CHANNELS if groups == 1 else _LEAST_OF_GROUP
     if out // groups < few or channels * prod(taps) < _LEAST_SUM or prod(taps) < 2:
         return False
     if flat and prod(x.shape[2:]) >= _LEAST_IMAGE:
         return True
+    if groups > 1 and len(taps) > 2:  # more dimensions than is proved
+        return False
     row = 1
     for n, tap in zip(reversed(x.shape[2:]), reversed(taps), strict=True):
         row *= n

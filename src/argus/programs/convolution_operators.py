@@ -65,21 +65,26 @@ def _windowed(
     ``weight`` is (K, C / groups, *taps).
     """
     taps = weight.shape[2:]
-    flat = groups == 1 and set(stride) == {1}
-    if not worth_channels_last(x, weight, groups, flat=flat):
-        wide = windows_of(x, taps, stride, borders, dilation, 0.0)
-        return _products(wide, weight, groups)
-    count, precision = len(taps), convolution_precision(weight.shape[1], taps)
-    if flat:
+    flat = set(stride) == {1}
+    worth = worth_channels_last(x, weight, groups, flat=flat)
+    precision = convolution_precision(weight.shape[1], taps)
+    if worth and flat:
         readings = [
             Reading(n + a + b - (k - 1) * d, k, d, (a, b))
             for n, k, d, (a, b) in zip(
                 x.shape[2:], taps, dilation, borders, strict=True
             )
         ]
-        if worth_flat(x, weight.shape[0], 1, readings, precision):
-            found = flat_products(x, weight, readings, precision)
+        if worth_flat(x, weight.shape[0] // groups, 1, readings, precision, groups):
+            split = weight.reshape(groups, -1, *weight.shape[1:])
+            found = flat_products(x, split, readings, precision)
+            found = found.reshape(x.shape[0], -1, *found.shape[3:])
             return without_gaps(found)
+        worth = worth_channels_last(x, weight, groups, flat=False)
+    if not worth:
+        wide = windows_of(x, taps, stride, borders, dilation, 0.0)
+        return _products(wide, weight, groups)
+    count = len(taps)
     filters = filters_last(weight, precision=precision)
     filters = filters.reshape(len(filters), groups, -1, *filters.shape[2:])
     # Groups lie between pixels and channels.
@@ -134,7 +139,7 @@ def _transposed(
     """
     taps = weight.shape[2:]
     whole = all(d % s == 1 % s for s, d in zip(stride, dilation, strict=True))
-    if not whole or (len(taps) == 3 and groups > 1):  # more dimensions than fit
+    if not whole:
         return _spread_out(x, weight, stride, padding, dilation, more, groups)
     phases = [
         ConvolutionPhases(n, k, s, p, d, m)
@@ -142,11 +147,13 @@ def _transposed(
             x.shape[2:], taps, stride, padding, dilation, more, strict=True
         )
     ]
-    filters: Any = np.swapaxes(weight, 0, 1)  # type: ignore[call-overload]
     straight = all(f.step == 1 or not f.again for f in phases)
-    if straight and groups == 1 and worth_channels_last(x, filters, 1, flat=True):
-        found = last_phase_products(x, weight, phases)
-    else:
+    found = None
+    if straight:
+        found = last_phase_products(x, weight, phases, groups)
+    if found is None and len(taps) == 3 and groups > 1:  # more dimensions than fit
+        return _spread_out(x, weight, stride, padding, dilation, more, groups)
+    if found is None:
         found = phase_products(x, weight, phases, groups)
     whole = [f.sizes[0] * f.sizes[1] for f in phases]
     found = found.reshape(x.shape[0], -1, *whole)

@@ -13,6 +13,7 @@ from argus.programs.channels_last import (
     convolution_precision,
     filters_last,
     products_last,
+    worth_channels_last,
 )
 from argus.programs.flat_convolutions import (
     Reading,
@@ -65,33 +66,36 @@ def phase_products(
 
 
 def last_phase_products(
-    x: TensorArray, weight: TensorArray, phases: Sequence[ConvolutionPhases]
-) -> TensorArray:
+    x: TensorArray,
+    weight: TensorArray,
+    phases: Sequence[ConvolutionPhases],
+    groups: int,
+) -> TensorArray | None:
     """The same with channels last, and taps in reverse, as inputs are.
 
-    Filters of each phase lie by themselves.
+    Filters of each phase lie by themselves. None where that is not worth it.
     """
-    count = len(phases)
-    precision = convolution_precision(x.shape[1], weight.shape[2:], transposed=True)
+    count, taps = len(phases), weight.shape[2:]
+    split = weight.reshape(groups, -1, *weight.shape[1:])
+    likes: Any = np.swapaxes(split, 1, 2)  # type: ignore[call-overload]
+    like = likes.reshape(-1, *likes.shape[2:])
+    if not worth_channels_last(x, like, groups, flat=True):
+        return None
+    precision = convolution_precision(like.shape[1], taps, transposed=True)
     each_t, each_u = [f.sizes[1] for f in phases], [f.sizes[2] for f in phases]
-    wide: Any = np.pad(weight, [(0, 0)] * 2 + [f.tap_border for f in phases])
-    right = LinearView(  # k, all t, c, all u
-        (weight.shape[1], *each_t, weight.shape[0], *each_u),
-        (
-            ((1 + count, 1),), ((0, 1),),
-            *(((1 + i, 1), (2 + count + i, -f.step)) for i, f in enumerate(phases)),
-        ),
-        (0, 0, *(f.last_tap for f in phases)),
-    )  # fmt: skip
-    filters = wide.seen(right)
+    filters = _phase_filters(split, phases)
     readings = [
         Reading(f.sizes[0], f.sizes[2], f.reach, f.input_border, f.first_input)
         for f in phases
     ]
-    if worth_flat(x, weight.shape[1], prod(each_t), readings, precision):
+    if worth_flat(x, weight.shape[1], prod(each_t), readings, precision, groups):
         found = flat_products(x, filters, readings, precision)
-        order = [d for i in range(count) for d in (2 + count + i, 2 + i)]
-        return without_gaps(found.seen(permuted(found.shape, [0, 1, *order])))
+        order = [d for i in range(count) for d in (3 + count + i, 3 + i)]
+        turned = found.seen(permuted(found.shape, [0, 1, 2, *order]))
+        return without_gaps(turned)
+    if groups > 1 or not worth_channels_last(x, like, groups, flat=False):
+        return None
+    filters = filters[0]
     inner = channels_last(x, [f.input_border for f in phases], precision=precision)
     # n, of each dimension q and u, c
     left = LinearView(
@@ -114,6 +118,43 @@ def last_phase_products(
         "n" + "".join(a + b for a, b in zip(q, u, strict=True)) + "c",
         f"k{t}{u}c", "nk" + "".join(a + b for a, b in zip(q, t, strict=True)),
     )  # fmt: skip
+
+
+def _phase_filters(
+    weight: TensorArray, phases: Sequence[ConvolutionPhases]
+) -> TensorArray:
+    """Filters (groups, K, all t, C, all u) of (groups, C, K, *taps).
+
+    Of all but the last dimension they are a value of their own first: one kernel would
+    walk more dimensions than a tensor has.
+    """
+    count, (groups, channels, out) = len(phases), weight.shape[:3]
+    wide: Any = np.pad(weight, [(0, 0)] * 3 + [f.tap_border for f in phases])
+    ahead, last = phases[:-1], phases[-1]
+    ts, us = (tuple(f.sizes[i] for f in ahead) for i in (1, 2))
+    first = LinearView(  # groups, c, k, t and u of all but one, its taps
+        (groups, channels, out, *ts, *us, wide.shape[-1]),
+        (
+            *(((d, 1),) for d in range(3)),
+            *(((3 + i, 1), (2 + count + i, -f.step)) for i, f in enumerate(ahead)),
+            ((1 + 2 * count, 1),),
+        ),
+        (0, 0, 0, *(f.last_tap for f in ahead), 0),
+    )
+    seen: Any = wide.seen(first)
+    if groups > 1 and count > 2:
+        seen = TensorArray(weight.recorder, weight.recorder.copied(seen.operand))
+    second = LinearView(
+        (groups, out, *ts, last.sizes[1], channels, *us, last.sizes[2]),
+        (
+            ((0, 1),), ((2 + count, 1),), ((1, 1),),
+            *(((2 + i, 1),) for i in range(count - 1)),
+            *(((3 + count + i, 1),) for i in range(count - 1)),
+            ((1 + count, 1), (2 + 2 * count, -last.step)),
+        ),
+        (0,) * (1 + 2 * count) + (last.last_tap,),
+    )  # fmt: skip
+    return seen.seen(second)
 
 
 class ConvolutionPhases:

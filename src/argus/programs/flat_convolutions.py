@@ -100,17 +100,18 @@ def flat_space(
 
 def worth_flat(
     x: TensorArray, filters: int, phases: int, readings: Sequence[Reading],
-    precision: str,
+    precision: str, groups: int,
 ) -> bool:  # fmt: skip
     """Whether tiles of all pixels take less time than those of rows.
 
-    ``filters``: results of a pixel, in each of the ``phases``. Rows of pixels that
-    follow each other without a border between them are one row.
+    ``filters``: results of a pixel and group, in each of the ``phases``. Rows of pixels
+    that follow each other without a border between them are one row.
     """
     if len(readings) < 2:
         return False
-    channels = channels_of(x.element, x.shape[1], precision)
+    channels = channels_of(x.element, x.shape[1] // groups, precision)
     flat = flat_space(x.shape[2:], readings, channels, x.element)
+    images = x.shape[0] * groups
     row = readings[-1].length
     rows = prod(r.length for r in readings[:-1])
     for reading in readings[-2::-1]:
@@ -121,12 +122,8 @@ def worth_flat(
             break
     k = readings[-1].taps * channels
     steps = prod(r.taps for r in readings[:-1])
-    before = predicted_time(
-        filters, row, k, x.shape[0] * rows * phases, steps, x.element
-    )
-    after = predicted_time(
-        filters * phases, flat.length, k, x.shape[0], steps, x.element
-    )
+    before = predicted_time(filters, row, k, images * rows * phases, steps, x.element)
+    after = predicted_time(filters * phases, flat.length, k, images, steps, x.element)
     return before > _GAIN * after
 
 
@@ -142,45 +139,47 @@ def without_gaps(product: TensorArray) -> TensorArray:
 def flat_products(
     x: TensorArray, weight: TensorArray, readings: Sequence[Reading], precision: str
 ) -> TensorArray:
-    """Products (N, *columns, *lengths) of x (N, C, *space) and weight.
+    """Products (N, groups, *columns, *lengths) of x (N, groups * C, *space) and weight.
 
-    ``weight`` is (*columns, C, *taps). They are read through a view.
+    ``weight`` is (groups, *columns, C, *taps). They are read through a view.
     """
-    count = len(readings)
-    channels = channels_of(x.element, x.shape[1], precision)
+    count, groups = len(readings), len(weight)
+    channels = channels_of(x.element, x.shape[1] // groups, precision)
     flat = flat_space(x.shape[2:], readings, channels, x.element)
-    columns = weight.shape[: -count - 1]
+    columns = weight.shape[1 : -count - 1]
     more = [(0, a - r.taps) for a, r in zip(flat.taps, readings, strict=True)]
-    around = [(0, 0)] * (len(columns) + 1) + more
+    around = [(0, 0)] * (len(columns) + 2) + more
     wide: Any = np.pad(weight, around)  # type: ignore[call-overload]
-    filters = filters_last(
+    last = filters_last(
         wide.reshape(-1, *wide.shape[-count - 1 :]), precision=precision
     )
-    inner = channels_last(x, flat.borders, precision=precision)
-    line = inner.reshape(x.shape[0], prod(flat.sizes), channels)
+    filters = last.reshape(len(last), groups, -1, *last.shape[2:])
+    images = x.reshape(x.shape[0] * groups, -1, *x.shape[2:])
+    inner = channels_last(images, flat.borders, precision=precision)
+    line = inner.reshape(x.shape[0], groups, prod(flat.sizes), channels)
     pairs = [
-        (2 + d, r.reach * s)
+        (3 + d, r.reach * s)
         for d, (r, s) in enumerate(zip(readings, flat.steps, strict=True))
     ]
-    # n, position, taps, c
+    # n, group, position, taps, c
     windows = line.seen(
         LinearView(
-            (x.shape[0], flat.length, *flat.taps, channels),
-            (((0, 1),), ((1, 1), *pairs), ((2 + count, 1),)),
-            (0, flat.first, 0),
+            (x.shape[0], groups, flat.length, *flat.taps, channels),
+            (((0, 1),), ((1, 1),), ((2, 1), *pairs), ((3 + count, 1),)),
+            (0, 0, flat.first, 0),
         )
     )
     taps = "rst"[:count]
     product = products_last(
-        windows, filters, f"nx{taps}c", f"k{taps}c", "nkx", alone=True
-    )  # fmt: skip
+        windows, filters, f"ngx{taps}c", f"gk{taps}c", "ngkx", alone=True
+    )
     lengths = [r.length for r in readings]
     spaced = LinearView(
-        (*product.shape[:2], *lengths),
+        (*product.shape[:3], *lengths),
         (
-            ((0, 1),), ((1, 1),),
-            tuple((2 + d, s) for d, s in enumerate(flat.steps)),
+            *(((d, 1),) for d in range(3)),
+            tuple((3 + d, s) for d, s in enumerate(flat.steps)),
         ),
-        (0, 0, 0),
-    )  # fmt: skip
-    return product.seen(spaced).reshape(x.shape[0], *columns, *lengths)
+        (0, 0, 0, 0),
+    )
+    return product.seen(spaced).reshape(*product.shape[:2], *columns, *lengths)

@@ -37,6 +37,8 @@ FEW_BLOCKS = 264
 _HELD = 8192
 """Most columns that a block holds in registers."""
 _HELD_ARG = 16384
+_ROW = 2048
+"""Elements of a row of a tile, at most."""
 _LEAST_SIDE = 16
 """Elements of a row of a tile that are 64 bytes, below which sectors are wasted."""
 _FEW_TAPS = 64
@@ -340,9 +342,12 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
     arg = any(r.function.startswith("arg") for level in levels for r in level)
     single = len(group.columns) == 1
     held = single and ((passes > 1 and size <= _HELD) or arg)
+    # Of several loops the inner one is added up at the end, not in each iteration.
+    product = any(r.function == "prod" for level in levels for r in level)
+    held |= not single and passes == 1 and size <= _ROW and not product
     if arg and (not single or size > _HELD_ARG):
         raise NotFusedError("a position among more elements than a block holds")
-    wide = _power(size) if held else min(_power(size), 2048)
+    wide = _power(size) if held else min(_power(size), _ROW)
     rows = prod(group.sizes[n] for n in group.rows)
     high = 1
     if group.rows and wide < 512:
