@@ -43,6 +43,14 @@ CASES: dict[str, tuple[Any, tuple[int, ...], tuple[int, ...], float]] = {
         lambda x, w: functional.conv_transpose3d(x, w, None, (2, 1, 3), (1, 0, 2)),
         (1, 16, 3, 5, 5), (16, 16, 3, 2, 5), 2e-3,
     ),
+    "groups": (
+        lambda x, w: functional.conv2d(x, w, None, 1, 1, 1, 2),
+        (2, 16, 8, 9), (16, 8, 3, 3), 1e-6,
+    ),
+    "transposed, groups": (
+        lambda x, w: functional.conv_transpose3d(x, w, None, 2, (1, 2, 3), 1, 2),
+        (1, 16, 4, 4, 5), (16, 8, 3, 5, 7), 2e-3,
+    ),
     "transposed, two dimensions": (
         lambda x, w: functional.conv_transpose2d(x, w, None, 2, 1, 1),
         (2, 16, 7, 10), (16, 20, 4, 3), 2e-3,
@@ -127,3 +135,30 @@ def test_rows_that_fill_tiles_are_tiles(size: int, flat: bool) -> None:
     plan = plan_of(model, inputs)
     made = [v.made for v in plan.program.values]
     assert flat == any(isinstance(m, ContractPrimitive) and m.alone for m in made)
+
+
+def test_epilogues_that_branch_are_kernels_of_their_own_where_there_are_many() -> None:
+    """Where a launch is small they stay in the product's kernel."""
+
+    def kernels(batch: int, function: Any) -> list[str]:
+        model = Formula(lambda x, w: function(functional.conv2d(x, w, None, 1, 1)))
+        with torch.device("meta"):
+            inputs = (torch.empty(batch, 64, 128, 128), torch.empty(64, 64, 3, 3))
+        return [step.computes for step in plan_of(model, inputs).kernels]
+
+    assert kernels(32, torch.tanh)[-2:] == ["sum of products", "tanh"]
+    assert kernels(1, torch.tanh)[-1] == "sum of products, tanh"
+    assert kernels(32, torch.relu)[-1] == "sum of products, maximum"
+
+
+def test_rows_of_windows_are_added_up_at_the_end() -> None:
+    plan = plan_of(Formula(lambda x: functional.avg_pool2d(x, 11)), inputs := (
+        torch.randn(2, 3, 36, 47),
+    ))  # fmt: skip
+    (step,) = plan.kernels
+    lines = step.source.text.splitlines()
+    (total,) = [line for line in lines if "ag.sum(" in line]
+    assert total.startswith("    sum")  # not in the loop
+    assert proof_of(step).verdict is Verdict.EQUAL
+    got = run_plan(plan, inputs, {}, in_interpreter)
+    torch.testing.assert_close(got, functional.avg_pool2d(inputs[0], 11))

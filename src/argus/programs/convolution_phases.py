@@ -82,7 +82,7 @@ def last_phase_products(
     if not worth_channels_last(x, like, groups, flat=True):
         return None
     precision = convolution_precision(like.shape[1], taps, transposed=True)
-    each_t, each_u = [f.sizes[1] for f in phases], [f.sizes[2] for f in phases]
+    each_t = [f.sizes[1] for f in phases]
     filters = _phase_filters(split, phases)
     readings = [
         Reading(f.sizes[0], f.sizes[2], f.reach, f.input_border, f.first_input)

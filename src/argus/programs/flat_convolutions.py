@@ -25,8 +25,9 @@ from argus.programs.channels_last import (
     filters_last,
     products_last,
 )
-from argus.programs.products import TMA_BYTES, predicted_time
+from argus.programs.products import TMA_BYTES, TMA_DIMENSIONS, predicted_time
 from argus.programs.tensor_array import TensorArray
+from argus.programs.tma_dimensions import LARGEST
 from argus.programs.views import LinearView
 
 _STEP = 128
@@ -112,6 +113,12 @@ def worth_flat(
     channels = channels_of(x.element, x.shape[1] // groups, precision)
     flat = flat_space(x.shape[2:], readings, channels, x.element)
     images = x.shape[0] * groups
+    pairs = list(zip(flat.taps, readings, flat.steps, strict=True))
+    apart = [n > 1 for n, _, _ in pairs[:-1]]
+    apart.append(pairs[-1][0] > 1 and readings[-1].reach != 1)
+    span = sum((n - 1) * r.reach * s for n, r, s in pairs)
+    if 3 + (groups > 1) + sum(apart) > TMA_DIMENSIONS and span > LARGEST // 2:
+        return False  # taps would have to be one dimension
     row = readings[-1].length
     rows = prod(r.length for r in readings[:-1])
     for reading in readings[-2::-1]:

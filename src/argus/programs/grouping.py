@@ -123,8 +123,8 @@ def _no_gaps(group: LoweredGroup, before: KernelGroup) -> None:
 def _no_long_epilogue(group: LoweredGroup) -> None:
     """Raises NotFusedError where the warps that multiply would compute too much.
 
-    They are few, and wait for each function that branches: of an element that takes 4 to
-    8 ps on an H200 (measured), and storing and reading it again 2 ps.
+    They are few, and wait for each function that branches: of an element that takes
+    4 to 8 ps on an H200 (measured), and storing and reading it again 2 ps.
     """
     points = prod(group.sizes[n] for n in group.rows)
     functions = {n.function for n in group.nodes if isinstance(n, ApplyNode)}

@@ -19,7 +19,8 @@ from argus.programs.expressions import (
 from argus.programs.lowering import KernelStore, LoweredGroup, NotFusedError
 from argus.programs.products import TMA_DIMENSIONS, ProductForm
 
-_LARGEST = 2**16
+LARGEST = 2**16
+"""Positions of a dimension that several loops walk, at most."""
 
 
 def with_few_dimensions(
@@ -64,10 +65,12 @@ def _with_few(
     if len(terms) <= TMA_DIMENSIONS:
         return node
     strides = node.buffer.strides
+    # A tile runs along a dimension of its own where that is too long to be joined.
+    long = any(n in tiled and group.sizes[n] > LARGEST // 2 for n, c in terms if c != 1)
     classes: dict[int, list[tuple[str, int]]] = {}
     for n, c in terms:
         step = max((s for s in strides if s <= c and c % s == 0), default=1)
-        alone = n in tiled and (c != step or c == 1)
+        alone = n in tiled and (c != step or c == 1 or long)
         classes.setdefault(-len(classes) - 1 if alone else step, []).append((n, c))
     kept = [(step, loops) for step, loops in classes.items() if _fits(loops, tiled)]
     loose = [pair for step, loops in classes.items() if (step, loops) not in kept
@@ -87,7 +90,7 @@ def _with_few(
     for step, loops in kept:
         if len(loops) > 1:
             borders.append(_dimension(group, loops, step))
-            if borders[-1].extent > _LARGEST:
+            if borders[-1].extent > LARGEST:
                 raise NotFusedError("a dimension of a factor that is too long to prove")
         else:
             rest = rest + Affine.of(dict(loops))
