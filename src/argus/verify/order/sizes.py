@@ -76,14 +76,14 @@ class Sizes:
         def depth(loops: frozenset[o.For]) -> int:
             return max(self.control.depth[op] for op in loops)
 
-        left = set(self.control.loops)
-        for loops in self.inner.values():
-            left.difference_update(loops)
+        inner = {op for loops in self.inner.values() for op in loops}
+        # In the order of the program: what is reported first does not vary.
+        left = {op: None for op in self.control.loops if op not in inner}
         for loops in sorted(classes, key=lambda x: (-depth(x), classes[x])):
-            mine = [op for op in loops if op in left]
+            mine = [op for op in left if op in loops]
             if mine and (size := self._grow(classes[loops], mine)) is not None:
                 self.loops[size] = mine
-                left.difference_update(mine)
+                left = {op: None for op in left if op not in mine}
                 yield size
         for op in left:
             self.gaps.append(
