@@ -204,3 +204,29 @@ def test_products_and_sums_of_narrow_entries(
     ]
     assert found[0].equal, found[0].reason
     assert not found[1].equal
+
+
+FOLDED = """
+@ag.inline
+def below(a, b):
+    return ag.where(a < b, b, a)
+
+
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M"]):
+    M, N = X.shape
+    m = ag.block(M)
+    x = ag.load(X[m, 0:{width}], ({width},))
+    n = ag.index(x, "N").to(bf16)
+    Y[m] = ag.reduce(n, "N", below).to(f32)
+
+
+@ag.reference
+def ref(X):
+    return np.full(X.shape[0], {width} - 1.0)
+"""
+
+
+def test_what_a_function_of_a_reduction_decides() -> None:
+    reasons = [decided_text(FOLDED.format(width=w)).reason for w in (256, 512)]
+    assert ["may not hold" in reason for reason in reasons] == [False, True]

@@ -39,7 +39,8 @@ _SPARE = 2
 def inexact_decision(program: Program, found: Denotation) -> Overflow | None:
     """The first number that a float may not hold and by which the program decides."""
     asked = [n for n in found.noticed if n.kind in ("in float", "decides")]
-    if not any(n.kind == "decides" for n in asked):
+    folds = [op for op in walk(program.body) if isinstance(op, o.Fold)]
+    if not folds and not any(n.kind == "decides" for n in asked):
         return None
     kept = list(_not_held(found, asked))
     seeds = {_result(n.op): over for n, over in kept if n.kind == "in float"}
@@ -49,6 +50,10 @@ def inexact_decision(program: Program, found: Denotation) -> Overflow | None:
             continue
         for over in map(facts.of, used(noticed.op)):
             if over is not None and _counts(noticed.op, over):
+                return over
+    for op in folds:  # what the author's function decides is not noticed
+        for over in map(facts.of, used(op)):
+            if over is not None:
                 return over
     through = _through_memory(program, facts)
     if through is not None:
