@@ -160,8 +160,28 @@ def _reductions(dtype: str, warps: int) -> Iterator[Case]:
     out = accumulated("cumsum", DTYPES[dtype]).name
     scans.write('ag.cumsum(e, "N")', "M N", Output(out, shape))
     yield scans
+    yield from _sorts(dtype, warps, inputs["X"], inputs["E"])
     if DTYPES[dtype] in (f32, i32, i64):
         yield from _combined(dtype, warps)
+
+
+def _sorts(dtype: str, warps: int, *given: tuple[str, str, Array]) -> Iterator[Case]:
+    """Numbers that occur often, and special ones, along both dimensions."""
+    inputs = dict(zip("XE", given, strict=True))
+    rows, columns = given[0][2].shape
+    shape = (rows, columns)
+    loads = [f"{n.lower()} = ag.load({n}[0:, 0:], {shape})" for n in inputs]
+    for axis in "NM":
+        extent = columns if axis == "N" else rows
+        if extent & (extent - 1):
+            continue
+        case = Case(f"sorts_{dtype}_{warps}_{axis.lower()}", list(loads), inputs)
+        case.warps = warps
+        for x, option in (("x", ""), ("e", ", descending=True")):
+            for part, kind in ((0, dtype), (1, "i32")):
+                call = f'ag.sort({x}, "{axis}"{option})[{part}]'
+                case.write(call, "M N", Output(kind, shape))
+        yield case
 
 
 _FUNCTIONS = """

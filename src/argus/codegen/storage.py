@@ -135,8 +135,8 @@ def assign(program_body: o.Block, names: Identifiers) -> RegisterArrays:
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
                 | o.Cast() | o.Broadcast() | o.Reduce() | o.Join() | o.Selection()
-                | o.Combining() | o.Convert() | o.Dot() | o.Access() | o.Copy()
-                | o.Synchronisation() | o.RingOp() | o.Annotation()
+                | o.Combining() | o.Sort() | o.Convert() | o.Dot() | o.Access()
+                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip
                 pass
             case _:

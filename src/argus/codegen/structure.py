@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import assert_never
 
-from argus.codegen import matrix, memory, reduce, scan, shared, sync, tiles
+from argus.codegen import matrix, memory, reduce, scan, shared, sort, sync, tiles
 from argus.codegen.code import binary, call, converted, item, name
 from argus.codegen.context import Emission, EmissionGroup, in_group
 from argus.codegen.errors import CodegenError
@@ -32,6 +32,12 @@ def block(cx: Emission, body: o.Block) -> None:
                 for one in body.ops[index:end]:
                     _marker(cx, one)
                     _one(cx, one)
+        elif isinstance(op, o.Sort):
+            while end < len(body.ops) and sort.alike(op, body.ops[end]):
+                _declare(cx, body, end)
+                end += 1
+            _marker(cx, op)
+            sort.sort(cx, [x for x in body.ops[index:end] if isinstance(x, o.Sort)])
         elif isinstance(op, o.Combining):
             while end < len(body.ops) and scan.alike(op, body.ops[end]):
                 _declare(cx, body, end)
@@ -101,6 +107,8 @@ def _one(cx: Emission, op: o.AnyOp) -> None:
             reduce.reduce(cx, op)
         case o.Scan() | o.Fold():
             scan.combine(cx, [op])
+        case o.Sort():
+            sort.sort(cx, [op])
         case o.Convert():
             tiles.convert(cx, op)
         case o.Dot():

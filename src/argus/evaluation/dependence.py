@@ -206,7 +206,7 @@ def _mixed(program: Program) -> set[str | None]:
     found: set[str | None] = set()
     for op in walk(program.body):
         match op:
-            case o.Reduce(src=src, axis=axis):
+            case o.Reduce(src=src, axis=axis) | o.Sort(src=src, axis=axis):
                 found.add(src.dims[axis])
             case o.Combining(srcs=srcs, axis=axis):
                 found.update(src.dims[axis] for src in srcs)

@@ -15,7 +15,7 @@ import numpy as np
 from argus.interpret.machine import ThreadGroup
 from argus.interpret.numbers import Array, compute, convert, extreme, rounded, storage
 from argus.ir import ops as o
-from argus.ir.combining import scanned
+from argus.ir.combining import in_order, scanned
 from argus.ir.dtypes import DType, boolean
 from argus.ir.expr import Expr
 from argus.ir.functions import FUNCTIONS
@@ -68,6 +68,8 @@ def run(group: ThreadGroup, op: ComputeOp) -> None:
             group.put(op.result, _reduce(group, op))
         case o.Scan() | o.Fold():
             group.put(op.result, _combined(group, op))
+        case o.Sort():
+            group.put(op.result, _sorted(group, op))
         case _:
             assert_never(op)
 
@@ -181,25 +183,42 @@ def _reduce(group: ThreadGroup, op: o.Reduce) -> Array:
     return _without(group, op, source, result)
 
 
+def _rows_along(
+    group: ThreadGroup, tile: o.Tile, axis: int
+) -> tuple[Array, list[int], list[int]]:
+    """[rows, n] of a tile; sizes and order of the digits, the axis last."""
+    source = layout_of(group, tile)
+    modes = _modes(source)
+    along = [i for i, mode in enumerate(modes) if mode.axis == axis]
+    along.sort(key=lambda i: -modes[i].step)
+    order = [i for i in range(len(modes)) if i not in along] + along
+    turned = _digits(source, compute(group.get(tile), tile.dtype)).transpose(order)
+    rows = turned.reshape(-1, source.shape[axis])
+    return rows, [modes[i].size for i in order], order
+
+
+def _sorted(group: ThreadGroup, op: o.Sort) -> Array:
+    _within_a_warp(group, layout_of(group, op.src), op.axis, "sort")
+    rows, sizes, order = _rows_along(group, op.src, op.axis)
+    back = in_order(op, rows).reshape(sizes).transpose(np.argsort(order))
+    return rounded(back.reshape(group.threads, -1), op.result.dtype)
+
+
 def _combined(group: ThreadGroup, op: o.Combining) -> Array:
     source = layout_of(group, op.srcs[0])
     _within_a_warp(group, source, op.axis, "scan")
     modes = _modes(source)
-    along = [i for i, mode in enumerate(modes) if mode.axis == op.axis]
-    along.sort(key=lambda i: -modes[i].step)
-    order = [i for i in range(len(modes)) if i not in along] + along
     rows: list[Array] = []
     for tile in op.srcs:
         if not layout_of(group, tile).same_as(source):
             group.fault("layout", f"{tile!r} lies otherwise than {op.srcs[0]!r}")
-        turned = _digits(source, compute(group.get(tile), tile.dtype)).transpose(order)
-        rows.append(turned.reshape(-1, source.shape[op.axis]))
+        rows.append(_rows_along(group, tile, op.axis)[0])
+    _, sizes, order = _rows_along(group, op.srcs[0], op.axis)
     found = scanned(op, rows, np.dtype(np.float32))
-    sizes = [modes[i].size for i in order]
     if isinstance(op, o.Scan):
         back = found.reshape(sizes).transpose(np.argsort(order))
         return rounded(back.reshape(group.threads, -1), op.result.dtype)
-    kept = [1 if i in along else modes[i].size for i in order]
+    kept = [1 if modes[i].axis == op.axis else modes[i].size for i in order]
     last = found[:, -1].reshape(kept).transpose(np.argsort(order))
     return _without(group, op, source, last)
 

@@ -60,6 +60,8 @@ class _Rules:
                         self.same(arg, op.result)
             case o.Cast():
                 self.same(op.src, op.result)
+            case o.Sort():
+                self.same(op.src, op.result)
             case o.Combining():
                 for source in op.srcs:
                     self.same(source, op.srcs[0])

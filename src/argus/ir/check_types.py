@@ -104,6 +104,17 @@ class Types:
                 self.need(op.src.dtype == op.result.dtype, "types differ")
             case o.Combining():
                 self.combining(op)
+            case o.Sort():
+                shape, given = op.src.shape, op.src.dtype
+                self.need(0 <= op.axis < len(shape), "no such axis")
+                extent = shape[op.axis]
+                self.need(extent & (extent - 1) == 0, f"{extent} is no power of two")
+                wide = given == arithmetic(given) and given.kind != "bool"
+                self.need(wide, "elements are sorted in the types that are computed in")
+                made = (shape, i32 if op.indices else given)
+                self.need(
+                    made == (op.result.shape, op.result.dtype), f"it gives {made}"
+                )
             case o.Convert():
                 self.need(
                     (op.src.shape, op.src.dtype) == (op.result.shape, op.result.dtype),

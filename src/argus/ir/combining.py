@@ -1,7 +1,8 @@
-"""Scans and folds on arrays: one element after the other, in the types of the steps.
+"""Scans, folds and sorts on arrays.
 
-On a GPU the same elements are combined in the same order and in other groups, so that
-fractions differ in their last bits.
+States are combined one after the other, in the types of the steps. On a GPU they are
+combined in the same order and in other groups, so that fractions differ in their last
+bits.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from argus.ir.dtypes import DType
 from argus.ir.functions import FUNCTIONS
 from argus.ir.numerics import common
 
-__all__ = ["combined_once", "scanned"]
+__all__ = ["combined_once", "in_order", "scanned"]
 
 Array = NDArray[Any]
 _RUNNING = {"add": np.add, "mul": np.multiply}
@@ -45,6 +46,20 @@ def scanned(op: o.Combining, sources: Sequence[Array], real: np.dtype[Any]) -> A
             state = combined_once(op.combine, types, state, after, real)
             found[..., i] = state[op.part]
     return found
+
+
+def in_order(op: o.Sort, values: Array) -> Array:
+    """Elements along the last axis in order, or where each was: see `Sort`."""
+    if op.descending:
+        # Of what is read backwards, equal elements are backwards, too.
+        backwards = values[..., ::-1]
+        last = values.shape[-1] - 1
+        found = last - np.argsort(backwards, axis=-1, kind="stable")[..., ::-1]
+    else:
+        found = np.argsort(values, axis=-1, kind="stable")
+    if op.indices:
+        return found.astype(np.int32)
+    return np.take_along_axis(values, found, -1)
 
 
 def combined_once(

@@ -107,6 +107,8 @@ class _Inference:
             case o.Join():
                 join(op.parts)
                 self.union.add(op.result)
+            case o.Sort():
+                join((op.result, op.src))
             case o.Scan():
                 join((op.result, *op.srcs))
             case o.Fold():
@@ -147,6 +149,8 @@ class _Inference:
                 self._memory_hint(self._of(op.src), op.view, op.mask)
             case o.Combining():
                 self._of(op.srcs[0]).in_warp.add(op.axis)
+            case o.Sort():
+                self._of(op.src).in_warp.add(op.axis)
             case o.Reduce(fn="argmax" | "argmin"):
                 self._of(op.src).in_warp.add(op.axis)
             case o.Selection():
@@ -293,7 +297,7 @@ class _Inference:
                     yield from gather_layouts(op.src, op.plan.layout)
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
-                | o.Cast() | o.Scan() | o.Reinterpret() | o.Convert()
+                | o.Cast() | o.Scan() | o.Sort() | o.Reinterpret() | o.Convert()
                 | o.LoadShared() | o.StoreShared() | o.CopyOut()
                 | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip

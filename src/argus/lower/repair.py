@@ -63,6 +63,11 @@ class _Repair:
                 self._select(op)
             case o.Combining():
                 self._combine(op)
+            case o.Sort():
+                if not in_one_warp(need(op.src), op.axis, self.group.lanes):
+                    layout = self._default(op.src, in_warp=frozenset({op.axis}))
+                    op.src = self.want(op.src, layout, "sorted within a warp")
+                    op.result = self.leave(op.result, layout, "sorted within a warp")
             case o.Transpose():
                 back = tuple(op.axes.index(i) for i in range(len(op.axes)))
                 layout = need(op.result).permute(back)

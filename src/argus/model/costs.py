@@ -99,6 +99,8 @@ def in_registers(
             return WorkStep()
         case o.Reduce():
             return _reduction(op.src, op.result, op.axis, warps, lanes)
+        case o.Sort():
+            return _sort(op, warps, lanes)
         case o.Combining():
             return _combining(op, warps, lanes)
         case (
@@ -163,6 +165,22 @@ def _combining(op: o.Combining, warps: int, lanes: int) -> WorkStep:
     met = once.issue / warps * max(0.0, issue - 1.0)
     extra = _work(warps, met, special * registers(source), 0.0)
     return added(added(once, extra), WorkStep(shuffled, 0.0, shuffled, 0.0, 0.0))
+
+
+def _sort(op: o.Sort, warps: int, lanes: int) -> WorkStep:
+    """A network of log2(n) * (log2(n) + 1) / 2 stages; some exchange with a lane.
+
+    An element and its index are compared with another pair, and chosen.
+    """
+    stages = op.src.shape[op.axis].bit_length() - 1
+    total = stages * (stages + 1) / 2
+    count = registers(op.src)
+    inside = count.bit_length() - 1
+    across = max(0.0, total - inside * (inside + 1) / 2)
+    shuffles = 2.0 * count * across
+    issue = 8.0 * count * total + 2.0 * shuffles
+    latency = across * SHUFFLE_LATENCY
+    return WorkStep(warps * issue, 0.0, float(warps * shuffles), issue, latency)
 
 
 def shared_access(

@@ -247,6 +247,11 @@ class MeaningReader:
             case o.Selection():
                 text = f"part {op.axis} {op.elements} {self.tile(op.src)}"
                 self._name(op.result, text, None, self.origin(op.src))
+            case o.Sort():
+                text = (
+                    f"sort {op.axis} {op.descending} {op.indices} {self.tile(op.src)}"
+                )
+                self._name(op.result, text, None, self.origin(op.src))
             case o.Combining():
                 text = f"{type(op).__name__} {op.axis} {op.part} {op.combine}"
                 text += f"({', '.join(map(self.tile, op.srcs))})"

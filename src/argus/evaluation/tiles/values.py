@@ -15,7 +15,7 @@ import numpy as np
 from argus.interpret.numbers import Array, compute, convert, extreme, rounded, storage
 from argus.interpret.scalars import scalar_value
 from argus.ir import ops as o
-from argus.ir.combining import scanned
+from argus.ir.combining import in_order, scanned
 from argus.ir.dtypes import DType, boolean, f32
 from argus.ir.expr import Expr
 from argus.ir.functions import FUNCTIONS
@@ -88,6 +88,9 @@ def computed(
             return tiles[op.src][tuple(window)]
         case o.Reduce():
             return fitted(_reduced(op, tiles[op.src]), op.result.dtype, exact)
+        case o.Sort():
+            made = in_order(op, np.moveaxis(tiles[op.src], op.axis, -1))
+            return fitted(np.moveaxis(made, -1, op.axis), op.result.dtype, exact)
         case o.Scan() | o.Fold():
             real = np.dtype(np.float64) if exact else np.dtype(np.float32)
             held = [np.moveaxis(tiles[x], op.axis, -1) for x in op.srcs]

@@ -64,6 +64,7 @@ from argus.ir.ops.registers import Reshape as Reshape
 from argus.ir.ops.registers import Scan as Scan
 from argus.ir.ops.registers import Selection as Selection
 from argus.ir.ops.registers import Slice as Slice
+from argus.ir.ops.registers import Sort as Sort
 from argus.ir.ops.registers import StridedSlice as StridedSlice
 from argus.ir.ops.registers import Transpose as Transpose
 from argus.ir.ops.structure import Block as Block
@@ -94,7 +95,7 @@ from argus.ir.ops.tile import Tile as Tile
 
 AnyRegisterOp = (
     Full | Index | Elementwise | Cast | Broadcast | Transpose | Reduce | Reshape | Join
-    | Slice | StridedSlice | Scan | Fold | Reinterpret | Convert
+    | Slice | StridedSlice | Scan | Fold | Sort | Reinterpret | Convert
 )  # fmt: skip
 """Every operation that is a RegisterOp."""
 

@@ -199,6 +199,20 @@ class Fold(Combining):
 
 
 @dataclass(eq=False)
+class Sort(RegisterOp):
+    """Elements in order along ``axis``, or ``indices`` (i32): where each was.
+
+    Equal elements keep their order, also where it is ``descending``. NaN is greater
+    than all numbers, -0 is equal to +0. The extent is a power of two.
+    """
+
+    src: Operand[Tile]
+    axis: int
+    descending: bool
+    indices: bool
+
+
+@dataclass(eq=False)
 class Reinterpret(RegisterOp):
     """The same registers under another layout (``result.required``)."""
 

@@ -70,6 +70,8 @@ SYNTAX: dict[type[Op], str] = {
     o.StridedSlice: "{result} = slice {src} axis {axis} from {start} step {step}",
     o.Scan: "{result} = scan {srcs} axis {axis} by {combine} part {part}",
     o.Fold: "{result} = fold {srcs} axis {axis} by {combine} part {part}",
+    o.Sort: "{result} = sort {src} axis {axis}{descending? descending}"
+    "{indices? indices}",
     o.Reinterpret: "{result} = reinterpret {src}",
     o.Convert: "{result} = convert {src}",
     o.Dot: "{result} = dot {a}, {b}{~acc:+}{~instruction}{~inst_n}",

@@ -56,11 +56,13 @@ __all__ = [
     "rsqrt",
     "scan",
     "sin",
+    "sort",
     "split",
     "sqrt",
     "sum",
     "tanh",
     "tanh_approx",
+    "topk",
     "wgmma",
     "where",
     "zeros",
@@ -312,6 +314,20 @@ def reduce(
 ) -> Tile | tuple[Tile, ...]:
     """`fn` of all elements along a dimension, in order; `fn` as in `scan`."""
     raise outside("reduce")
+
+
+def sort(x: Tile, dim: str | int, *, descending: bool = False) -> tuple[Tile, Tile]:
+    """Elements in order along a dimension, and where each was (i32).
+
+    Equal elements keep their order; NaN is greater than all numbers. The dimension has
+    a power of two elements.
+    """
+    raise outside("sort")
+
+
+def topk(x: Tile, k: int, dim: str | int) -> tuple[Tile, Tile]:
+    """The `k` largest along a dimension, largest first, and where each was (i32)."""
+    raise outside("topk")
 
 
 def index(x: Tile | SharedTile | int | tuple[int, ...], dim: str | int) -> Tile:

@@ -134,6 +134,8 @@ def _register_value(context: Context, op: o.AnyRegisterOp) -> Value:
             return context.element(op.src, indices)
         case o.Reduce():
             return _reduced(context, op, indices)
+        case o.Sort():
+            raise Unknown("sort: where an element goes is a matter of data")
         case o.Scan() | o.Fold():
             return combined(context, op, axes)
         case o.Reinterpret():

@@ -284,8 +284,9 @@ def _idle(load: o.LoadGlobal, body: o.Block) -> bool:
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Broadcast()
                 | o.Transpose() | o.Reduce() | o.Reshape() | o.Join() | o.Selection()
-                | o.Combining() | o.Reinterpret() | o.Convert() | o.Dot() | o.Access()
-                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+                | o.Combining() | o.Sort() | o.Reinterpret() | o.Convert() | o.Dot()
+                | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
+                | o.Annotation()
             ):  # fmt: skip
                 return False
             case _:

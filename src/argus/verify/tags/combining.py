@@ -31,7 +31,7 @@ from argus.verify.tags.values import (
 )
 from argus.verify.verdict import Verdict
 
-__all__ = ["folded", "scanned"]
+__all__ = ["along_rows", "folded", "scanned"]
 
 _REDUCTIONS = {"add": "sum", "mul": "prod", "maximum": "max", "minimum": "min"}
 
@@ -58,7 +58,9 @@ def scanned(state: WalkState, op: o.Scan) -> AbstractValue:
     holes: list[Hole] = []
     for h in value.holes:
         # What comes after the elements of a tile changes none of them.
-        if not _after_all(state, op, h.where) and not _along_rows(state, op, h.where):
+        if not _after_all(state, op, h.where) and not along_rows(
+            state, op.srcs[0], op.axis, h.where
+        ):
             _check_padding(state, op, h)
         holes.append(replace(h, kind="junk"))
     return replace(value, sums=sums, holes=tuple(holes))
@@ -77,7 +79,7 @@ def folded(state: WalkState, op: o.Fold) -> AbstractValue:
         return state.vague(op.result, "a fold of what lanes have summed in part")
     holes: list[Hole] = []
     for h in value.holes:
-        if _along_rows(state, op, h.where):
+        if along_rows(state, op.srcs[0], op.axis, h.where):
             holes.append(replace(h, kind="junk"))
         else:
             _check_padding(state, op, h)
@@ -136,15 +138,15 @@ def _together(state: WalkState, op: o.Combining) -> AbstractValue:
     )
 
 
-def _along_rows(state: WalkState, op: o.Combining, where: Tag) -> bool:
-    """Whether all of a row along the axis lies in a hole, or nothing of it."""
+def along_rows(state: WalkState, tile: o.Tile, axis: int, where: Tag) -> bool:
+    """Whether a coordinate is the same along an axis of a tile."""
     if not isinstance(where, Coord):
         return False
-    table, shape = state.table(op.srcs[0]), op.srcs[0].shape
-    index = tuple(table[:, :, i] for i in range(len(shape)))
-    whole = np.zeros(shape, np.int64)
+    table = state.table(tile)
+    index = tuple(table[:, :, i] for i in range(len(tile.shape)))
+    whole = np.zeros(tile.shape, np.int64)
     whole[index] = where.offs
-    rows = np.moveaxis(whole, op.axis, -1)
+    rows = np.moveaxis(whole, axis, -1)
     return bool((rows == rows[..., :1]).all())
 
 

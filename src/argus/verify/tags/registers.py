@@ -26,6 +26,7 @@ from argus.verify.tags.loops import close
 from argus.verify.tags.reductions import reduced
 from argus.verify.tags.reshaping import joined, reshaped
 from argus.verify.tags.scalars import scalar_of_tensors
+from argus.verify.tags.sorting import in_order
 from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import (
     AbstractValue,
@@ -74,6 +75,8 @@ def run(state: WalkState, op: o.AnyRegisterOp) -> AbstractValue:
             return joined(state, op)
         case o.Scan():
             return scanned(state, op)
+        case o.Sort():
+            return in_order(state, op)
         case o.Fold():
             return folded(state, op)
         case o.Reinterpret():

@@ -11,6 +11,7 @@ from argus.lang.frontend.builtins import (
     ring,
     scan,
     shape,
+    sort,
     sync,
 )
 
@@ -25,5 +26,6 @@ __all__ = [
     "ring",
     "scan",
     "shape",
+    "sort",
     "sync",
 ]
