@@ -64,7 +64,7 @@ def _rounds(op: o.AnyRegisterOp) -> bool:
             return True
         case (
             o.Index() | o.Broadcast() | o.Transpose() | o.Selection() | o.Reshape()
-            | o.Join() | o.Reinterpret() | o.Convert()
+            | o.Join() | o.Sort() | o.Reinterpret() | o.Convert()
         ):  # fmt: skip
             return False  # it moves elements
         case _:
