@@ -229,6 +229,8 @@ class _Study(ScalarFlow):
 
     def __init__(self, ranges: Ranges) -> None:
         self.ranges = ranges
+        self.made: dict[str, Expr] = {}
+        """What names stand for that have one value."""
 
     def load(self, op: o.LoadScalar) -> None:
         if op.sym.type == "int":
@@ -238,6 +240,8 @@ class _Study(ScalarFlow):
     def bind(self, sym: Sym, values: tuple[Expr, ...]) -> None:
         ranges = self.ranges
         self._inherit(sym, values)
+        if len(values) == 1:
+            self.made[sym.name] = values[0]
         if sym.type == "int":
             found = ranges.of(values[0])
             for value in values[1:]:
@@ -284,40 +288,46 @@ class _Study(ScalarFlow):
                 now, after = ranges.known[c.arg.name], ranges.of(c.yielded)
                 if now == I64 or fits(after, now):
                     continue
+                added = self._sum(c, iterations)
+                if added is not None and fits(added, now):
+                    continue  # that is where it ends after all iterations
                 tried[c.arg.name] += 1
                 wider = hull(now, after)
                 if tried[c.arg.name] > 2:
-                    wider = _widened(c, wider, iterations, ranges)
+                    in_type = I32 if fits(wider, I32) and wider != I32 else I64
+                    wider = hull(wider, added) if added is not None else in_type
                 last = tried[c.arg.name] > 5 or not fits(wider, I64)
                 ranges.known[c.arg.name] = I64 if last else wider
                 grown = True
         for c in carried:
             ranges.known[c.result.name] = ranges.known[c.arg.name]
 
-
-def _widened(c: o.ScalarCarry, both: Range, iterations: int, ranges: Ranges) -> Range:
-    """A range of a carried number: of a sum over all iterations, or of a type."""
-    added = _added(c.yielded, c.arg)
-    if added is None or c.arg in symbols(added):
-        return I32 if fits(both, I32) and both != I32 else I64
-    start, each = ranges.of(c.init), ranges.of(added)
-    low, high = min(each[0], 0) * iterations, max(each[1], 0) * iterations
-    return start[0] + low, start[1] + high
-
-
-def _added(y: Expr, a: Sym) -> Expr | None:
-    """``y - a`` where ``a`` is one of the terms of ``y``."""
-    match y:
-        case Binary(op="+", left=left, right=right) if left == a:
-            return right
-        case Binary(op="+", left=left, right=right) if right == a:
-            return left
-        case Binary(op="-", left=left, right=right) if left == a:
-            return Binary("-", Const(0), right)
-        case Binary(op="+" | "-", left=left, right=right):
-            inner = _added(left, a)
-            return None if inner is None else Binary(y.op, inner, right)
-        case Const() | Sym() | Binary() | Select():
+    def _sum(self, c: o.ScalarCarry, iterations: int) -> Range | None:
+        """Where a carried number lies that each iteration adds to; None of others."""
+        added = self._added(c.yielded, c.arg)
+        if added is None or c.arg in symbols(added):
             return None
-        case _:
-            assert_never(y)
+        start, each = self.ranges.of(c.init), self.ranges.of(added)
+        low, high = min(each[0], 0) * iterations, max(each[1], 0) * iterations
+        return start[0] + low, start[1] + high
+
+    def _added(self, y: Expr, a: Sym) -> Expr | None:
+        """``y - a`` where ``a`` is one of the terms of ``y``."""
+        match y:
+            case Sym() if y == a:
+                return Const(0)
+            case Sym() if y.name in self.made:
+                return self._added(self.made[y.name], a)
+            case Binary(op="+", left=left, right=right):
+                for one, other in ((left, right), (right, left)):
+                    inner = self._added(one, a)
+                    if inner is not None:
+                        return Binary("+", inner, other)
+                return None
+            case Binary(op="-", left=left, right=right):
+                inner = self._added(left, a)
+                return None if inner is None else Binary("-", inner, right)
+            case Const() | Sym() | Binary() | Select():
+                return None
+            case _:
+                assert_never(y)

@@ -6,7 +6,8 @@ that every launch checks (`Program.requirements`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from math import gcd
 from typing import assert_never
 
 import numpy as np
@@ -17,6 +18,7 @@ from argus.ir.memory import GlobalTensor, GlobalView, SharedView
 from argus.ir.placement import TmaPlan, VectorPlan
 from argus.ir.program import Program
 from argus.isa.boxes import violations
+from argus.verify.decide import Decision
 from argus.verify.tags.compare import Agreement
 from argus.verify.tags.spread import ViewCoordinates
 from argus.verify.tags.state import WalkState
@@ -62,7 +64,7 @@ def check_vectors(
     tensor = view.tensor
     facts = divisors(state.world.program)
     size = tensor.dtype.bytes
-    problem = ""
+    problem, doubt = "", None
     inner = placed.coords[-1]
     if not isinstance(inner, Coord):
         problem = "the innermost coordinate is not affine"
@@ -73,7 +75,7 @@ def check_vectors(
             problem = "its elements are not contiguous"
         elif (grouped[:, :, 0] % plan.width).any():
             problem = f"it does not begin at a multiple of {plan.width} in its row"
-        elif divisor(inner.base, facts) % plan.width:
+        elif doubt := _not_divided(state, inner.base, facts, plan.width):
             problem = f"its row offset is not known to be a multiple of {plan.width}"
         elif divisor(state.close(tensor.shape[-1]), facts) % plan.width:
             problem = f"rows of {tensor.name} may end inside of it"
@@ -86,7 +88,8 @@ def check_vectors(
             problem = problem or f"a stride of {tensor.name} is not a multiple of it"
     if _aligned(state.world.program, tensor.name) % (plan.width * size):
         problem = problem or f"the pointer of {tensor.name} is not known to be aligned"
-    _report(state, op, problem, f"vectors of {plan.width} elements of {tensor.name}")
+    what = f"vectors of {plan.width} elements of {tensor.name}"
+    _report(state, op, problem, what, doubt)
 
 
 def check_box(
@@ -107,8 +110,8 @@ def check_box(
     base = (alloc.offset or 0) + offset
     if base % unit or (alloc.stages > 1 and alloc.stage_bytes % unit):
         broken.append(f"its address is not a multiple of {unit} bytes")
-    row = divisor(bases[-1], facts) * size
-    if row % 16:
+    doubt = _not_divided(state, bases[-1], facts, 16 // gcd(16, size))
+    if doubt is not None:
         broken.append("its first column is not known to begin a 16-byte chunk")
     if any(divisor(s, facts) * size % 16 for s in tensor.strides[:-1]):
         broken.append(f"a stride of {tensor.name} is not known to be 16-byte aligned")
@@ -122,7 +125,8 @@ def check_box(
             if below.verdict is not Verdict.PROVED:
                 broken.append("a store may begin below 0")
                 break
-    _report(state, op, "; ".join(broken), f"a TMA box of {tensor.name}")
+    alone = doubt if len(broken) == 1 else None
+    _report(state, op, "; ".join(broken), f"a TMA box of {tensor.name}", alone)
     return not broken
 
 
@@ -130,14 +134,33 @@ def _extent(state: WalkState, tensor: GlobalTensor) -> Expr:
     return state.close(tensor.shape[-1])
 
 
-def _report(state: WalkState, op: o.AnyOp, problem: str, what: str) -> None:
+def _not_divided(
+    state: WalkState, e: Expr, facts: Mapping[str, int], number: int
+) -> Decision | None:
+    """What is decided of a multiple of a number; None where it is known to be one."""
+    if divisor(e, facts) % number == 0:
+        return None
+    found = state.scope.decide(binary("==", binary("%", e, number), 0))
+    return None if found.verdict is Verdict.PROVED else found
+
+
+def _report(
+    state: WalkState,
+    op: o.AnyOp,
+    problem: str,
+    what: str,
+    doubt: Decision | None = None,
+) -> None:
+    """``doubt``: what is decided of a multiple where that is the problem."""
     verdict = Verdict.REFUTED if problem else Verdict.PROVED
     model = state.scope.some_point() if problem else {}
+    if doubt is not None and doubt.verdict is Verdict.UNKNOWN:
+        verdict, model = Verdict.UNKNOWN, {}
     state.report(
         "AG0320",
         f"{what} keep the rules of alignment",
         op.span,
-        Agreement(verdict, "divisors", "", model),
+        Agreement(verdict, "divisors", problem, model),
         f"{what}: {problem}",
         problem,
     )
