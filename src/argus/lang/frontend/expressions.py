@@ -9,7 +9,7 @@ from argus.ir.expr import Binary, BinaryOp, Expr, binary, select
 from argus.lang.frontend import coerce, statics
 from argus.lang.frontend.attributes import attribute
 from argus.lang.frontend.calls import HANDLERS, Arg, BoundCall, bind
-from argus.lang.frontend.indexing import subscript
+from argus.lang.frontend.indexing import place, subscript
 from argus.lang.frontend.inlining import expand_inline
 from argus.lang.frontend.lookup import lookup
 from argus.lang.frontend.shared import with_names
@@ -436,7 +436,8 @@ def called(e: Elaborator, node: ast.Call) -> Value:
 
 def bound_call(e: Elaborator, function: Builtin | Method, node: ast.Call) -> BoundCall:
     """A call of the language with its arguments evaluated and bound."""
-    positional, keywords = arguments(e, node)
+    written = _PLACES.get(function.name) if isinstance(function, Builtin) else None
+    positional, keywords = arguments(e, node, written)
     receiver = function.receiver if isinstance(function, Method) else None
     return bind(e, function.name, receiver, positional, keywords, e.span(node))
 
@@ -460,6 +461,12 @@ def _call(e: Elaborator, node: ast.Call) -> Value:
             )
 
 
+_PLACES: dict[str, str] = dict.fromkeys(
+    ("store", "atomic_add", "atomic_max", "atomic_min"), "view"
+)
+"""Built-in functions that write to their first argument: `L[0]` is a place there."""
+
+
 def _is_bound(e: Elaborator, name: str) -> bool:
     return name in e.scope.variables or e.scope.env.lookup(name) is not None
 
@@ -472,22 +479,30 @@ def _length(e: Elaborator, node: ast.Call) -> Value:
     raise e.fail("AG0104", e.span(node), "`len` takes one tuple")
 
 
-def arguments(e: Elaborator, node: ast.Call) -> tuple[list[Arg], list[tuple[str, Arg]]]:
-    """The evaluated arguments of a call."""
+def arguments(
+    e: Elaborator, node: ast.Call, written: str | None = None
+) -> tuple[list[Arg], list[tuple[str, Arg]]]:
+    """The evaluated arguments of a call.
 
-    def one(item: ast.expr) -> Arg:
+    ``written``: the first parameter, where it is a place that the call writes to.
+    """
+
+    def one(item: ast.expr, is_place: bool = False) -> Arg:
+        if is_place and isinstance(item, ast.Subscript):
+            return Arg(place(e, item), e.span(item))
         if isinstance(item, ast.Starred):
             raise _unsupported(e, item, "`*` in a call is not part of the language")
         if isinstance(item, ast.Lambda):
             return Arg(LambdaValue(item, e.scope), e.span(item))
         return Arg(evaluate(e, item), e.span(item))
 
-    positional = [one(item) for item in node.args]
+    places = (i == 0 and written is not None for i in range(len(node.args)))
+    positional = [one(*item) for item in zip(node.args, places, strict=True)]
     keywords: list[tuple[str, Arg]] = []
     for keyword in node.keywords:
         if keyword.arg is None:
             raise e.fail(
                 "AG0004", e.span(keyword), "`**` in a call is not part of the language"
             )
-        keywords.append((keyword.arg, one(keyword.value)))
+        keywords.append((keyword.arg, one(keyword.value, keyword.arg == written)))
     return positional, keywords

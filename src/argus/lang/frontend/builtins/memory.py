@@ -23,9 +23,11 @@ from argus.lang.frontend.shared import whole
 from argus.lang.frontend.tiles import scalar_for
 from argus.lang.frontend.values import (
     NOTHING,
+    ScalarValue,
     SharedValue,
     SpecValue,
     StagedValue,
+    StaticValue,
     TileValue,
     Value,
     ViewValue,
@@ -226,15 +228,21 @@ def _atomic(call: BoundCall, fn: stores.Atomic) -> Value:
     Raises ArgusError: no hardware does it to elements of the type (AG0107), or the
     target does not (AG0602).
     """
-    t, place = call.tile("tile"), call.value("view")
+    place, given = call.value("view"), call.value("tile")
+    if not isinstance(place, ViewValue):
+        raise call.wrong(
+            "view", f"`{call.name}` changes a slice of a tensor, not {describe(place)}"
+        )
     mask = call.tile("mask") if call.given("mask") else None
-    form = memory.reduction(t.dtype, fn)
+    number = isinstance(given, StaticValue | ScalarValue)
+    dtype = place.source.tensor.dtype if number else call.tile("tile").dtype
+    form = memory.reduction(dtype, fn)
     if form is None:
         known = ", ".join(r.dtype.name for r in memory.REDUCTIONS if r.fn == fn)
         raise call.e.fail(
             "AG0107",
             call.where("tile"),
-            f"`{call.name}` is not defined for {t.dtype}",
+            f"`{call.name}` is not defined for {dtype}",
             notes=(f"it is for {known}",),
         )
     target = call.e.program.target.name
@@ -242,17 +250,13 @@ def _atomic(call: BoundCall, fn: stores.Atomic) -> Value:
         raise call.e.fail(
             "AG0602",
             call.where("tile"),
-            f"{target} has no atomic addition of {t.dtype}",
+            f"{target} has no atomic addition of {dtype}",
             help="add f32 instead",
-        )
-    if not isinstance(place, ViewValue):
-        raise call.wrong(
-            "view", f"`{call.name}` changes a slice of a tensor, not {describe(place)}"
         )
     stores.store_into(
         call.e,
         place,
-        TileValue(t),
+        given,
         call.where("view"),
         call.where("tile"),
         mask,
