@@ -62,13 +62,13 @@ def compare_kernels(
     programs, given = programs_of(request), programs_of(other)
     program, reference = programs.typed, kernel_reference(given.typed)
     tried = refute(request, program, reference, seconds=seconds)
-    runs = tried.runs
+    runs = tried.runs - tried.differed
     made: Decided | None = None
     if tried.witness is None:
         made = decided_alike(programs, given.tile)
         if not made.equal and made.sizes is not None:
             tried = tried_at(request, program, reference, made.sizes)
-            runs += tried.runs
+            runs += tried.runs - tried.differed
     names = request.kernel.name, other.kernel.name
     witness = tried.witness
     return Comparison(*names, program, report, witness, None if witness else made, runs)

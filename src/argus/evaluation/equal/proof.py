@@ -85,22 +85,25 @@ def _doubted(
     """The report with refutations as unknown whose sizes show no difference.
 
     Or a witness, if there is a difference at one of them. Where nothing can be run, it
-    is unknown, too. What a replay of the rule has confirmed stays refuted, and so does
-    what random numbers need not show, unless terms are ``shown`` to be equal.
+    is unknown, too. A rule that random numbers need not show, and that a replay has
+    confirmed, stays refuted, unless terms are ``shown`` to be equal.
     """
     made: list[Obligation] = []
     for x in report.obligations:
         sizes = None if x.counterexample is None else x.counterexample.sizes
         confirmed = x.counterexample is not None and x.counterexample.replayed
-        believed = not shown and (confirmed or x.rule not in _SEEN)
+        believed = confirmed and not shown and x.rule not in _SEEN
         if x.verdict is not Verdict.REFUTED or x.slow or not sizes or believed:
             made.append(x)
             continue
-        before = runs.count
+        before, differed = runs.count, runs.differed
         for request in of_each_form(requests)[:_FORMS]:
             found = runs.at(request, sizes)
             if found is not None:
                 return report, found
+        if runs.differed > differed and not shown:
+            made.append(x)
+            continue
         said = ", ".join(f"{name} = {n}" for name, n in sizes.items())
         shows = (
             f"the kernel computes `{runs.reference.name}` in {runs.count - before} runs"
@@ -151,6 +154,7 @@ def _compared(
 class _Runs:
     """Runs against a reference; ``count``: those that found no difference.
 
+    ``differed``: those that found one of which the placed program is not sure.
     ``why``: the last reason for which one said nothing.
     """
 
@@ -162,6 +166,7 @@ class _Runs:
         self.known = known
         self.programs = known.of
         self.count = 0
+        self.differed = 0
         self.why = ""
 
     def searched(
@@ -183,7 +188,8 @@ class _Runs:
         return self._witness(request, tried_at(request, program, self.reference, sizes))
 
     def _witness(self, request: Request, tried: Tried) -> Obligation | None:
-        self.count += tried.runs
+        self.count += tried.runs - tried.differed
+        self.differed += tried.differed
         self.why = tried.why or self.why
         witness = tried.witness
         if witness is None or not _inside(request, witness, self.space):

@@ -83,12 +83,15 @@ _TYPED, _TYPED_BLOCKS = 1 << 15, 24
 class Tried:
     """What a search found, and how much it looked at.
 
+    ``differed``: how many of the ``runs`` differ in real arithmetic by what the placed
+    program does not show: where the order of threads decides, or rounding hides it.
     ``why``: the last reason for which a trial said nothing. ``missed``: conditions of
     the kernel that no compared run has shown, as sentences.
     """
 
     witness: Witness | None = None
     runs: int = 0
+    differed: int = 0
     seconds: float = 0.0
     why: str = ""
     missed: tuple[str, ...] = ()
@@ -390,6 +393,7 @@ class _Search:
         if witness is not None:
             self.made.witness = witness
             raise _Found
+        self.made.differed += 1
         self.facets.keep(False)
         return False
 
