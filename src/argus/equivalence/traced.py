@@ -22,6 +22,7 @@ from argus.equivalence.programs import KnownPrograms, Programs, programs_of
 from argus.equivalence.references import load
 from argus.ir import ops as o
 from argus.ir.expr import Const
+from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.lang.frontend.module import FunctionDecl
 from argus.lang.kernel import Kernel, literal
@@ -34,7 +35,7 @@ from argus.specification import (
     trace_entry,
     trace_numpy,
 )
-from argus.terms import Unknown, World
+from argus.terms import IndexSet, Integer, Unknown, World
 from argus.verify.denotation import Denotation
 from argus.verify.equality import decide
 from argus.verify.equality.coverage import positions
@@ -111,7 +112,7 @@ def _compared(
             noted = len(world.obligations)
             learned = world.learned
             wanted = trace(program, world)
-            _require_defined(mine, world, wanted.needs, learned)
+            _require_defined(program, mine, world, wanted.needs, learned)
             found = decide(
                 mine,
                 wanted.outputs,
@@ -128,6 +129,7 @@ def _compared(
 
 
 def _require_defined(
+    program: Program,
     mine: Denotation,
     world: LimitedWorld,
     needs: Sequence[Need],
@@ -144,11 +146,26 @@ def _require_defined(
             sizes = shape_of(world, tensor)
             _, inside = positions(world, tensor.dims, sizes)
             for need in needs:
-                if need.where is not None and not world.is_subset(inside, need.where):
+                if need.where is None or world.is_subset(inside, need.where):
+                    continue
+                if not world.is_subset(
+                    inside & _of_entries(program, world), need.where
+                ):
                     raise Unknown(
                         f"the reference needs that {need.why}, which the kernel does "
                         "not require of its launches"
                     )
+
+
+def _of_entries(program: Program, world: LimitedWorld) -> IndexSet:
+    """What assumptions on tables say of sizes: they hold of the first entries."""
+    found = IndexSet.universe
+    for param in program.params:
+        if isinstance(param, GlobalTensor):
+            first = (Integer.of(0),) * param.rank
+            for fact in world.entry_facts.get(param.name, ()):
+                found = found & fact(first, world.entry(param.name, first))
+    return found
 
 
 def _with_defaults(

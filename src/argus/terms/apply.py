@@ -199,7 +199,7 @@ def _of_integers(world: World, name: str, args: Sequence[Integer]) -> Integer:
         case "minimum", x, y:
             return world.minimum(x, y)
         case (("and" | "or" | "xor"), x, y):
-            return _bits(name, x, y)
+            return _bits(world, name, x, y)
         case _:
             raise Unknown(f"{name} of integers")
 
@@ -210,9 +210,15 @@ def _quotient(world: World, dividend: Integer, divisor: Integer) -> Integer:
     return world.quotient(dividend, divisor)
 
 
-def _bits(name: str, left: Integer, right: Integer) -> Integer:
-    """Functions of the bits of two's complement: numbers, else an opaque function."""
+def _bits(world: World, name: str, left: Integer, right: Integer) -> Integer:
+    """Functions of the bits of two's complement: numbers, else an opaque function.
+
+    The last k bits of a number are its remainder by 2^k.
+    """
     a, b = left.constant, right.constant
+    for x, mask in ((left, b), (right, a)):
+        if name == "and" and mask is not None and mask >= 0 and mask & (mask + 1) == 0:
+            return x - (mask + 1) * world.quotient(x, Integer.of(mask + 1))
     if a is not None and b is not None:
         return Integer.of(a & b if name == "and" else a | b if name == "or" else a ^ b)
     if left == right:

@@ -7,7 +7,7 @@ from fractions import Fraction
 from math import ceil, floor, lcm
 
 from argus.terms.integers import Integer
-from argus.terms.leaves import Call, Max, Sum
+from argus.terms.leaves import Base, Call, Max, Sum
 from argus.terms.maxima import maximum_of
 from argus.terms.obligations import TermObligation
 from argus.terms.powers import (
@@ -33,6 +33,7 @@ from argus.terms.term import (
 from argus.terms.unknown import Unknown
 from argus.terms.world import World
 
+_NOT_ZERO = "what divides is not 0, unless it is a sum over no points"
 _WRITTEN_OUT = 8
 """Factors up to which a power by a whole number is a product."""
 
@@ -128,21 +129,33 @@ def note_divisor(world: World, where: IndexSet, term: Term) -> None:
     """Note what has to hold for a term not to be 0."""
     if term.special is not None or term.constant is not None:
         return
-    if len(term.parts) > 1 and not is_positive(term):
-        world.convention("what divides is not 0, unless it is a sum over no points")
+    if len(term.parts) > 1:
+        _note_positive(world, where, term)
         return
     for part in term.parts:
         for leaf, y in part.factors:
             if isinstance(leaf, Sum) and y > 0 and is_positive(leaf.body):
-                world.obligations.add(
-                    TermObligation(
-                        "not empty", leaf_term(leaf), where, None, "a divisor"
-                    )
-                )
+                _note_not_empty(world, where, leaf_term(leaf))
+            elif isinstance(leaf, Base) and y > 0:
+                note_divisor(world, where, leaf.term)
             elif not is_positive(leaf_term(leaf)):
-                world.convention(
-                    "what divides is not 0, unless it is a sum over no points"
-                )
+                world.convention(_NOT_ZERO)
+
+
+def _note_positive(world: World, where: IndexSet, term: Term) -> None:
+    """Note what makes a sum of several terms greater than 0: one of them is."""
+    if not is_positive(term):
+        world.convention(_NOT_ZERO)
+        return
+    for part in term.parts:
+        sums = any(isinstance(leaf, Sum | Base) for leaf, _ in part.factors)
+        if not sums and is_positive(Term({part: 1})):
+            return
+    _note_not_empty(world, where, term)
+
+
+def _note_not_empty(world: World, where: IndexSet, term: Term) -> None:
+    world.obligations.add(TermObligation("not empty", term, where, None, "a divisor"))
 
 
 def logarithm_of(world: World, where: IndexSet, term: Term) -> Term:

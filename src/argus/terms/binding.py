@@ -5,15 +5,16 @@ A sum over blocks and over what is in a block, ``A[64 b + i]`` with ``b < K // 6
 in which it stands with factor 1, what then follows from others is not bound at all, and
 the rest is named by its place. Each step is one to one on the points of the set, which
 is what a sum needs; a maximum may also forget which points give the same number.
+A variable that stands in indices as ``k // 32`` and ``k % 32`` alone becomes these two.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import permutations
 
 from argus.terms import affine
-from argus.terms.integers import Entry, Integer, Variable
+from argus.terms.integers import Entry, Integer, Opaque, Variable
 from argus.terms.naming import Bound, named
 from argus.terms.positions import masked, positions
 from argus.terms.sets import IndexSet
@@ -45,6 +46,8 @@ class BoundVariables:
     def canonical(self, *, counted: bool) -> Bound:
         """The form; ``counted``: how often a number occurs matters."""
         self._eliminate_equal()
+        while self._split():
+            pass
         while self._choose():
             pass
         self._eliminate_equal()
@@ -132,6 +135,27 @@ class BoundVariables:
                 return True
         return False
 
+    def _split(self) -> bool:
+        """Make quotient and remainder of a variable of which indices are only these."""
+        hidden = frozenset(self.variables)
+        indices = [index for _, index in positions(self.body, hidden)]
+        for variable, divisor in dict.fromkeys(_quotients(indices, hidden)):
+            quotient, rest = self.world.fresh("q"), self.world.fresh("r", 0, divisor)
+            whole = {variable: quotient * divisor + rest}
+            both = quotient.variables() | rest.variables()
+            made = self.world.substitute(self.body, whole)
+            if any(
+                both <= index.variables() for _, index in positions(made, hidden | both)
+            ):
+                continue
+            self.body, self.domain = made, self.world.substitute(self.domain, whole)
+            self.domain = self.domain & self.world.compare(rest, "<", divisor)
+            self.domain = self.domain & self.world.compare(rest, ">=", 0)
+            at = self.variables.index(variable)
+            self.variables[at : at + 1] = [*quotient.variables(), *rest.variables()]
+            return True
+        return False
+
     def _forget_idle(self, counted: bool) -> None:
         """Project out variables that the body does not use, where that is right."""
         used = self.body.free_variables()
@@ -196,11 +220,38 @@ class BoundVariables:
                 return
             value = affine.determined(self.world, self.domain, variable)
             if value is not None and variable in self.body.free_variables():
-                self._replace(variable, value)
+                self._replace(variable, self._plain(variable, value))
                 self._drop(variable)
+
+    def _plain(self, variable: Variable, value: Integer) -> Integer:
+        """``k // c`` for what is the same in the set: ``(k + 64) // 128 - 1``."""
+        for atom in value.atoms():
+            if not isinstance(atom, Opaque) or atom.op != "div":
+                continue
+            dividend, divisor = atom.args
+            for other in self.variables:
+                if other == variable or dividend.coefficient(other) != 1:
+                    continue
+                plain = self.world.quotient(Integer.atom(other), divisor)
+                there = self.world.compare(Integer.atom(variable), "==", plain)
+                if plain != value and self.world.is_subset(self.domain, there):
+                    return plain
+        return value
 
     def _named(self) -> Bound:
         """Variables under their canonical names."""
         rest = [v for v in self.variables if v not in self.chosen]
         order = [v for v in self.chosen if v in self.variables] + rest
         return named(self.world, order, self.domain, self.body)
+
+
+def _quotients(
+    indices: Sequence[Integer], bound: frozenset[Variable]
+) -> Iterator[tuple[Variable, int]]:
+    """Bound variables, and numbers by which indices divide each of them."""
+    for atom in (a for index in indices for a in index.atoms()):
+        if isinstance(atom, Opaque) and atom.op == "div":
+            dividend, divisor = atom.args
+            variable, number = dividend.single, divisor.constant
+            if isinstance(variable, Variable) and variable in bound and number:
+                yield variable, number

@@ -212,11 +212,14 @@ def of_product(world: World, monomial: Monomial) -> IndexSet:
 
 
 def _of_product(world: World, monomial: Monomial) -> IndexSet:
-    if len(monomial) > _FACTORS or not all(is_natural(world, a) for a in monomial):
+    if len(monomial) > _FACTORS:
         return IndexSet.universe
     whole = Integer({monomial: 1})
+    found = _of_whole_parts(world, monomial)
+    if not all(is_natural(world, a) for a in monomial):
+        return found
     least = int(all(is_natural(world, a, 1) for a in monomial))
-    found = world.compare(whole, ">=", least)
+    found = found & world.compare(whole, ">=", least)
     for place, atom in enumerate(monomial):
         if not isinstance(atom, Variable):
             continue
@@ -225,6 +228,20 @@ def _of_product(world: World, monomial: Monomial) -> IndexSet:
             found = found & world.compare(whole, ">=", atom.lower * rest)
         if atom.upper is not None:
             found = found & world.compare(whole, "<=", (atom.upper - 1) * rest)
+    return found
+
+
+def _of_whole_parts(world: World, monomial: Monomial) -> IndexSet:
+    """``d (n // d) r`` is ``n r`` where the number d divides n."""
+    found = IndexSet.universe
+    for place, atom in enumerate(monomial):
+        if not isinstance(atom, Opaque) or atom.op != "div":
+            continue
+        dividend, divisor = atom.args
+        if divisor.constant and world.divides(divisor, dividend):
+            rest = Integer({monomial[:place] + monomial[place + 1 :]: 1})
+            whole = Integer({monomial: 1}) * divisor
+            found = found & world.compare(whole, "==", dividend * rest)
     return found
 
 

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from argus.terms.binding import BoundVariables
 from argus.terms.leaves import Fold, Generator
-from argus.terms.maxima import Source, opened
+from argus.terms.maxima import Source, monotone, opened
 from argus.terms.naming import generator_of
 from argus.terms.term import MINUS_INFINITY, ONE, Term, leaf_term, undefined
 from argus.terms.world import World
@@ -19,6 +19,10 @@ from argus.terms.world import World
 
 def fold(world: World, function: str, sources: Sequence[Source]) -> Term:
     """A product ("prod") or the first place of the largest number ("argmax")."""
+    exponentials = monotone(sources) if function == "argmax" else None
+    if exponentials is not None:
+        world.convention("the largest number of a row is not minus infinity")
+        return fold(world, function, exponentials[1])
     neutral = ONE if function == "prod" else MINUS_INFINITY
     found: list[Generator] = []
     for variables, domain, term in sources:

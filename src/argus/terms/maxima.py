@@ -2,7 +2,7 @@
 
 A maximum has generators: a term at the points of a set. A maximum of maxima has the
 generators of all, generators of one term are one over the union of their sets, and
-minus infinity is none.
+minus infinity is none. Of exponentials it is that of the largest exponent.
 """
 
 from __future__ import annotations
@@ -14,9 +14,11 @@ from argus.terms.fuse import fused, shape
 from argus.terms.integers import Variable
 from argus.terms.leaves import Generator, Max
 from argus.terms.naming import generator_of
+from argus.terms.obligations import TermObligation
+from argus.terms.powers import exponential, is_positive
 from argus.terms.sets import IndexSet
 from argus.terms.sums import renamed
-from argus.terms.term import MINUS_INFINITY, Term, leaf_term, undefined
+from argus.terms.term import MINUS_INFINITY, Product, Term, leaf_term, undefined
 from argus.terms.world import World
 
 Source = tuple[Sequence[Variable], IndexSet, Term]
@@ -30,8 +32,17 @@ def maximum_of(world: World, terms: Sequence[Term]) -> Term:
 
 def maximum_over(world: World, sources: Iterable[Source]) -> Term:
     """The largest of several terms over sets of points; minus infinity of none."""
+    found = list(sources)
+    outside = monotone(found)
+    if outside is not None:
+        factor, exponents = outside
+        largest = maximum_over(world, exponents)
+        if isinstance(largest.single, Max):
+            note = TermObligation("some", largest, IndexSet.universe, None, "")
+            world.obligations.add(note)
+        return factor * exponential(largest)
     generators: list[Generator] = []
-    for variables, domain, term in sources:
+    for variables, domain, term in found:
         if world.is_empty(domain) or term == MINUS_INFINITY:
             continue
         if term.undefined is not None or (term.special and domain.is_universe):
@@ -50,6 +61,32 @@ def maximum_over(world: World, sources: Iterable[Source]) -> Term:
                 every = [*variables, *fresh]
                 generators.append(_generator(world, every, both, body))
     return maximum_of_generators(world, generators)
+
+
+def monotone(sources: Sequence[Source]) -> tuple[Term, list[Source]] | None:
+    """(f, exponents) where all terms are exponentials times one positive factor f.
+
+    The largest is then where the largest exponent is. What is 0 is none of them: of an
+    exponential one of some number is larger. None where the terms are others.
+    """
+    found: list[Source] = []
+    factor: Term | None = None
+    for variables, domain, term in sources:
+        if not term.parts:
+            continue
+        if len(term.parts) > 1:
+            return None
+        ((part, coefficient),) = term.parts.items()
+        outside = Term({Product(dict(part.factors)): coefficient})
+        if part.exponent is None or not is_positive(outside):
+            return None
+        if not outside.free_variables().isdisjoint(variables):
+            return None
+        if factor is not None and factor != outside:
+            return None
+        factor = outside
+        found.append((variables, domain, part.exponent))
+    return None if factor is None else (factor, found)
 
 
 def maximum_of_generators(world: World, generators: Sequence[Generator]) -> Term:

@@ -7,15 +7,17 @@ nothing where one is not met.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, get_args
 
 from argus.terms.integers import DataTerm
 from argus.terms.sets import IndexSet
 
-Kind = Literal["positive", "not empty", "finite"]
+Kind = Literal["positive", "not empty", "finite", "some"]
+_KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
 @dataclass(frozen=True)
@@ -23,10 +25,13 @@ class TermObligation:
     """What a term has to be, wherever the points of a set are reached.
 
     - "positive": a factor of minus infinity is greater than 0.
-    - "not empty": a denominator is a sum over at least one point.
+    - "not empty": a denominator is a sum over at least one point, or of several
+      numbers that are at least 0, one of which is.
     - "finite": a maximum that is subtracted in an exponent is one of at least one
       number. With a finite stand-in for minus infinity nothing follows from it; the
       difference of two infinities is not a number.
+    - "some": a maximum is one of at least one number, in a reference, too: that of
+      exponentials over no points would be 0, and not minus infinity.
 
     ``needs`` is the set of points at which it holds, where sets can say so; None where
     they cannot.
@@ -44,20 +49,23 @@ class Obligations:
 
     def __init__(self) -> None:
         self._all: dict[tuple[str, str, IndexSet], TermObligation] = {}
-        self._muted = 0
+        self._muted: Counter[Kind] = Counter()
 
     @contextmanager
-    def muted(self) -> Generator[None, None, None]:
-        """Note nothing meanwhile: what is only rewritten was noted when it was made."""
-        self._muted += 1
+    def muted(self, *kinds: Kind) -> Generator[None, None, None]:
+        """Note none of these kinds meanwhile, or nothing.
+
+        What is only rewritten was noted when it was made.
+        """
+        self._muted.update(kinds or _KINDS)
         try:
             yield
         finally:
-            self._muted -= 1
+            self._muted.subtract(kinds or _KINDS)
 
     def add(self, obligation: TermObligation) -> None:
         """Note one; the same of the same set is noted once."""
-        if self._muted:
+        if self._muted[obligation.kind]:
             return
         key = (obligation.kind, obligation.term.key, obligation.where)
         self._all.setdefault(key, obligation)

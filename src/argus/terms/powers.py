@@ -10,7 +10,7 @@ The laws are those of real numbers where both sides are defined:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from math import gcd
 
@@ -65,6 +65,12 @@ def raised(term: Term, power: Rational) -> Term:
 def multiplied_out(product: Product) -> Term | None:
     """A product whose bases have powers that are to be worked out, or None."""
     for leaf, power in product.factors:
+        if isinstance(leaf, Call) and leaf.function == "abs":
+            if not isinstance(power, int) or power % 2 or power < 0:
+                continue
+            rest = Product({f: y for f, y in product.factors if f is not leaf})
+            square = raised(leaf.args[0], power)
+            return square * Term({rest.times(Product({}, product.exponent)): 1})
         if not isinstance(leaf, Base):
             continue
         value = leaf.term.constant
@@ -276,31 +282,33 @@ def _absolute(leaf: Leaf) -> Leaf:
 def _content(term: Term, integral: bool) -> tuple[Term, Term]:
     """(c, p) with term = c * p: what all parts have in common, and the rest.
 
-    For a power that is no integer, only what is positive is taken out.
+    For a power that is no integer, only what is positive is taken out. An exponential
+    is never 0, so that of each of its terms the least multiple is taken out, as of
+    Laurent polynomials: 1 + exp(-x) and exp(x) + 1 leave the same.
     """
     parts = list(term.parts.items())
     number_ = Fraction(0)
     for _, coefficient in parts:
         number_ = _common_number(number_, Fraction(coefficient))
-    if integral and parts[0][1] < 0:
-        number_ = -number_
-    exponents = {p.exponent for p, _ in parts}
-    exponent = next(iter(exponents)) if len(exponents) == 1 else None
+    exponent = _least_exponent([p.exponent for p, _ in parts])
     shared: dict[Leaf, Rational] = {}
     for leaf, power in parts[0][0].factors:
         powers = [dict(p.factors).get(leaf, 0) for p, _ in parts]
         least = min(powers) if power > 0 else max(powers)
         if all(y * power > 0 for y in powers) and (integral or is_nonnegative(leaf)):
             shared[leaf] = least
-    outside = Term({Product(shared, exponent): simple(number_)})
-    if outside == ONE:
-        return ONE, term
-    inverse = Product(
-        {leaf: -y for leaf, y in shared.items()},
-        None if exponent is None else -exponent,
-    )
-    inside = {p.times(inverse): simple(Fraction(c) / number_) for p, c in parts}
-    return outside, Term(inside)
+    inverse = Product({leaf: -y for leaf, y in shared.items()}, -exponent)
+    rest = Term({p.times(inverse): simple(Fraction(c) / number_) for p, c in parts})
+    if integral and next(iter(rest.parts.values())) < 0:
+        number_, rest = -number_, -rest
+    return Term({Product(shared, exponent): simple(number_)}), rest
+
+
+def _least_exponent(exponents: Sequence[Term | None]) -> Term:
+    """Of each part of several exponents the least multiple; one that lacks it has 0."""
+    found = [{} if e is None else e.parts for e in exponents]
+    every = dict.fromkeys(part for parts in found for part in parts)
+    return Term({p: min(parts.get(p, 0) for parts in found) for p in every})
 
 
 def _common_number(left: Fraction, right: Fraction) -> Fraction:

@@ -63,7 +63,7 @@ def replace(
     ``atoms``: what other atoms are replaced by.
     """
     replacement = _Replacement(world, leaf, dict(env or {}), atoms or {})
-    with world.obligations.muted():
+    with world.obligations.muted("positive", "not empty", "finite"):
         if isinstance(value, Term):
             return replacement.term(value)
         return replacement.value(value)

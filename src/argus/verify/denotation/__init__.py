@@ -17,6 +17,7 @@ threads here: that placing keeps what a tile is, and that accesses are ordered
     walk.py                       one operation after the other
     scalars.py, cases.py          scalar expressions; values put together
     registers.py                  register tiles, element by element
+    infinities.py                 which of them are never infinite
     views.py                      tiles of global tensors: places, fills, masks
     grid.py, tile_order.py        block indices, persistent loops, grouped orders
     trips.py, loops.py            loops: iterations, and reading a body once for all

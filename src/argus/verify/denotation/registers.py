@@ -103,7 +103,7 @@ def _register_value(context: Context, op: o.AnyRegisterOp) -> Value:
             args = [_argument(context, a, indices, op) for a in op.args]
             if op.fn in _DECIDING:
                 _notice_decision(context, op, _type_of(op), args)
-            made = apply(context.world, op.fn, *args)
+            made = _applied(context, op, args)
             if FUNCTIONS[op.fn].law == "exp":
                 argument = cast(context.world, args[0], "real")
                 context.notice("exponent", op, argument, op.result.dtype)
@@ -149,6 +149,13 @@ def _register_value(context: Context, op: o.AnyRegisterOp) -> Value:
 def _type_of(op: o.Elementwise) -> DType:
     """The type of an operation's operands; scalars take it."""
     return next((a.dtype for a in op.args if isinstance(a, o.Tile)), op.result.dtype)
+
+
+def _applied(context: Context, op: o.Elementwise, args: Sequence[Value]) -> Value:
+    if FUNCTIONS[op.fn].law in ("exp", "add", "sub") and context.finite.is_number(op):
+        with context.world.obligations.muted("finite"):
+            return apply(context.world, op.fn, *args)
+    return apply(context.world, op.fn, *args)
 
 
 def _argument(

@@ -23,6 +23,7 @@ from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.terms import IndexSet, Integer, Unknown, Value, Variable, World
 from argus.verify.denotation.buffers import Buffers
+from argus.verify.denotation.infinities import FiniteTiles
 from argus.verify.denotation.protocols import GridLike, MeetingsLike
 from argus.verify.denotation.result import Noticed, NoticedKind, Path, Store
 
@@ -217,6 +218,7 @@ class Context(ABC):
         self.tiles: set[Variable] = set()
         """Those of persistent loops: a block has several values of them."""
         self.buffers = Buffers.of(program)
+        self.finite = FiniteTiles.of(program)
         self.sums: list[RunningSum] = []
         """Running sums that have a name (`counters.py`)."""
         self.assumed: set[o.Assume] = set()

@@ -16,7 +16,7 @@ of the difference says where a run should look.
     stored.py       the outputs of a kernel as functions of a position
     defined.py      what has to hold for terms to be numbers
     truths.py       comparisons of data that are the same truth, as one
-    points.py       sums, and single points of them that stand beside
+    points.py       sums and maxima, and single points of them that stand beside
     telling.py      a point at which terms that differ are different numbers
     mentioned.py    what a term speaks of
     result.py       what is handed on

@@ -21,6 +21,7 @@ from argus.terms import (
     Integer,
     Leaf,
     Max,
+    Product,
     Scalar,
     Sum,
     Term,
@@ -29,8 +30,10 @@ from argus.terms import (
     Whole,
     World,
     leaf_term,
+    union,
 )
 from argus.terms.arithmetic import points
+from argus.terms.powers import is_positive
 from argus.terms.show import show
 from argus.verify.denotation import Store
 from argus.verify.equality.mentioned import leaves
@@ -64,7 +67,16 @@ def unmet(world: World, stores: Sequence[Store], noted: int) -> str:
             case "finite":
                 if number < noted and not _met(world, obligation, stores):
                     return f"whether {_text(obligation)} is finite: {obligation.why}"
+            case "some":
+                if not _some(world, obligation, stores):
+                    return f"whether {_text(obligation)} is one of some number"
     return ""
+
+
+def _some(world: World, found: TermObligation, stores: Sequence[Store]) -> bool:
+    leaf = found.term.single if isinstance(found.term, Term) else None
+    some = points(world, leaf) if isinstance(leaf, Max) else None
+    return some is not None and _within(world, found.where, some, stores)
 
 
 def _text(obligation: TermObligation) -> str:
@@ -151,14 +163,31 @@ def _of_scalars(term: Term) -> bool:
 
 
 def _has_points(world: World, found: TermObligation, stores: Sequence[Store]) -> bool:
-    leaf: Leaf | None = found.term.single if isinstance(found.term, Term) else None
-    if not isinstance(leaf, Sum):
+    if not isinstance(found.term, Term):
         return _met(world, found, stores)
     try:
-        some = world.project(leaf.domain, leaf.variables)
+        some = union(
+            _supported(world, part)
+            for part in found.term.parts
+            if is_positive(Term({part: 1})) and not _has_base(part)
+        )
     except Unknown:
         return False
     return _within(world, found.where, some, stores)
+
+
+def _has_base(part: Product) -> bool:
+    """Whether it has a factor that is a sum of several terms, which may be 0."""
+    return any(isinstance(leaf, Base) for leaf, _ in part.factors)
+
+
+def _supported(world: World, part: Product) -> IndexSet:
+    """Where the sums of a product are over at least one point."""
+    some = IndexSet.universe
+    for leaf, _ in part.factors:
+        if isinstance(leaf, Sum):
+            some = some & world.project(leaf.domain, leaf.variables)
+    return some
 
 
 def _met(world: World, found: TermObligation, stores: Sequence[Store]) -> bool:

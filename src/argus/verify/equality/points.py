@@ -1,31 +1,39 @@
-"""Sums, and single points of them that stand beside.
+"""Sums and maxima, and single points of them that stand beside.
 
 A kernel that takes its first or last step outside of a loop adds a point to a sum: of
 ``f(0) + sum of f(k) over 0 < k < n`` the first part belongs to the sum where 0 is none
 of its points already, and of ``(sum of f(k) over 0 <= k < n) - f(0)`` it is left out.
+Of a sum over several variables one of them has a value there, and the point is a sum
+over the others. A maximum takes a number in, whether it has it already or not.
 """
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import permutations
 
 from argus.terms import (
     Element,
     IndexSet,
     Integer,
     Leaf,
+    Max,
     Product,
     Sum,
     Term,
     Variable,
     World,
+    leaf_term,
 )
-from argus.terms.naming import sum_of
-from argus.terms.sums import tidy
+from argus.terms.maxima import Source, maximum_over, opened
+from argus.terms.sums import sum_over, tidy
 
 __all__ = ["absorbed"]
 
 
 def absorbed(world: World, here: IndexSet, term: Term) -> Term:
-    """The same term, wherever a set holds, with points as parts of sums."""
+    """The same term, wherever a set holds, with points as parts of sums and maxima."""
+    term = _with_maxima(world, term)
     for _ in range(len(term.parts)):
         made = _step(world, here, term)
         if made is None:
@@ -37,48 +45,69 @@ def absorbed(world: World, here: IndexSet, term: Term) -> Term:
 def _step(world: World, here: IndexSet, term: Term) -> Term | None:
     """The term with one point less; None where no point is one of a sum's."""
     for part, weight in term.parts.items():
-        for leaf, power in part.factors:
-            if not isinstance(leaf, Sum) or power != 1 or len(leaf.variables) != 1:
-                continue
-            others = {f: y for f, y in part.factors if f is not leaf}
-            rest = Product(others, part.exponent)
+        for (names, domain, body), beside in _sums(world, part):
             for point, coefficient in term.parts.items():
                 if point is part or coefficient not in (weight, -weight):
                     continue
-                domain = _with(world, here, leaf, rest, point, coefficient == weight)
-                if domain is None:
+                whole = names, domain, body * beside
+                found = _with(world, here, whole, point, coefficient == weight)
+                if found is None:
                     continue
                 left = {p: c for p, c in term.parts.items() if p not in (part, point)}
-                whole = Term({rest: weight}) * sum_of(
-                    world, leaf.variables, domain, leaf.body
-                )
-                return Term(left) + whole
+                made = sum_over(world, names, found, body) * beside
+                return Term(left) + made.scaled(weight)
     return None
+
+
+def _sums(world: World, part: Product) -> Iterator[tuple[Source, Term]]:
+    """Sums that are factors of a product, with what stands beside each."""
+    for leaf, power in part.factors:
+        if isinstance(leaf, Sum) and power == 1 and leaf.variables:
+            others = {f: y for f, y in part.factors if f is not leaf}
+            source = leaf.variables, leaf.domain, leaf.body
+            (found,) = opened(world, [source])
+            yield found, Term({Product(others, part.exponent): 1})
 
 
 def _with(
-    world: World, here: IndexSet, leaf: Sum, rest: Product, point: Product, add: bool
+    world: World, here: IndexSet, whole: Source, point: Product, add: bool
 ) -> IndexSet | None:
     """The domain of a sum with or without a point; None where it cannot have that."""
-    (variable,) = leaf.variables
-    for index in _places(leaf, variable, point):
-        value = world.substitute(leaf.body, {variable: index}) * Term({rest: 1})
-        if value != Term({point: 1}):
-            continue
-        inside = world.substitute(leaf.domain, {variable: index})
-        at = world.compare(Integer.atom(variable), "==", index)
-        if add and world.is_empty(here & inside):
-            return leaf.domain | at
-        if not add and world.is_subset(here, inside):
-            return leaf.domain - at
+    _, domain, _ = whole
+    one: Source = (), IndexSet.universe, Term({point: 1})
+    parts = [(i, w, body * rest) for (i, w, body), rest in _sums(world, point)]
+    for source in (one, *parts):
+        for at in _matches(world, whole, source):
+            if add and world.is_empty(here & domain & at):
+                return domain | at
+            if not add and world.is_empty((here & at) - domain):
+                return domain - at
     return None
 
 
-def _places(leaf: Sum, variable: Variable, point: Product) -> list[Integer]:
-    """What a variable may be in a product: where both read one tensor."""
+def _matches(world: World, whole: Source, part: Source) -> Iterator[IndexSet]:
+    """Points of the variables of a sum at which its terms are those of a part."""
+    (names, _, body), (inner, where, term) = whole, part
+    if len(inner) != len(names) - 1:
+        return
+    for variable in names:
+        others = [v for v in names if v != variable]
+        for index in _places(body, variable, term):
+            if index.variables() & {*names, *inner}:
+                continue
+            value = world.substitute(body, {variable: index})
+            for order in permutations(others):
+                env = {v: Integer.atom(w) for v, w in zip(inner, order, strict=True)}
+                if world.substitute(term, env) == value:
+                    at = world.compare(Integer.atom(variable), "==", index)
+                    yield at & world.substitute(where, env)
+
+
+def _places(body: Term, variable: Variable, point: Term) -> list[Integer]:
+    """What a variable may be in a term: where both read one tensor."""
     found: dict[Integer, None] = {}
-    for mine in _elements(leaf.body):
-        for theirs in _elements(Term({point: 1})):
+    for mine in _elements(body):
+        for theirs in _elements(point):
             if mine.tensor != theirs.tensor:
                 continue
             for a, b in zip(mine.indices, theirs.indices, strict=True):
@@ -86,10 +115,41 @@ def _places(leaf: Sum, variable: Variable, point: Product) -> list[Integer]:
                 if factor in (1, -1):
                     rest = a - Integer.atom(variable) * factor
                     found.setdefault((b - rest) * factor)
-    return [x for x in found if variable not in x.variables()]
+    return list(found)
 
 
 def _elements(term: Term) -> list[Element]:
-    """Elements that a term has as factors."""
+    """Elements that a term has as factors, also in an exponent."""
     leaves: list[Leaf] = [leaf for part in term.parts for leaf, _ in part.factors]
-    return [leaf for leaf in leaves if isinstance(leaf, Element)]
+    inner = [_elements(p.exponent) for p in term.parts if p.exponent is not None]
+    own = [leaf for leaf in leaves if isinstance(leaf, Element)]
+    return [*own, *(leaf for several in inner for leaf in several)]
+
+
+def _with_maxima(world: World, term: Term) -> Term:
+    """The term with numbers of a maximum as points of what else is in it."""
+    made = Term({})
+    for part, coefficient in term.parts.items():
+        product = Term({Product({}, part.exponent): coefficient})
+        for leaf, power in part.factors:
+            whole = leaf_term(leaf, power)
+            if isinstance(leaf, Max) and power == 1:
+                whole = _gathered(world, leaf)
+            product = product * whole
+        made = made + product
+    return made
+
+
+def _gathered(world: World, leaf: Max) -> Term:
+    """A maximum of as few generators as there may be."""
+    source = [(g.variables, g.domain, g.body) for g in leaf.generators]
+    left = opened(world, source)
+    for whole in sorted(left, key=lambda g: -len(g[0])):
+        names, domain, body = whole
+        for part in left:
+            at = next(_matches(world, whole, part), None) if part is not whole else None
+            if at is not None:
+                left = [g for g in left if g is not whole and g is not part]
+                left.append((names, domain | at, body))
+                return maximum_over(world, left)
+    return leaf_term(leaf)

@@ -1,0 +1,212 @@
+"""What loops carry on: scans, gates, averages, extremes, offsets."""
+
+import argus as ag
+from argus import bf16, f32
+
+
+@ag.kernel
+def mamba_scan(
+    U: f32["B T D"],
+    Delta: f32["B T D"],
+    A: f32["D S"],
+    Bm: f32["B T S"],
+    Cm: f32["B T S"],
+    Y: f32["B T D"],
+    *,
+    S: int = 16,
+    BD: int = 32,
+):
+    B, T, D = U.shape
+    b, d = ag.block(B, ag.cdiv(D, BD))
+    a = ag.load(A[d * BD :, :], (BD, S))
+    h = ag.zeros((BD, S), f32, dims="D S")
+    for t in ag.range(T):
+        dt = ag.load(Delta[b, t, d * BD :], (BD,))
+        u = ag.load(U[b, t, d * BD :], (BD,))
+        bm = ag.load(Bm[b, t, :])
+        cm = ag.load(Cm[b, t, :])
+        h = h * ag.exp(a * dt) + ag.broadcast(dt * u, h) * bm
+        Y[b, t, d * BD :] = ag.sum(h * cm, "S")
+
+
+@ag.reference
+def mamba_scan_reference(U, Delta, A, Bm, Cm):
+    B, T, D = U.shape
+    h = np.zeros((B, D, A.shape[1]))
+    y = np.zeros((B, T, D))
+    for t in range(T):
+        h = (
+            h * np.exp(Delta[:, t, :, None] * A)
+            + (Delta[:, t] * U[:, t])[:, :, None] * Bm[:, t, None, :]
+        )
+        y[:, t] = (h * Cm[:, t, None, :]).sum(-1)
+    return y
+
+
+@ag.kernel
+def running_max(X: f32["T D"], Y: f32["T D"], *, BD: int = 64):
+    T, D = X.shape
+    d = ag.block(ag.cdiv(D, BD))
+    h = ag.full((BD,), -ag.inf, f32, dims="D")
+    for t in ag.range(T):
+        h = ag.maximum(h, ag.load(X[t, d * BD :], (BD,)))
+        Y[t, d * BD :] = h
+
+
+@ag.reference
+def running_max_reference(X):
+    return np.maximum.accumulate(X, axis=0)
+
+
+@ag.kernel
+def prefix_with_init(X: f32["T D"], H0: f32["D"], Y: f32["T D"], *, BD: int = 64):
+    T, D = X.shape
+    d = ag.block(ag.cdiv(D, BD))
+    h = ag.load(H0[d * BD :], (BD,))
+    for t in ag.range(T):
+        h = h + ag.load(X[t, d * BD :], (BD,))
+        Y[t, d * BD :] = h
+
+
+@ag.reference
+def prefix_with_init_reference(X, H0):
+    y = np.zeros_like(X)
+    s = H0
+    for t in range(X.shape[0]):
+        s = s + X[t]
+        y[t] = s
+    return y
+
+
+@ag.kernel
+def block_prefix_apply(
+    X: f32["B N"], Part: f32["B C"], Y: f32["B N"], *, BN: int = 256
+):
+    """Second pass: sums of earlier chunks and a scan inside."""
+    B, N = X.shape
+    C = Part.shape[1]
+    ag.require(C == (N + 255) // 256, "chunks")
+    b, c = ag.block(B, C)
+    before = ag.zeros((1,), f32)
+    for k in ag.range(0, c):
+        before = before + ag.load(Part[b, k : k + 1]).rename("N")
+    x = ag.load(X[b, c * BN :], (BN,))
+    Y[b, c * BN :] = ag.cumsum(x, "N") + ag.sum(before, "N")
+
+
+@ag.reference
+def block_prefix_apply_reference(X, Part):
+    B, N = X.shape
+    k = np.arange(N) // 256
+    before = np.cumsum(Part, 1) - Part
+    y = np.zeros((B, N))
+    for n in range(N):
+        y[:, n] = X[:, (n // 256) * 256 : n + 1].sum(1)
+    return y + before[:, k]
+
+
+@ag.kernel
+def cumsum_rows_long(X: f32["M N"], Y: f32["M N"], *, BM: int = 8, BN: int = 128):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, BM))
+    carry = ag.zeros((BM,), f32, dims="M")
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * BM :, n:], (BM, BN))
+        Y[i * BM :, n:] = ag.cumsum(x, "N") + carry
+        carry = carry + ag.sum(x, "N")
+
+
+@ag.reference
+def cumsum_rows_long_reference(X):
+    return np.cumsum(X, axis=1)
+
+
+@ag.kernel
+def welford_chunk(X: f32["M N"], V: f32["M"], *, BM: int = 8, BN: int = 64):
+    """Chan's merge of chunks of columns."""
+    M, N = X.shape
+    ag.require(N % 64 == 0, "chunks")
+    ag.require(N > 0, "columns")
+    i = ag.block(ag.cdiv(M, BM))
+    mean = ag.zeros((BM,), f32, dims="M")
+    m2 = ag.zeros((BM,), f32, dims="M")
+    n = 0
+    for k in ag.range(0, N, BN):
+        x = ag.load(X[i * BM :, k:], (BM, BN))
+        bm = ag.sum(x, "N") / BN
+        d = x - bm
+        b2 = ag.sum(d * d, "N")
+        delta = bm - mean
+        total = n + BN
+        mean = mean + delta * (BN / total)
+        m2 = m2 + b2 + delta * delta * (n * BN / total)
+        n = total
+    V[i * BM :] = m2 / N
+
+
+@ag.reference
+def welford_chunk_reference(X):
+    return X.var(axis=1)
+
+
+@ag.kernel
+def segment_counter(X: f32["M N"], Y: f32["M"], *, BN: int = 64):
+    """An offset that is advanced by hand."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 8))
+    acc = ag.zeros((8,), f32)
+    n = 0
+    for _ in ag.range(ag.cdiv(N, BN)):
+        acc += ag.sum(ag.load(X[i * 8 :, n:], (8, BN)), "N")
+        n += BN
+    Y[i * 8 :] = acc
+
+
+@ag.reference
+def segment_counter_reference(X):
+    return X.sum(1)
+
+
+@ag.kernel
+def kahan(X: f32["M N"], Y: f32["M"], *, BM: int = 64):
+    """Compensated sum along rows, a column at a time."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, BM))
+    s = ag.zeros((BM,), f32, dims="M")
+    c = ag.zeros((BM,), f32, dims="M")
+    for n in ag.range(N):
+        y = ag.load(X[i * BM :, n], (BM,)) - c
+        t = s + y
+        c = (t - s) - y
+        s = t
+    Y[i * BM :] = s
+
+
+@ag.reference
+def kahan_reference(X):
+    return X.sum(1)
+
+
+@ag.kernel
+def softmax_online_two_pass(
+    X: bf16["M N"], Y: bf16["M N"], t: f32 = 1.0, *, BM: int = 4, BN: int = 512
+):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, BM))
+    m = ag.full((BM,), -ag.inf, f32, dims="M")
+    l = ag.zeros((BM,), f32, dims="M")
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * BM :, n:], (BM, BN), fill=-ag.inf).to(f32) / t
+        new = ag.maximum(m, ag.max(x, "N"))
+        l = l * ag.exp(m - new) + ag.sum(ag.exp(x - new), "N")
+        m = new
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * BM :, n:], (BM, BN)).to(f32) / t
+        Y[i * BM :, n:] = (ag.exp(x - m) / l).to(bf16)
+
+
+@ag.reference
+def softmax_online_two_pass_reference(X, t):
+    z = X / t
+    e = np.exp(z - z.max(-1, keepdims=True))
+    return e / e.sum(-1, keepdims=True)

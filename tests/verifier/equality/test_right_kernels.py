@@ -1,0 +1,129 @@
+"""Kernels as people write them: each is its reference, and no longer with a mistake.
+
+`kernels/` has a file for each subject. Names of references say whose they are.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from argus.equivalence.deciding import Decided
+from argus.equivalence.references import reference_of
+from argus.equivalence.traced import decided
+from argus.evaluation.proving import proved_all
+from argus.evaluation.requests import default_dtypes
+from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request
+from argus.verify.verdict import Report, Verdict
+
+FOLDER = Path(__file__).parent / "kernels"
+SM90 = "sm_90a"
+
+
+@cache
+def kernels(file: str, text: str | None = None) -> dict[str, Kernel]:
+    return dict(load_kernels(FOLDER / file, text).kernels)
+
+
+def compared(kernel: Kernel) -> Decided:
+    reference = reference_of(kernel)
+    assert reference is not None
+    return decided(Request(kernel, default_dtypes(kernel, {}), {}, SM90, {}), reference)
+
+
+def checked(kernel: Kernel) -> Report:
+    """What `argus check` says, without what is kept on disk."""
+    return proved_all(kernel, {}, SM90, fresh=True).report
+
+
+EVERY = [(p.name, k) for p in sorted(FOLDER.glob("*.py")) for k in kernels(p.name)]
+
+
+@pytest.mark.parametrize(("file", "name"), EVERY, ids=[name for _, name in EVERY])
+def test_is_its_reference(file: str, name: str) -> None:
+    made = compared(kernels(file)[name])
+    assert made.equal, made.reason
+
+
+# What names of dimensions, padding or alignment once had refuted or left open.
+WHOLE = {
+    "attention.py": ("paged_attention", "relative_bias", "sinks", "sliding_softmax"),
+    "products.py": ("gemm_w4",),
+    "recurrences.py": ("mamba_scan", "segment_counter", "welford_chunk"),
+    "rows.py": ("atomic_scalar", "moe_router_top1"),
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "name"), [(file, name) for file, names in WHOLE.items() for name in names]
+)
+def test_is_equal_as_a_whole(file: str, name: str) -> None:
+    report = checked(kernels(file)[name])
+    assert report.verdict is Verdict.EQUAL, report.equality
+
+
+MISTAKES = {
+    # The denominator lacks the sink, or has it twice.
+    ("attention.py", "sinks"): (
+        ("l = ag.full((BM,), 1.0,", "l = ag.full((BM,), 0.0,"),
+        ("l = ag.full((BM,), 1.0,", "l = ag.full((BM,), 2.0,"),
+    ),
+    # Tiles without any key are NaN where a maximum begins at infinity.
+    ("attention.py", "sliding_softmax"): (
+        ("m = ag.full((64,), -1e30, f32)", "m = ag.full((64,), -ag.inf, f32)"),
+        ("(ki > qi - W)", "(ki >= qi - W)"),
+    ),
+    ("attention.py", "paged_attention"): (
+        ("page = Table[b, w]", "page = Table[b, 0]"),
+        ("w * T + ag.index", "w * T + 1 + ag.index"),
+    ),
+    ("attention.py", "relative_bias"): (("s - t + S - 1)", "t - s + S - 1)"),),
+    ("attention.py", "retention"): (("s = s * g + ag", "s = s * 0.5 + ag"),),
+    ("attention.py", "linear_attention_causal"): (
+        ("s = s + ag.broadcast(k, s) * v\n", "s = ag.broadcast(k, s) * v\n"),
+    ),
+    # The factor of another step, or of none.
+    ("recurrences.py", "mamba_scan"): (
+        ("h * ag.exp(a * dt) +", "(h + 0.0) * ag.exp(a) +"),
+        ("h * ag.exp(a * dt) +", "h * ag.exp(a * u) +"),
+        ("h = ag.zeros((BD, S)", "h = ag.full((BD, S), 1.0"),
+    ),
+    ("recurrences.py", "running_max"): (("ag.maximum(h, ", "ag.maximum(0.0 * h, "),),
+    ("recurrences.py", "prefix_with_init"): (
+        ("h = ag.load(H0", "h = 2.0 * ag.load(H0"),
+    ),
+    ("recurrences.py", "segment_counter"): (("n += BN", "n += BN // 2"),),
+    ("recurrences.py", "welford_chunk"): (("total = n + BN", "total = n + BN + BN"),),
+    # A quotient by the sum of all, of another number than the largest.
+    ("rows.py", "moe_router_top1"): (
+        ("m = ag.max(x", "m = ag.min(x"),
+        ("ag.argmax(x", "ag.argmin(x"),
+    ),
+    ("rows.py", "router_softmax_argmax"): (("ag.max(p", "ag.min(p"),),
+    ("rows.py", "atomic_scalar"): (
+        ("ag.atomic_add(Count[i], 1)", "ag.atomic_add(Count[i], 2)"),
+        ("0.5 * d * d,", "0.5 * d * a,"),
+    ),
+    ("rows.py", "and_mask"): (("x & 15", "x & 7"), ("x & 15", "x & 14")),
+    # The other nibble, the scale of the next group.
+    ("products.py", "gemm_w4"): (
+        ("(w & 15)", "(w >> 4)"),
+        ("S[j * 64 :, g]", "S[j * 64 :, 0]"),
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "old", "new"),
+    [(*at, *change) for at, changes in MISTAKES.items() for change in changes],
+)
+def test_with_a_mistake_it_is_not(file: str, name: str, old: str, new: str) -> None:
+    text = (FOLDER / file).read_text()
+    begin = text.index(f"def {name}(")
+    end = text.index("@ag.reference", begin)
+    assert old in text[begin:end]
+    changed = text[:begin] + text[begin:end].replace(old, new) + text[end:]
+    assert not compared(kernels(file, changed)[name]).equal
