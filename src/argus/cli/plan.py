@@ -41,8 +41,8 @@ class PlanText:
     """Predicted microseconds of the kernels."""
     unpredicted: int = 0
 
-    def kernel(self, step: KernelStep) -> dict[str, Json]:
-        """Show a kernel; its entry of the JSON object."""
+    def kernel(self, step: KernelStep, launches: int) -> dict[str, Json]:
+        """Show a kernel and how often it is launched; its entry of the JSON object."""
         from argus.report.words import duration
 
         source = step.source
@@ -55,15 +55,16 @@ class PlanText:
             "sizes": dict(source.sizes),
             "reads": [*read],
             "writes": [*written],
+            "launches": launches,
         }
         found = self._predicted(step)
         limit = why = ""
         if isinstance(found, str):
-            self.unpredicted += 1
+            self.unpredicted += launches
             why = f"no prediction: {found}"
             said |= {"predicted_us": None, "why_not": found}
         else:
-            self.total += found.microseconds
+            self.total += found.microseconds * launches
             limit = f"limited by {found.bottleneck}"
             said |= {
                 "predicted_us": found.microseconds,
@@ -75,7 +76,8 @@ class PlanText:
             f"{time:>9}  {verdict}{source.name}: {step.computes}", indent=_INDENT
         )
         sizes = ", ".join(f"{n} = {size}" for n, size in source.sizes.items())
-        parts = [sizes, f"writes {', '.join(written)}", limit or why]
+        often = f"launched {launches} times" if launches > 1 else ""
+        parts = [often, sizes, f"writes {', '.join(written)}", limit or why]
         text = "; ".join(p for p in parts if p)
         self.shown.line(f"{'':{_INDENT}}{text}", indent=_INDENT)
         return said
@@ -147,7 +149,7 @@ def plan(
         memory = memory_of(made)
         check_memory(made, memory)
         text = PlanText(shown, target or DEFAULT_TARGET, prove)
-        steps = [text.kernel(step) for step in made.kernels]
+        steps = [text.kernel(step, count) for step, count in made.launches]
         for left in made.left:
             line = f"{'in torch':>9}  {left.what}: {left.why}"
             shown.line(line, indent=_INDENT)

@@ -50,15 +50,17 @@ def build_side_by_side(steps: Sequence[KernelStep], target: str) -> None:
     if most < 2 or len(steps) < LEAST:
         return
     waiting: SimpleQueue[str] = SimpleQueue()
-    lines: dict[str, None] = {}
+    ready: dict[str, bool] = {}
     for step in steps:
         request, _ = request_for_step(kernel_of(step), step, target)
-        if not is_ready(request):
-            lines.setdefault(as_line(request, step.source.text))
-    for line in lines:
-        waiting.put(line)
+        line = as_line(request, step.source.text)
+        if line not in ready:
+            ready[line] = is_ready(request)
+    lines = [line for line, done in ready.items() if not done]
     if len(lines) < LEAST:
         return
+    for line in lines:
+        waiting.put(line)
     threads = [
         threading.Thread(target=_drive, args=(waiting,), daemon=True)
         for _ in range(min(most, len(lines)))

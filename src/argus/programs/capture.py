@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 from argus.diagnostics import ArgusError, fail
 from argus.programs.graph_capture import GivenFrom, GraphCapture
 from argus.programs.operators import known
+from argus.programs.recurrence_shapes import shapes_alone
 from argus.programs.tensor_program import TensorProgram
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def _exported(
     was = model.training
 
     try:
-        with warnings.catch_warnings(), torch.no_grad():
+        with warnings.catch_warnings(), torch.no_grad(), shapes_alone():
             warnings.simplefilter("ignore")  # torch's, about itself
             exported: Any = torch.export.export(
                 model.train(training), inputs, strict=False
@@ -194,6 +195,8 @@ class _Export:
         spec: Any = self.exported.graph_signature
         if spec.user_inputs_to_mutate:
             raise fail("AG1041", None, "the model changes its inputs")
+        if spec.input_tokens:
+            raise fail("AG1041", None, "the graph orders calls that have effects")
         walk = GraphCapture(self.exported.graph, lambda node: node.meta.get("val"))
         found = walk.program(self._given, self.exported.graph_module)
         tree = self.exported.call_spec.out_spec

@@ -20,7 +20,11 @@ from argus.programs.bases import PlannedMemory, StoredValues, torch_type
 from argus.programs.given import GivenTensors, laid
 from argus.programs.in_torch import ProgramBuffers, in_torch
 from argus.programs.kept_values import KeptValues
-from argus.programs.kernel_requests import kernel_of, request_for_step
+from argus.programs.kernel_requests import (
+    kernel_of,
+    request_for_step,
+    unused_strides,
+)
 from argus.programs.launches import LaunchSegment
 from argus.programs.lowering import offsets_through
 from argus.programs.memory import extent_of
@@ -293,7 +297,8 @@ def _walked(
     """A parameter of a kernel as a tensor."""
     whole = planned.tensor(t.buffer, memory)
     start = whole.storage_offset() + t.start
-    return whole.as_strided(step.shape(t), t.all_strides, start)
+    shape = step.shape(t)
+    return whole.as_strided(shape, unused_strides(shape, t.all_strides), start)
 
 
 def in_interpreter(step: KernelStep, tensors: dict[str, Tensor]) -> None:

@@ -11,6 +11,8 @@ from typing import TypeVar
 
 from argus.ir.dtypes import DType
 from argus.programs.affine import Affine
+from argus.programs.numbers import number_of
+from argus.programs.recorder import promoted
 from argus.programs.tensor_program import ProgramValue
 
 
@@ -171,8 +173,15 @@ class ExpressionPool:
     def apply(
         self, function: str, parts: Sequence[ExpressionNode], dtype: DType
     ) -> ExpressionNode:
-        """A function of nodes."""
+        """A function of nodes; of numbers a number."""
         given = tuple(parts)
+        numbers = [p for p in given if isinstance(p, NumberNode)]
+        if given and len(numbers) == len(given):
+            computed = (
+                dtype if function == "cast" else promoted([n.dtype for n in numbers])
+            )
+            values = [n.value for n in numbers]
+            return self.number(number_of(function, values, computed), dtype)
         return self._one(
             ("apply", function, given, dtype),
             lambda: ApplyNode(function, given, dtype),

@@ -12,11 +12,12 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, cast
 
-from argus.diagnostics import fail
+from argus.diagnostics import ArgusError, fail
 from argus.ir.dtypes import DType
 from argus.programs.lowering import offsets_through
 from argus.programs.operators import element_type, operator_named
 from argus.programs.recorder import ProgramRecorder
+from argus.programs.strided_operators import REFUSED, WALKING, walked_by_strides
 from argus.programs.tensor_array import TensorArray
 from argus.programs.tensor_program import (
     CallOperand,
@@ -156,7 +157,6 @@ class GraphCapture:
         return self.values[value] if _is_node(value) else value
 
     def _called(self, node: Any) -> Any:
-        name = str(node.target)
         args = [self._mapped(a) for a in node.args]
         if node.target is operator.getitem:
             return args[0][args[1]]
@@ -166,7 +166,7 @@ class GraphCapture:
         if said is None or isinstance(said, bool | int | float):
             return self._number(node, args, named, arrays, said)
         try:
-            made = operator_named(name, self.recorder)
+            made = self._operator(node)
             if made is None:
                 raise UntranslatedError("it has no translation")
             self._here(arrays, said)
@@ -175,6 +175,25 @@ class GraphCapture:
             return self._as_said(made(*args, **named), node)
         except (UntranslatedError, Unknown) as error:
             return self._outside(node, args, named, str(error))
+        except ArgusError:
+            raise
+        except Exception as error:  # noqa: BLE001 - what is not foreseen is torch's
+            why = f"its translation fails: {type(error).__name__}: {error}"
+            return self._outside(node, args, named, why)
+
+    def _operator(self, node: Any) -> Callable[..., Any] | None:
+        """What translates a node."""
+        name = str(node.target)
+        if name in REFUSED:
+            raise fail("AG1041", None, f"{name} depends on where a tensor lies")
+        if name in WALKING:
+            said = self.said(node.args[0])
+
+            def walked(x: TensorArray, *args: Any) -> TensorArray:
+                return walked_by_strides(x, said, *args)
+
+            return walked
+        return operator_named(name, self.recorder)
 
     def _number(
         self, node: Any, args: list[Any], named: Any, arrays: list[Any], said: Any
@@ -366,10 +385,16 @@ def _arrays(value: Any) -> list[TensorArray]:
 
 
 def _require_numbers(node: Any, said: Any) -> None:
-    """Raises ArgusError AG1041 for sizes that torch learns from elements."""
+    """Raises ArgusError AG1041 for sizes that torch learns from elements.
+
+    And for tensors that do not store all of their elements.
+    """
     tensors = cast("list[Any]", said if isinstance(said, list | tuple) else [said])
     for one in tensors:
         shape: Any = getattr(one, "shape", ())
+        layout = str(getattr(one, "layout", "torch.strided"))
+        if layout != "torch.strided":
+            raise fail("AG1041", None, f"{node.target} has elements that are sparse")
         if not all(isinstance(n, int) for n in shape):
             raise fail("AG1041", None, f"the size of {node.target} depends on elements")
 

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
+from argus.diagnostics import fail
 from argus.programs.lowering import offsets_through
 from argus.programs.plan import TorchStep
 from argus.programs.tensor_program import (
@@ -128,8 +129,26 @@ def _called(
     for value in results:
         assert isinstance(value.made, TorchPrimitive)
         several = isinstance(made, tuple | list)
-        found[value] = cast("Any", made)[value.made.index] if several else made
+        one = cast("Any", made)[value.made.index] if several else made
+        found[value] = _as_planned(one, value, call)
     return found
+
+
+def _as_planned(tensor: Tensor, value: ProgramValue, call: TorchCall) -> Tensor:
+    """In the element type that torch said before, where it makes another one.
+
+    Raises ArgusError AG1051 for another shape.
+    """
+    import torch
+
+    if tuple(tensor.shape) != value.shape:
+        raise fail(
+            "AG1051",
+            None,
+            f"{call.name} gave the shape {tuple(tensor.shape)}, and torch said "
+            f"{value.shape} before",
+        )
+    return tensor.to(getattr(torch, value.dtype.foreign))
 
 
 def _evaluated(value: ProgramValue, buffers: ProgramBuffers) -> Tensor:

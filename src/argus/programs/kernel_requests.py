@@ -2,17 +2,28 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Sequence
+
 from argus.lang.kernel import Kernel, load_kernels
 from argus.programs.plan import KernelStep
 from argus.requests import Request, request_of
-from argus.specialisations import SpecialisationSpace, divisor
+from argus.specialisations import DIVISORS, SpecialisationSpace, divisor
 from argus.targets import DEFAULT_TARGET
+
+_KEPT = 64
+"""Kernels that are not parsed again."""
 
 
 def kernel_of(step: KernelStep) -> Kernel:
     """The kernel of a step, by its file's text."""
-    module = load_kernels(f"{step.source.name}.py", step.source.text)
-    return module.kernels[step.source.name]
+    return _loaded(step.source.name, step.source.text)
+
+
+@functools.lru_cache(maxsize=_KEPT)
+def _loaded(name: str, text: str) -> Kernel:
+    """Steps of a recurrence share a kernel."""
+    return load_kernels(f"{name}.py", text).kernels[name]
 
 
 def request_for_step(
@@ -30,10 +41,7 @@ def request_for_step(
     for t in step.source.tensors:
         begins = divisor(t.start)
         shape = list(step.shape(t))
-        steps = [
-            16 if n == 1 else divisor(s)
-            for n, s in zip(shape, t.all_strides, strict=True)
-        ]
+        steps = [divisor(s) for s in unused_strides(shape, t.all_strides)]
         if len(shape) == 1:
             shape[0] = min(divisor(shape[0]), begins)
         elif steps:
@@ -41,3 +49,15 @@ def request_for_step(
         shapes[t.name], strides[t.name] = shape, steps
     chosen = space.member(form, shapes, strides)
     return request_of(kernel, {}, target, chosen), space
+
+
+def unused_strides(shape: Sequence[int], strides: Sequence[int]) -> list[int]:
+    """Strides, where those that are never used are multiples of what may be asked.
+
+    A launch does so by itself (`argus.runtime.binding`).
+    """
+    last = len(shape) - 1
+    return [
+        -(-s // DIVISORS[0]) * DIVISORS[0] if n == 1 and d < last else s
+        for d, (n, s) in enumerate(zip(shape, strides, strict=True))
+    ]

@@ -18,6 +18,7 @@ from argus.diagnostics import fail
 from argus.programs.kept_values import constant_steps
 from argus.programs.naming import KernelTensor
 from argus.programs.plan import KernelStep, ProgramPlan, read_by, written_by
+from argus.programs.recurrences import part_of_recurrence
 from argus.programs.tensor_program import (
     GivenPrimitive,
     ProgramValue,
@@ -73,7 +74,10 @@ def memory_of(plan: ProgramPlan) -> ProgramMemory:
         for value in read_by(step):
             last[value] = number
         for value in written_by(step):
-            last.setdefault(value, number)
+            begun = value in last
+            last[value] = number
+            if begun:
+                continue  # another part of it
             if not isinstance(step, KernelStep):
                 own.append(value)
             elif value in results:
@@ -110,6 +114,7 @@ def check_memory(plan: ProgramPlan, memory: ProgramMemory) -> None:
     Raises ArgusError AG1044 and AG1045: mistakes of the planning.
     """
     written = {*memory.given, *(v for v in memory.made if _empty(v))}
+    parts: _Parts = {}
     last: dict[ProgramValue, int] = {}
     for number, step in enumerate(plan.steps):
         last.update((value, number) for value in read_by(step))
@@ -122,25 +127,45 @@ def check_memory(plan: ProgramPlan, memory: ProgramMemory) -> None:
                 raise _unwritten(value, f"step {number} reads it, and none wrote it")
         if isinstance(step, KernelStep):
             for tensor in step.source.tensors:
-                _check_access(tensor, step)
+                _check_access(tensor, step, parts)
+        else:
+            for value in read_by(step):
+                _check_complete(value, parts)
         for value in written_by(step):
-            if value in written:
-                raise _unwritten(value, f"step {number} writes it again")
-            if isinstance(value.made, TorchPrimitive) and isinstance(step, KernelStep):
-                raise _unwritten(value, "torch makes it, and a kernel writes it")
+            if not part_of_recurrence(value):
+                if value in written:
+                    raise _unwritten(value, f"step {number} writes it again")
+                by_torch = isinstance(value.made, TorchPrimitive)
+                if by_torch and isinstance(step, KernelStep):
+                    raise _unwritten(value, "torch makes it, and a kernel writes it")
             _check_place(value, memory, written, last, number)
             written.add(value)
     for result in plan.program.results:
         if isinstance(result, ViewedValue) and result.value not in written:
             raise _unwritten(result.value, "it is a result, and no step wrote it")
+        if isinstance(result, ViewedValue):
+            _check_complete(result.value, parts)
 
 
 def _unwritten(value: ProgramValue, why: str) -> Exception:
     return fail("AG1044", None, f"`{value.name}`: {why}")
 
 
-def _check_access(tensor: KernelTensor, step: KernelStep) -> None:
-    """A parameter lies in its buffer; an output covers it, each element once."""
+_Parts = dict[ProgramValue, set[int]]
+"""Of values that several launches write, the parts that are written."""
+
+
+def _check_complete(value: ProgramValue, parts: _Parts) -> None:
+    part = part_of_recurrence(value)
+    if part and len(parts.get(value, ())) * part != value.size:
+        raise _unwritten(value, "it is read, and not all of its parts are written")
+
+
+def _check_access(tensor: KernelTensor, step: KernelStep, parts: _Parts) -> None:
+    """A parameter lies in its buffer; an output covers it, each element once.
+
+    Of a value that has a part for each of several launches, an output covers one.
+    """
     buffer, kernel = tensor.buffer, step.source.name
     pairs = list(zip(step.shape(tensor), tensor.all_strides, strict=True))
     output = tensor.name in step.source.outputs
@@ -154,10 +179,20 @@ def _check_access(tensor: KernelTensor, step: KernelStep) -> None:
         raise _unwritten(
             buffer, f"`{kernel}` touches elements {low} to {high} of {buffer.size}"
         )
+    part, first = part_of_recurrence(buffer), 0
+    done = parts.setdefault(buffer, set()) if part else set[int]()
     if not output:
+        if part and not done.issuperset(range(low // part, high // part + 1)):
+            raise _unwritten(buffer, f"`{kernel}` reads parts that are not written")
         return
     whole = list(zip(buffer.shape, buffer.strides, strict=True))
-    if tensor.start or _steps(pairs) != _steps(whole):
+    if part:
+        number = tensor.start // part
+        first, whole = number * part, [(part, 1)]
+        if number in done:
+            raise _unwritten(buffer, f"`{kernel}` writes part {number} of it again")
+        done.add(number)
+    if tensor.start != first or _steps(pairs) != _steps(whole):
         raise _unwritten(
             buffer,
             f"`{kernel}` writes elements {tensor.start} + {_steps(pairs)}, which are "
@@ -193,7 +228,9 @@ def _check_place(
             "AG1045", None, f"`{value.name}` ends at byte {end} of {memory.size}"
         )
     for other in written:
-        if other not in memory.offsets or last.get(other, -1) < number:
+        if other is value or other not in memory.offsets:
+            continue
+        if last.get(other, -1) < number:
             continue
         start = memory.offsets[other]
         if start < end and begin < start + bytes_of(other):

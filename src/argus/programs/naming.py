@@ -110,9 +110,12 @@ def accessed(
 
 
 def fixed_loops(group: LoweredGroup) -> frozenset[str]:
-    """Loops on which borders depend: their sizes are static."""
+    """Loops on which borders depend, or that no tensor has: their sizes are static."""
     borders = (b.index.loops for e in group.elements for b in e.borders)
-    return frozenset(group.flat).union(*borders, *group.flat.values())
+    walked = (e.offset.loops for e in group.elements)
+    stored = (s.offset.loops for s in group.stores)
+    own = {*group.rows, *group.columns}.difference(*walked, *stored)
+    return frozenset(group.flat).union(own, *borders, *group.flat.values())
 
 
 def loop_letters(group: LoweredGroup) -> dict[str, str]:

@@ -398,7 +398,9 @@ def transpose(x: TensorArray, axes: Sequence[int] | None = None) -> TensorArray:
 
 @records(np.swapaxes)
 def swapaxes(x: TensorArray, first: int, second: int) -> TensorArray:
-    """Two dimensions exchanged."""
+    """Two dimensions exchanged; torch counts one in a number without dimensions."""
+    if not x.ndim:
+        return x
     order = list(range(x.ndim))
     order[first], order[second] = order[second], order[first]
     return transpose(x, order)

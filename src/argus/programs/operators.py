@@ -7,6 +7,7 @@ stand those that need sizes which are numbers, or that real numbers do not tell 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -27,6 +28,10 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
         attention_operators,
         convolution_operators,
         joining_operators,
+        pointwise_operators,
+        recurrence_operators,
+        scattering_operators,
+        sorting_operators,
         table_operators,
         window_operators,
     )
@@ -38,10 +43,15 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
         attention_operators,
         convolution_operators,
         joining_operators,
+        pointwise_operators,
+        recurrence_operators,
+        scattering_operators,
+        sorting_operators,
         table_operators,
         window_operators,
     )  # they fill the tables
 
+    name = pointwise_operators.as_aten(name)
     if name in CREATING:
         made = CREATING[name]
         return lambda *args, **named: made(recorder, *args, **named)
@@ -126,6 +136,14 @@ def expand(x: TensorArray, shape: Any, **_: Any) -> TensorArray:
     return x.seen(repeated(x.shape, sizes))
 
 
+@own("squeeze.dim", "squeeze.dims", "squeeze")
+def squeeze(x: TensorArray, dims: Any = None) -> Any:
+    """Without some dimensions, or all, where they have size 1."""
+    given = range(x.ndim) if dims is None else [dims] if isinstance(dims, int) else dims
+    gone = {d % x.ndim for d in given if x.ndim}
+    return np.squeeze(x, tuple(d for d in gone if x.shape[d] == 1))
+
+
 @own("unfold", "unfold_copy")
 def unfold(x: TensorArray, dimension: int, size: int, step: int) -> TensorArray:
     """Windows along a dimension; positions inside them are the last dimension."""
@@ -138,6 +156,16 @@ def unfold(x: TensorArray, dimension: int, size: int, step: int) -> TensorArray:
         ((d, step), (x.ndim, 1)) if d == dim else ((d, 1),) for d in range(x.ndim)
     )
     return x.seen(LinearView(tuple(shape), factors, (0,) * x.ndim))
+
+
+@own("_safe_softmax")
+def safe_softmax(x: TensorArray, dim: int, *_: Any) -> Any:
+    """Softmax; 0 in rows that are -inf everywhere."""
+    most: Any = np.max(x, dim, keepdims=True)
+    none = np.equal(most, -math.inf)
+    weights: Any = np.exp(x - np.where(none, 0.0, most))
+    total: Any = np.sum(weights, dim, keepdims=True)
+    return weights / np.where(none, 1.0, total)
 
 
 @own("erf")

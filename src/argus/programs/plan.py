@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from argus.programs.capture import capture
@@ -30,6 +30,7 @@ from argus.programs.merging import merged
 from argus.programs.naming import KernelTensor
 from argus.programs.product_operands import prepare_products
 from argus.programs.products import ProductForm
+from argus.programs.recurrences import RecurrentCall, steps_of
 from argus.programs.splitting import split_reductions
 from argus.programs.tensor_program import (
     ContractPrimitive,
@@ -95,6 +96,21 @@ class ProgramPlan:
         return tuple(s for s in self.steps if isinstance(s, KernelStep))
 
     @property
+    def launches(self) -> tuple[tuple[KernelStep, int], ...]:
+        """The launches, those of one kernel that follow each other as one, counted."""
+        found: list[tuple[KernelStep, int]] = []
+        for step in self.kernels:
+            before, count = found[-1] if found else (None, 0)
+            own = step.source
+            if before and (own.text, own.sizes) == (
+                before.source.text, before.source.sizes
+            ):  # fmt: skip
+                found[-1] = (before, count + 1)
+            else:
+                found.append((step, 1))
+        return tuple(found)
+
+    @property
     def left(self) -> tuple[TorchStep, ...]:
         """What stays in torch, with the reason."""
         return tuple(s for s in self.steps if isinstance(s, TorchStep))
@@ -138,7 +154,7 @@ def plan_program(program: TensorProgram) -> ProgramPlan:
     program = copy_what_no_loop_follows(program)
     program = split_reductions(prepare_products(program))
     groups = {g.stored: g for g in merged(program, grouped(program))}
-    names: set[str] = set()
+    names: dict[str, str] = {}
     steps: list[PlanStep] = []
     seen: set[TorchCall] = set()
     for value in program.values:
@@ -151,22 +167,52 @@ def plan_program(program: TensorProgram) -> ProgramPlan:
                     for v in program.values
                     if isinstance(v.made, TorchPrimitive) and v.made.call is call
                 )
-                steps.append(TorchStep(call.name, call.why, call, results))
+                steps += _call_steps(call, results, names)
         elif value in groups:
             steps.append(_step(groups[value], names))
     return ProgramPlan(program, tuple(steps))
 
 
-def _step(group: KernelGroup, names: set[str]) -> PlanStep:
-    if group.lowered is None or group.form is None:
-        return TorchStep(_words(group.stored), group.why, None, (group.stored,))
-    computes = computed(group)
-    wish = re.sub(r"\W+", "_", "_".join(computes.split(", ")[-3:])) or "copy"
+def _call_steps(
+    call: TorchCall, results: tuple[ProgramValue, ...], names: dict[str, str]
+) -> list[PlanStep]:
+    """A call of torch, or the kernels of a recurrence."""
+    if not isinstance(call, RecurrentCall):
+        return [TorchStep(call.name, call.why, call, results)]
+    body, taken = plan_program(call.body), set[str]()
+    assert body.whole, body.left  # its operations are all known
+    own = tuple(
+        replace(step, source=_as_named(step.source, call.name, names))
+        for step in body.kernels
+    )
+    return [*steps_of(call, results, replace(body, steps=own), taken)]
+
+
+def _as_named(source: KernelSource, wish: str, names: dict[str, str]) -> KernelSource:
+    """The kernel with a name that no other of the plan has; the same for the same."""
+    name = next((n for n, text in names.items() if text == source.text), "")
+    if not name:
+        name = _free_name(f"{wish.rpartition('.')[2]}_{source.name}", names)
+        names[name] = source.text
+    text = re.sub(rf"\b{source.name}(?=\(|_reference\()", name, source.text)
+    return replace(source, name=name, text=text)
+
+
+def _free_name(wish: str, names: dict[str, str]) -> str:
     name, count = wish, 1
     while name in names:
         count += 1
         name = f"{wish}_{count}"
-    names.add(name)
+    names[name] = ""
+    return name
+
+
+def _step(group: KernelGroup, names: dict[str, str]) -> PlanStep:
+    if group.lowered is None or group.form is None:
+        return TorchStep(_words(group.stored), group.why, None, (group.stored,))
+    computes = computed(group)
+    wish = re.sub(r"\W+", "_", "_".join(computes.split(", ")[-3:])) or "copy"
+    name = _free_name(wish, names)
     shape = " x ".join(str(n) for n in group.stored.shape) or "one number"
     title = f"{computes}: {shape}, {group.stored.dtype}."
     source = source_of(group.lowered, group.form, name, title)

@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from typing import Any, cast
 
 from argus.ir.dtypes import DType, boolean, f32, i64
+from argus.programs.numbers import number_of
 from argus.programs.tensor_program import (
     FilledPrimitive,
     GivenPrimitive,
@@ -163,7 +164,7 @@ class ProgramRecorder:
             result = wanted
         elif function in _LOGICAL:
             known = [self.cast(p, boolean) for p in known]
-            result = boolean
+            wanted = result = boolean
         else:
             wanted = promoted(types)
             if wanted.kind == "bool" or (
@@ -173,16 +174,12 @@ class ProgramRecorder:
             known = [self.cast(p, wanted) for p in known]
             result = boolean if function in _COMPARISONS else wanted
         if not any(isinstance(p, ViewedValue) for p in known):
-            known[0] = self._spread(shape, known[0], types[0])
+            numbers = [p for p in known if not isinstance(p, ViewedValue)]
+            return self.filled(shape, number_of(function, numbers, wanted), result)
         spread = tuple(
             self.broadcast(p, shape) if isinstance(p, ViewedValue) else p for p in known
         )
         return self._value(function, shape, result, MapPrimitive(function, spread))
-
-    def _spread(self, shape: Sequence[int], value: Part, dtype: DType) -> Part:
-        if isinstance(value, ViewedValue):
-            return value
-        return self.filled(shape, value, dtype)
 
     def broadcast(self, part: ViewedValue, shape: Sequence[int]) -> ViewedValue:
         """Repeated to a shape, as numpy does."""

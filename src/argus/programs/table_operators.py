@@ -88,12 +88,6 @@ def index(x: TensorArray, indices: Sequence[Any]) -> TensorArray:
     return _rows(x, dims[0], flat)
 
 
-@own("index_put", "_unsafe_index_put", "scatter_add", "index_add")
-def added(*_: Any, **__: Any) -> TensorArray:
-    """Raises UntranslatedError: a kernel writes each element once."""
-    raise UntranslatedError("elements that are written where a table says")
-
-
 def _natural(table: TensorArray) -> bool:
     """Whether a table counts, from 0 or more."""
     made = table.operand.value.made

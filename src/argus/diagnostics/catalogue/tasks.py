@@ -73,4 +73,10 @@ CODES = (
         "kernel's parameters, and returns what the kernel writes. It is called once "
         "before anything is timed; what it raises, or gives instead, is shown.",
     ),
+    Code(
+        "AG1051",
+        "an operator of torch whose result is not what torch said",
+        "A program is made of what torch says that each operator gives, before "
+        "anything runs. Of what stays in torch the shape is compared when it has run.",
+    ),
 )

@@ -1,0 +1,258 @@
+"""Elements that are written where a table says, each computed where it is stored.
+
+A kernel writes each element once: so the element looks for those that are written to
+it, among all of the table. Added up they are a sum of what is kept of each; of those
+that replace each other the last one counts, which torch leaves open. That takes as many
+comparisons as places times entries, and more stay in torch.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy
+
+from argus.ir.dtypes import f32, i64
+from argus.programs.operator_table import own
+from argus.programs.table_operators import gather
+from argus.programs.tensor_array import TensorArray
+from argus.programs.tensor_program import UntranslatedError
+from argus.programs.views import permuted
+
+np: Any = numpy
+"""Functions of numpy, which arrays of a program record."""
+_EXACT_FLOATS = 1 << 24
+_WORK = 1 << 32
+"""Comparisons, at most."""
+
+
+def _hits(table: Any, n: int, source: Any) -> Any:
+    """(..., n, entries): whether an entry of the last dimension is a place."""
+    entries = max(table.size, source.size if isinstance(source, TensorArray) else 0)
+    if entries * n > _WORK:
+        raise UntranslatedError(f"{entries} entries that are written to {n} places")
+    recorder = table.recorder
+    shape = (*table.shape[:-1], n, table.shape[-1])
+    places = TensorArray(recorder, recorder.positions(shape, table.ndim - 1))
+    return np.equal(table.cast(i64)[..., None, :], places)
+
+
+def _last_hit(hits: Any) -> Any:
+    """The last entry that hits each place, or -1."""
+    recorder = hits.recorder
+    at = TensorArray(recorder, recorder.positions(hits.shape, hits.ndim - 1))
+    if hits.shape[-1] > _EXACT_FLOATS:
+        raise UntranslatedError("more entries than f32 counts")
+    chosen: Any = np.where(hits, at.cast(f32), -1.0)
+    found: Any = np.max(chosen, -1).cast(i64)
+    return TensorArray(recorder, recorder.copied(found.operand))
+
+
+def _replaced(x: Any, table: Any, source: Any) -> Any:
+    """Rows (..., n) in which entries of (..., m) stand where the table says."""
+    last = _last_hit(_hits(table, x.shape[-1], source))
+    if isinstance(source, TensorArray):
+        at: Any = np.broadcast_to(np.maximum(last, 0), x.shape)
+        given = source.cast(x.element)
+        if given.operand.views:  # no reshape chooses from what is not in order
+            given = TensorArray(x.recorder, x.recorder.copied(given.operand))
+        written: Any = gather(given, -1, at)
+    else:
+        written = source
+    return np.where(np.greater_equal(last, 0), written, x)
+
+
+def _combined(x: Any, table: Any, source: Any, how: str, own_too: bool) -> Any:
+    """Rows in which what is written is added up, or is a product or an extreme."""
+    hits = _hits(table, x.shape[-1], source)
+    wide = f32 if x.element.is_float else x.element
+    part: Any = source.cast(wide)[..., None, :]
+    any_hit: Any = None
+    number: Any = None
+    if not own_too or how == "mean":
+        count: Any = np.sum(hits.cast(i64), -1)
+        any_hit = np.greater(count, 0)
+        number = count + 1 if own_too else np.where(any_hit, count, 1)
+    whole: Any = x.cast(wide)
+    match how:
+        case "sum" | "mean":
+            found: Any = np.sum(np.where(hits, part, 0), -1)
+            found = whole + found if own_too else found
+            if how == "mean":
+                found = (
+                    found / number.cast(f32)
+                    if wide.is_float
+                    else np.floor_divide(found, number)
+                )
+        case "prod":
+            found = np.prod(np.where(hits, part, 1), -1)
+            found = whole * found if own_too else found
+        case _:
+            least = -np.inf if how == "amax" else np.inf
+            if not wide.is_float:
+                raise UntranslatedError("extremes of whole numbers that are written")
+            rows = np.where(hits, part, least)
+            found = np.max(rows, -1) if how == "amax" else np.min(rows, -1)
+            joined = np.maximum if how == "amax" else np.minimum
+            found = joined(whole, found) if own_too else found
+    return found if own_too else np.where(any_hit, found, whole)
+
+
+def _along(x: Any, dim: int, table: Any, source: Any) -> tuple[Any, Any, Any, Any]:
+    """The part of ``x`` that a table may change, table and source, with rows last.
+
+    And a function that puts the changed part into ``x``.
+    """
+    axis = dim % x.ndim
+    part = tuple(
+        slice(None) if d == axis else slice(0, n) for d, n in enumerate(table.shape)
+    )
+    rows: Any = np.moveaxis(x[part], axis, -1)
+    at: Any = np.moveaxis(table, axis, -1)
+    given = source
+    if isinstance(source, TensorArray):
+        own_part = source[tuple(slice(0, n) for n in table.shape)]
+        given = np.moveaxis(own_part, axis, -1)
+
+    def whole(changed: Any) -> Any:
+        found: Any = np.moveaxis(changed, -1, axis)
+        if found.shape == x.shape:
+            return found
+        recorder, inside = x.recorder, None
+        for d, n in enumerate(found.shape):
+            if n == x.shape[d]:
+                continue
+            one: Any = TensorArray(recorder, recorder.positions(x.shape, d)) < n
+            inside = one if inside is None else np.logical_and(inside, one)
+        more = [(0, m - n) for n, m in zip(found.shape, x.shape, strict=True)]
+        found = found.cast(x.element)
+        return np.where(inside, np.pad(found, more), x)
+
+    return rows, at, given, whole
+
+
+@own("scatter.src", "scatter.value")
+def scatter(x: Any, dim: int, table: Any, source: Any) -> Any:
+    """A copy with other elements along a dimension, by a table for each place."""
+    if not x.ndim or not table.size:
+        raise UntranslatedError("a table of one number, or of none")
+    rows, at, given, whole = _along(x, dim, table, source)
+    return whole(_replaced(rows, at, given))
+
+
+@own("scatter_add")
+def scatter_add(x: Any, dim: int, table: Any, source: Any) -> Any:
+    """Every value is added along a dimension, by a table for each place."""
+    return scatter_reduce(x, dim, table, source, "sum")
+
+
+@own("scatter.reduce", "scatter.value_reduce")
+def scatter_with(x: Any, dim: int, table: Any, source: Any, *, reduce: str) -> Any:
+    """Every value is added, or is a factor."""
+    if not isinstance(source, TensorArray):
+        recorder = x.recorder
+        source = TensorArray(recorder, recorder.filled(table.shape, source, x.element))
+    how = {"add": "sum", "multiply": "prod"}[reduce]
+    return scatter_reduce(x, dim, table, source, how)
+
+
+@own("scatter_reduce.two")
+def scatter_reduce(
+    x: Any, dim: int, table: Any, source: Any, reduce: str, *,
+    include_self: bool = True,
+) -> Any:  # fmt: skip
+    """Values combined along a dimension, by a table for each place."""
+    if not x.ndim or not table.size:
+        raise UntranslatedError("a table of one number, or of none")
+    rows, at, given, whole = _along(x, dim, table, source)
+    return whole(_combined(rows, at, given, reduce, include_self))
+
+
+@own("index_add")
+def index_add(
+    x: Any, dim: int, table: Any, source: Any, *,
+    alpha: Any = 1,
+) -> Any:  # fmt: skip
+    """Positions of a dimension to which those of another tensor are added."""
+    if not x.ndim or not table.size:
+        raise UntranslatedError("a position of one number, or none")
+    rows, given = (np.moveaxis(t, dim, -1) for t in (x, source))
+    if alpha != 1:
+        given = given * alpha
+    at = table.reshape(*[1] * (x.ndim - 1), table.size)
+    return np.moveaxis(_combined(rows, at, given, "sum", True), -1, dim)
+
+
+@own("index_reduce")
+def index_reduce(
+    x: Any, dim: int, table: Any, source: Any, reduce: str, *,
+    include_self: bool = True,
+) -> Any:  # fmt: skip
+    """Positions of a dimension, with which those of another tensor are combined."""
+    if not x.ndim or not table.size:
+        raise UntranslatedError("a position of one number, or none")
+    rows, given = (np.moveaxis(t, dim, -1) for t in (x, source))
+    at = table.reshape(*[1] * (x.ndim - 1), table.size)
+    return np.moveaxis(_combined(rows, at, given, reduce, include_self), -1, dim)
+
+
+@own("index_put", "_unsafe_index_put")
+def index_put(
+    x: Any, indices: Sequence[Any], values: Any,
+    accumulate: bool = False,
+) -> Any:  # fmt: skip
+    """A copy with other elements where tables say; added, or replaced.
+
+    One table of truth values with one value is a choice.
+    """
+    tables = {d: t for d, t in enumerate(indices) if t is not None}
+    if any(t.element.kind == "bool" for t in tables.values()):
+        return _masked(x, tables, values, accumulate)
+    dims = list(tables)
+    side_by_side = dims == list(range(dims[0], dims[-1] + 1))
+    shape = np.broadcast_shapes(*(t.shape for t in tables.values()))
+    rest = [d for d in range(x.ndim) if d not in tables]
+    places = prod(x.shape[d] for d in dims)
+    flat: Any = None
+    for d, table in tables.items():
+        n = x.shape[d]
+        at: Any = table.cast(i64)
+        wide: Any = np.where(at < 0, at + n, at)
+        flat = wide if flat is None else flat * n + wide
+    spread: Any = np.broadcast_to(flat, shape)
+    entries: Any = np.reshape(spread, (-1,))
+    # What is written: the dimensions of the tables stand where these are side by side.
+    ahead = [d for d in rest if d < dims[0]] if side_by_side else []
+    behind = [d for d in rest if d not in ahead]
+    sizes = [*(x.shape[d] for d in ahead), *shape, *(x.shape[d] for d in behind)]
+    given: Any = np.broadcast_to(values, tuple(sizes))
+    first = len(ahead)
+    order = [
+        *range(first), *range(first + len(shape), given.ndim),
+        *range(first, first + len(shape)),
+    ]  # fmt: skip
+    given = given.seen(permuted(given.shape, order))
+    kept = [x.shape[d] for d in [*ahead, *behind]]
+    given = np.reshape(given, (*kept, entries.shape[0]))
+    turned: Any = x.seen(permuted(x.shape, [*ahead, *behind, *dims]))
+    rows: Any = np.reshape(turned, (*kept, places))
+    at: Any = np.reshape(entries, (*[1] * len(kept), entries.shape[0]))
+    if accumulate:
+        found: Any = _combined(rows, at, given, "sum", True)
+    else:
+        found = _replaced(rows, at, given)
+    whole: Any = np.reshape(found, turned.shape)
+    back = [*ahead, *behind, *dims]
+    return whole.seen(permuted(whole.shape, [back.index(d) for d in range(x.ndim)]))
+
+
+def _masked(x: Any, tables: dict[int, TensorArray], values: Any, added: bool) -> Any:
+    """Values of one element where a mask is true."""
+    if list(tables) != [0] or values.size != 1:
+        raise UntranslatedError("elements written where truth values say")
+    mask = tables[0]
+    wide = mask.reshape(*mask.shape, *[1] * (x.ndim - mask.ndim))
+    one = values.reshape(*[1] * x.ndim).cast(x.element)
+    return np.where(wide, x + one if added else one, x)

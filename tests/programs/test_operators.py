@@ -1,0 +1,83 @@
+"""Operators of torch as programs: kernels alone, which give what torch does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.utils import _pytree  # noqa: E402
+
+from argus.diagnostics import ArgusError  # noqa: E402
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.operator_table import OWN  # noqa: E402
+from argus.programs.plan import plan_of  # noqa: E402
+from argus.programs.proofs import proof_of  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
+from programs.modules import Formula  # noqa: E402
+from programs.operators import OPERATORS  # noqa: E402
+
+PROVED = ("largest", "added up", "routed", "searched", "put")
+
+
+def leaves(result: Any) -> list[Any]:
+    return _pytree.tree_leaves(result)
+
+
+@pytest.mark.parametrize("name", OPERATORS)
+def test_an_operator_gives_what_torch_does(name: str) -> None:
+    function, inputs = OPERATORS[name]
+    tensors = tuple(x for x in inputs if isinstance(x, torch.Tensor))
+    rest = inputs[len(tensors) :]
+    model = Formula(lambda *given: function(*given, *rest))
+    plan = plan_of(model, tensors)
+    assert [(s.what, s.why) for s in plan.left] == []
+    made = run_plan(plan, tensors, plan.program.tensors, in_interpreter)
+    wanted = function(*inputs)
+    for got, other in zip(leaves(made), leaves(wanted), strict=True):
+        torch.testing.assert_close(got, other, rtol=2e-6, atol=2e-6, equal_nan=True)
+        if got.is_floating_point():
+            finite = other.isfinite()
+            assert torch.equal(got.signbit() & finite, other.signbit() & finite)
+
+
+@pytest.mark.parametrize("name", PROVED)
+def test_kernels_of_operators_are_proved(name: str) -> None:
+    function, inputs = OPERATORS[name]
+    for step in plan_of(Formula(function), inputs).kernels:
+        assert proof_of(step).verdict >= Verdict.PROVED, step.source.text
+
+
+def test_what_torch_calls_another_type_becomes_what_it_said() -> None:
+    """Torch says that this one gives floats, and it gives truth values."""
+    model = Formula(lambda x: torch.ops.prims.erfcx(x) * 2)
+    plan = plan_of(model, (torch.rand(4),))
+    assert len(plan.left) == 1
+    (made,) = leaves(run_plan(plan, (torch.ones(4),), {}, in_interpreter))
+    torch.testing.assert_close(made, 2 * torch.special.erfcx(torch.ones(4)))
+
+
+def test_a_translation_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(x: Any) -> Any:
+        raise KeyError("of a bug")
+
+    monkeypatch.setitem(OWN, "aten.relu.default", broken)
+    plan = plan_of(Formula(torch.relu), (torch.rand(4),))
+    (step,) = plan.left
+    assert step.why.startswith("its translation fails: KeyError")
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.to_sparse_csr() @ x,
+        lambda x: x[:, 1].as_strided((9,), (1,), 0),
+        lambda x: torch.as_strided_scatter(x, x[0], (3,), (1,)),
+        torch.linalg.inv,
+    ],
+)
+def test_what_is_no_program_is_refused_by_name(function: Any) -> None:
+    with pytest.raises(ArgusError, match="AG1041"):
+        plan_of(Formula(function), (torch.rand(3, 3),))
