@@ -167,19 +167,23 @@ def plan_program(program: TensorProgram) -> ProgramPlan:
                     for v in program.values
                     if isinstance(v.made, TorchPrimitive) and v.made.call is call
                 )
-                steps += _call_steps(call, results, names)
+                taken = {v.name for v in program.values}
+                steps += _call_steps(call, results, names, taken)
         elif value in groups:
             steps.append(_step(groups[value], names))
     return ProgramPlan(program, tuple(steps))
 
 
 def _call_steps(
-    call: TorchCall, results: tuple[ProgramValue, ...], names: dict[str, str]
+    call: TorchCall,
+    results: tuple[ProgramValue, ...],
+    names: dict[str, str],
+    taken: set[str],
 ) -> list[PlanStep]:
     """A call of torch, or the kernels of a recurrence."""
     if not isinstance(call, RecurrentCall):
         return [TorchStep(call.name, call.why, call, results)]
-    body, taken = plan_program(call.body), set[str]()
+    body = plan_program(call.body)
     assert body.whole, body.left  # its operations are all known
     own = tuple(
         replace(step, source=_as_named(step.source, call.name, names))

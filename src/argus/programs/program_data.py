@@ -22,6 +22,7 @@ from argus.programs.kernel_text import KernelSource
 from argus.programs.memory import read_by, written_by
 from argus.programs.naming import KernelTensor
 from argus.programs.plan import KernelStep, PlanStep, ProgramPlan, TorchStep
+from argus.programs.recurrences import part_of_recurrence
 from argus.programs.tensor_program import (
     CallOperand,
     ContractPrimitive,
@@ -90,13 +91,12 @@ def _plan_data(plan: ProgramPlan, named: Callable[[KernelSource], str]) -> Data:
     from torch.utils import _pytree
 
     program = plan.program
-    used: set[ProgramValue] = set()
+    used: dict[ProgramValue, None] = {}
     for step in plan.steps:
-        used.update((*read_by(step), *written_by(step)))
-    used.update(r.value for r in program.results if isinstance(r, ViewedValue))
-    values = [
-        v for v in program.values if v in used or isinstance(v.made, GivenPrimitive)
-    ]
+        used.update(dict.fromkeys((*read_by(step), *written_by(step))))
+    used.update((r.value, None) for r in program.results if isinstance(r, ViewedValue))
+    own = [v for v in program.values if v in used or isinstance(v.made, GivenPrimitive)]
+    values = dict.fromkeys([*own, *used])  # a recurrence has more between its kernels
     return {
         "device": program.device,
         "values": {v.name: _value_data(v) for v in values},
@@ -130,6 +130,8 @@ def _value_data(value: ProgramValue) -> Data:
         data[made.kind] = made.source
         data["given"] = {"shape": [*made.shape], "strides": [*made.strides]}
         data["device"] = made.device
+    elif part := part_of_recurrence(value):
+        data["part"] = part
     return data
 
 
@@ -276,7 +278,7 @@ class _Reader:
         self, name: str, said: Data, made: Primitive | None = None
     ) -> ProgramValue:
         if made is None:
-            made = WrittenPrimitive()
+            made = WrittenPrimitive(said.get("part", 0))
             kinds = [k for k in ("input", "weight", "constant") if k in said]
             for kind in kinds:
                 shape, strides = said["given"]["shape"], said["given"]["strides"]

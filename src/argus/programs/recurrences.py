@@ -18,7 +18,9 @@ from argus.programs.tensor_program import (
     ProgramValue,
     TensorProgram,
     TorchCall,
+    TorchPrimitive,
     ViewedValue,
+    WrittenPrimitive,
 )
 
 if TYPE_CHECKING:
@@ -109,5 +111,10 @@ def _placed(
 
 def part_of_recurrence(value: ProgramValue) -> int:
     """Elements that one launch writes of a value, where several write it; else 0."""
-    call = getattr(value.made, "call", None)
-    return prod(value.shape[1:]) if isinstance(call, RecurrentCall) else 0
+    match value.made:
+        case TorchPrimitive(call=RecurrentCall()):
+            return prod(value.shape[1:])
+        case WrittenPrimitive(part=part):
+            return part
+        case _:
+            return 0

@@ -210,7 +210,12 @@ class TorchPrimitive:
 
 @dataclass(frozen=True)
 class WrittenPrimitive:
-    """What a kernel writes, of a plan that was read back: its file says what."""
+    """What a kernel writes, of a plan that was read back: its file says what.
+
+    ``part``: elements that one of several launches writes, or 0.
+    """
+
+    part: int = 0
 
 
 @dataclass(frozen=True)
