@@ -47,7 +47,6 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "one row": (lambda a, b: torch.block_diag(a, b), (random(1, 5), random(2, 5))),
     "rows without any": (torch.ops.aten._safe_softmax, (_NONE, -1)),
     "by strides": (lambda x: x.as_strided((2, 3), (1, 4), 3), (random(4, 5),)),
-    "sorted": (lambda x: (*x.sort(1), *x.sort(0, descending=True)), (_TIES,)),
     "largest": (lambda x: (*x.topk(3), *x.topk(1, 0, largest=False)), (_X,)),
     "of a rank": (lambda x: x.kthvalue(4, 1), (_X,)),
     "searched": (

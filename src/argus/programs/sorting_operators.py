@@ -1,4 +1,4 @@
-"""Order of elements: sort, topk, the median, and where numbers belong in a sorted row.
+"""Order of elements: topk, medians, and where numbers belong in a sorted row.
 
 The rank of an element is the number of those that come before it: smaller ones, and
 equal ones at smaller positions. It is a sum for each element, and the element of a rank
@@ -85,20 +85,6 @@ def _ordered(x: Any, dim: int, descending: bool, count: int | None = None) -> li
     at: Any = _of_ranks(_ranks(rows, descending), number)
     values: Any = gather(rows, -1, at)
     return [np.moveaxis(values, -1, dim), np.moveaxis(at, -1, dim)]
-
-
-@own("sort")
-def sort(x: Any, dim: int = -1, descending: bool = False) -> list[Any]:
-    """Elements in order, and where they were; equal ones stay as they are."""
-    return _ordered(x, dim, descending)
-
-
-@own("sort.stable")
-def stable_sort(
-    x: Any, *, stable: Any = None, dim: int = -1, descending: bool = False
-) -> list[Any]:
-    """The same."""
-    return _ordered(x, dim, descending)
 
 
 @own("topk")
