@@ -300,15 +300,15 @@ def test_a_truth_value_of_a_whole_row_is_read_once() -> None:
     assert proof_of(step).verdict >= Verdict.PROVED, step.source.text
 
 
-def test_what_is_written_where_a_table_says_stays_in_torch() -> None:
-    inputs = (torch.zeros(9, 5), torch.tensor([3, 1]), torch.randn(2, 5))
+def test_what_is_written_where_truth_values_say_stays_in_torch() -> None:
+    inputs = (torch.zeros(9, 5), torch.arange(9) % 3 == 1, torch.randn(3, 5))
 
-    def made(x: Any, table: Any, rows: Any) -> Any:
-        return torch.ops.aten.index_put(x, [table], rows, True) * 2
+    def made(x: Any, mask: Any, rows: Any) -> Any:
+        return torch.ops.aten.index_put(x, [mask], rows, True) * 2
 
     plan = plan_of(Formula(made), inputs)
     (step,) = plan.left
-    assert step.why == "elements that are written where a table says"
+    assert step.why == "elements written where truth values say"
     torch.testing.assert_close(interpreted(plan, inputs)[0], made(*inputs))
 
 

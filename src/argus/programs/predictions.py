@@ -5,7 +5,6 @@ from __future__ import annotations
 from argus.diagnostics import fail
 from argus.ir.expr import holds
 from argus.ir.program import Program
-from argus.diagnostics import fail
 from argus.model import Prediction, predict
 from argus.programs.kernel_requests import kernel_of, request_for_step
 from argus.programs.plan import KernelStep
