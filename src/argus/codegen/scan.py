@@ -106,7 +106,7 @@ class _Combining:
 
     def run(self) -> None:
         """Print a loop over the rows that a thread holds."""
-        if isinstance(self.op, o.Fold):
+        if isinstance(self.op, o.ScanTotal):
             self._fold()
         else:
             self._scan()

@@ -105,7 +105,7 @@ def _one(cx: Emission, op: o.AnyOp) -> None:
             tiles.select(cx, op)
         case o.Reduce():
             reduce.reduce(cx, op)
-        case o.Scan() | o.Fold():
+        case o.Scan() | o.ScanTotal():
             scan.combine(cx, [op])
         case o.Sort():
             sort.sort(cx, [op])

@@ -66,7 +66,7 @@ def run(group: ThreadGroup, op: ComputeOp) -> None:
             group.put(op.result, held[part, :, register].T)
         case o.Reduce():
             group.put(op.result, _reduce(group, op))
-        case o.Scan() | o.Fold():
+        case o.Scan() | o.ScanTotal():
             group.put(op.result, _combined(group, op))
         case o.Sort():
             group.put(op.result, _sorted(group, op))

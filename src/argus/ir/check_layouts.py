@@ -66,7 +66,7 @@ class _Rules:
                 for source in op.srcs:
                     self.same(source, op.srcs[0])
                 layout = self.layout(op.srcs[0])
-                if isinstance(op, o.Fold):
+                if isinstance(op, o.ScanTotal):
                     layout = layout.slice(op.axis)
                 self.equal(op.result, layout, "combining leaves another layout")
             case o.Transpose():

@@ -207,7 +207,7 @@ class Types:
         shape = source.shape
         self.need(0 <= op.axis < len(shape), "no such axis")
         self.need(all(x.shape == shape for x in op.srcs), "sources differ in shape")
-        if isinstance(op, o.Fold):
+        if isinstance(op, o.ScanTotal):
             shape = shape[: op.axis] + shape[op.axis + 1 :]
         self.need(
             (shape, source.dtype) == (op.result.shape, op.result.dtype),

@@ -111,7 +111,7 @@ class _Inference:
                 join((op.result, op.src))
             case o.Scan():
                 join((op.result, *op.srcs))
-            case o.Fold():
+            case o.ScanTotal():
                 join(op.srcs)
                 self.union.add(op.result)
             case o.Dot():
@@ -255,7 +255,7 @@ class _Inference:
             case o.Reduce():
                 if (layout := known(op.src)) is not None:
                     yield op.result, layout.slice(op.axis)
-            case o.Fold():
+            case o.ScanTotal():
                 if (layout := known(op.srcs[0])) is not None:
                     yield op.result, layout.slice(op.axis)
             case o.Selection():

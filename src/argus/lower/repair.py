@@ -160,11 +160,11 @@ class _Repair:
 
     def _combine(self, op: o.Combining) -> None:
         layout = need(op.srcs[0])
-        why = f"{'fold' if isinstance(op, o.Fold) else 'scan'} within a warp"
+        why = f"{'fold' if isinstance(op, o.ScanTotal) else 'scan'} within a warp"
         if not scannable(layout, op.axis, self.group.lanes):
             layout = self._default(op.srcs[0], in_warp=frozenset({op.axis}))
             op.srcs = tuple(self.want(x, layout, why) for x in op.srcs)
-        if isinstance(op, o.Fold):
+        if isinstance(op, o.ScanTotal):
             layout = layout.slice(op.axis)
         op.result = self.leave(op.result, layout, why)
 

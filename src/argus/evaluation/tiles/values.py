@@ -91,11 +91,11 @@ def computed(
         case o.Sort():
             made = in_order(op, np.moveaxis(tiles[op.src], op.axis, -1))
             return fitted(np.moveaxis(made, -1, op.axis), op.result.dtype, exact)
-        case o.Scan() | o.Fold():
+        case o.Scan() | o.ScanTotal():
             real = np.dtype(np.float64) if exact else np.dtype(np.float32)
             held = [np.moveaxis(tiles[x], op.axis, -1) for x in op.srcs]
             found = scanned(op, held, real)
-            if isinstance(op, o.Fold):
+            if isinstance(op, o.ScanTotal):
                 return fitted(found[..., -1], op.result.dtype, exact)
             return fitted(np.moveaxis(found, -1, op.axis), op.result.dtype, exact)
         case _:

@@ -51,7 +51,6 @@ from argus.ir.ops.registers import Combining as Combining
 from argus.ir.ops.registers import Convert as Convert
 from argus.ir.ops.registers import Dot as Dot
 from argus.ir.ops.registers import Elementwise as Elementwise
-from argus.ir.ops.registers import Fold as Fold
 from argus.ir.ops.registers import Full as Full
 from argus.ir.ops.registers import Index as Index
 from argus.ir.ops.registers import Join as Join
@@ -62,6 +61,7 @@ from argus.ir.ops.registers import RegisterOp as RegisterOp
 from argus.ir.ops.registers import Reinterpret as Reinterpret
 from argus.ir.ops.registers import Reshape as Reshape
 from argus.ir.ops.registers import Scan as Scan
+from argus.ir.ops.registers import ScanTotal as ScanTotal
 from argus.ir.ops.registers import Selection as Selection
 from argus.ir.ops.registers import Slice as Slice
 from argus.ir.ops.registers import Sort as Sort
@@ -95,7 +95,7 @@ from argus.ir.ops.tile import Tile as Tile
 
 AnyRegisterOp = (
     Full | Index | Elementwise | Cast | Broadcast | Transpose | Reduce | Reshape | Join
-    | Slice | StridedSlice | Scan | Fold | Sort | Reinterpret | Convert
+    | Slice | StridedSlice | Scan | ScanTotal | Sort | Reinterpret | Convert
 )  # fmt: skip
 """Every operation that is a RegisterOp."""
 

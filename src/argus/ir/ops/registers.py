@@ -194,7 +194,7 @@ class Scan(Combining):
 
 
 @dataclass(eq=False)
-class Fold(Combining):
+class ScanTotal(Combining):
     """All elements along ``axis``, which the result has not."""
 
 

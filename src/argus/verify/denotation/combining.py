@@ -52,7 +52,7 @@ def _elements(
 ) -> list[Value]:
     """The state at a place along the axis."""
     indices = list(integers(axes))
-    if isinstance(op, o.Fold):
+    if isinstance(op, o.ScanTotal):
         indices.insert(op.axis, at)
     else:
         indices[op.axis] = at
@@ -65,7 +65,7 @@ def _reduced(
     world = context.world
     bound = variable_of(world.fresh("r", 0, op.srcs[0].shape[op.axis]))
     (value,) = _elements(context, op, axes, Integer.atom(bound))
-    if isinstance(op, o.Fold):
+    if isinstance(op, o.ScanTotal):
         return reduce(world, function, (bound,), value)
     upto = world.compare(Integer.atom(bound), "<=", Integer.atom(axes[op.axis]))
     return reduce(world, function, (bound,), value, upto)

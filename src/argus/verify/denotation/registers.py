@@ -60,7 +60,7 @@ def _rounds(op: o.AnyRegisterOp) -> bool:
     match op:
         case o.Elementwise():
             return op.fn not in _DECIDING and op.fn != "where"
-        case o.Full() | o.Cast() | o.Reduce() | o.Scan() | o.Fold():
+        case o.Full() | o.Cast() | o.Reduce() | o.Scan() | o.ScanTotal():
             return True
         case (
             o.Index() | o.Broadcast() | o.Transpose() | o.Selection() | o.Reshape()
@@ -136,7 +136,7 @@ def _register_value(context: Context, op: o.AnyRegisterOp) -> Value:
             return _reduced(context, op, indices)
         case o.Sort():
             raise Unknown("sort: where an element goes is a matter of data")
-        case o.Scan() | o.Fold():
+        case o.Scan() | o.ScanTotal():
             return combined(context, op, axes)
         case o.Reinterpret():
             raise Unknown(

@@ -39,7 +39,7 @@ _SPARE = 2
 def inexact_decision(program: Program, found: Denotation) -> Overflow | None:
     """The first number that a float may not hold and by which the program decides."""
     asked = [n for n in found.noticed if n.kind in ("in float", "decides")]
-    folds = [op for op in walk(program.body) if isinstance(op, o.Fold)]
+    folds = [op for op in walk(program.body) if isinstance(op, o.ScanTotal)]
     if not folds and not any(n.kind == "decides" for n in asked):
         return None
     kept = list(_not_held(found, asked))

@@ -66,7 +66,7 @@ def scanned(state: WalkState, op: o.Scan) -> AbstractValue:
     return replace(value, sums=sums, holes=tuple(holes))
 
 
-def folded(state: WalkState, op: o.Fold) -> AbstractValue:
+def folded(state: WalkState, op: o.ScanTotal) -> AbstractValue:
     """A fold sees each coordinate once; only whole ones are followed."""
     _check_function(state, op)
     function = _REDUCTIONS.get(op.combine.single or "")

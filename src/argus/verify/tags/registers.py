@@ -77,7 +77,7 @@ def run(state: WalkState, op: o.AnyRegisterOp) -> AbstractValue:
             return scanned(state, op)
         case o.Sort():
             return in_order(state, op)
-        case o.Fold():
+        case o.ScanTotal():
             return folded(state, op)
         case o.Reinterpret():
             return _reinterpreted(state, op)

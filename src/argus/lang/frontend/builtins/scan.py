@@ -6,7 +6,7 @@ from argus.diagnostics import Span
 from argus.ir.combine import Combination, CombinationStep, CombinationValue
 from argus.ir.expr import Const, Expr
 from argus.ir.numerics import accumulated
-from argus.ir.ops import AnyOp, Block, Elementwise, Fold, Full, Scan, Tile
+from argus.ir.ops import AnyOp, Block, Elementwise, Full, Scan, ScanTotal, Tile
 from argus.lang.frontend import coerce
 from argus.lang.frontend.broadcast import meet
 from argus.lang.frontend.calls import HANDLERS, Arg, BoundCall, bind, builtin
@@ -34,10 +34,10 @@ def scan(call: BoundCall) -> Value:
 @builtin("reduce")
 def reduce(call: BoundCall) -> Value:
     """The state after all elements."""
-    return _given(call, Fold)
+    return _given(call, ScanTotal)
 
 
-def _given(call: BoundCall, cls: type[Scan] | type[Fold]) -> Value:
+def _given(call: BoundCall, cls: type[Scan] | type[ScanTotal]) -> Value:
     e, where = call.e, call.where("x")
     several = isinstance(call.value("x"), TupleValue)
     tiles = [coerce.tile(e, x, where, "`x`").tile for x in call.items("x")]
@@ -56,7 +56,7 @@ def _given(call: BoundCall, cls: type[Scan] | type[Fold]) -> Value:
 
 def combining(
     e: Elaborator,
-    cls: type[Scan] | type[Fold],
+    cls: type[Scan] | type[ScanTotal],
     tiles: list[Tile],
     axis: int,
     combine: Combination,
@@ -66,7 +66,7 @@ def combining(
     found: list[Value] = []
     for part, t in enumerate(tiles):
         shape, dims = t.shape, t.dims
-        if cls is Fold:
+        if cls is ScanTotal:
             shape = shape[:axis] + shape[axis + 1 :]
             dims = dims[:axis] + dims[axis + 1 :]
         result = e.tile(t.dtype, shape, dims, span)
