@@ -34,7 +34,7 @@ DEVICE = "cuda"
 """What torch calls the GPU that kernels are launched on."""
 UNCLEAR = 0.25
 """A tolerance above this says nothing: the result is mostly rounding."""
-_DRAWS = 16
+_DRAWS = 64
 """Inputs that are drawn, where the reference says nothing of the first: tables of
 indices may lead outside of tensors."""
 
