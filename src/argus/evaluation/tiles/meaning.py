@@ -256,7 +256,10 @@ class MeaningReader:
                 text = f"{type(op).__name__} {op.axis} {op.part} {op.combine}"
                 text += f"({', '.join(map(self.tile, op.srcs))})"
                 self._name(op.result, text, None, _latest(map(self.origin, op.srcs)))
-            case o.Reshape() | o.Reinterpret() | o.Convert():
+            case o.Reshape():
+                text = f"as {op.result.shape} {self.tile(op.src)}"
+                self._name(op.result, text, None, self.origin(op.src))
+            case o.Reinterpret() | o.Convert():
                 text = f"{type(op).__name__}({self.tile(op.src)})"
                 self._name(op.result, text, None, self.origin(op.src))
             case o.Join():
