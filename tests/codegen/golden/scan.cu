@@ -30,73 +30,121 @@ scan_kernel(
   // kernel.py:3
   float sums[8];
   {
-    float scan_carry = 0;
+    float scan_carry_0;
     {
-      const float v0 = x[0];
-      const float v1 = v0 + x[1];
-      const float v2 = v1 + x[2];
-      const float v3 = v2 + x[3];
-      float scan_sum = v3;
+      float scan_v0_0;
+      scan_v0_0 = x[0];
+      float scan_v1_0;
+      scan_v1_0 = x[1];
+      scan_v1_0 = scan_v0_0 + scan_v1_0;
+      float scan_v2_0;
+      scan_v2_0 = x[2];
+      scan_v2_0 = scan_v1_0 + scan_v2_0;
+      float scan_v3_0;
+      scan_v3_0 = x[3];
+      scan_v3_0 = scan_v2_0 + scan_v3_0;
+      float scan_sum_0;
+      scan_sum_0 = scan_v3_0;
       {
-        const float scan_up = argus_shfl_up(scan_sum, 1);
-        if (scan_lane >= 1) scan_sum = scan_sum + scan_up;
+        const float scan_up_0 = argus_shfl_up(scan_sum_0, 1);
+        if (scan_lane >= 1) {
+          scan_sum_0 = scan_up_0 + scan_sum_0;
+        }
       }
       {
-        const float scan_up = argus_shfl_up(scan_sum, 2);
-        if (scan_lane >= 2) scan_sum = scan_sum + scan_up;
+        const float scan_up_0 = argus_shfl_up(scan_sum_0, 2);
+        if (scan_lane >= 2) {
+          scan_sum_0 = scan_up_0 + scan_sum_0;
+        }
       }
       {
-        const float scan_up = argus_shfl_up(scan_sum, 4);
-        if (scan_lane >= 4) scan_sum = scan_sum + scan_up;
+        const float scan_up_0 = argus_shfl_up(scan_sum_0, 4);
+        if (scan_lane >= 4) {
+          scan_sum_0 = scan_up_0 + scan_sum_0;
+        }
       }
       {
-        const float scan_up = argus_shfl_up(scan_sum, 8);
-        if (scan_lane >= 8) scan_sum = scan_sum + scan_up;
+        const float scan_up_0 = argus_shfl_up(scan_sum_0, 8);
+        if (scan_lane >= 8) {
+          scan_sum_0 = scan_up_0 + scan_sum_0;
+        }
       }
       {
-        const float scan_up = argus_shfl_up(scan_sum, 16);
-        if (scan_lane >= 16) scan_sum = scan_sum + scan_up;
+        const float scan_up_0 = argus_shfl_up(scan_sum_0, 16);
+        if (scan_lane >= 16) {
+          scan_sum_0 = scan_up_0 + scan_sum_0;
+        }
       }
-      const float scan_below = argus_shfl_up(scan_sum, 1);
-      const float scan_base = scan_carry + (scan_lane > 0 ? scan_below : (float)0);
-      sums[0] = scan_base + v0;
-      sums[1] = scan_base + v1;
-      sums[2] = scan_base + v2;
-      sums[3] = scan_base + v3;
-      scan_carry = scan_carry + argus_shfl_idx(scan_sum, scan_last);
+      const float scan_below_0 = argus_shfl_up(scan_sum_0, 1);
+      if (scan_lane > 0) {
+        scan_v0_0 = scan_below_0 + scan_v0_0;
+        scan_v1_0 = scan_below_0 + scan_v1_0;
+        scan_v2_0 = scan_below_0 + scan_v2_0;
+        scan_v3_0 = scan_below_0 + scan_v3_0;
+      }
+      sums[0] = scan_v0_0;
+      sums[1] = scan_v1_0;
+      sums[2] = scan_v2_0;
+      sums[3] = scan_v3_0;
+      const float scan_total_0 = argus_shfl_idx(scan_sum_0, scan_last);
+      scan_carry_0 = scan_total_0;
     }
     {
-      const float v0 = x[4];
-      const float v1 = v0 + x[5];
-      const float v2 = v1 + x[6];
-      const float v3 = v2 + x[7];
-      float scan_sum = v3;
+      float scan_v0_0;
+      scan_v0_0 = x[4];
+      float scan_v1_0;
+      scan_v1_0 = x[5];
+      scan_v1_0 = scan_v0_0 + scan_v1_0;
+      float scan_v2_0;
+      scan_v2_0 = x[6];
+      scan_v2_0 = scan_v1_0 + scan_v2_0;
+      float scan_v3_0;
+      scan_v3_0 = x[7];
+      scan_v3_0 = scan_v2_0 + scan_v3_0;
+      float scan_sum_0;
+      scan_sum_0 = scan_v3_0;
       {
-        const float scan_up = argus_shfl_up(scan_sum, 1);
-        if (scan_lane >= 1) scan_sum = scan_sum + scan_up;
+        const float scan_up_0 = argus_shfl_up(scan_sum_0, 1);
+        if (scan_lane >= 1) {
+          scan_sum_0 = scan_up_0 + scan_sum_0;
+        }
       }
       {
-        const float scan_up = argus_shfl_up(scan_sum, 2);
-        if (scan_lane >= 2) scan_sum = scan_sum + scan_up;
+        const float scan_up_0 = argus_shfl_up(scan_sum_0, 2);
+        if (scan_lane >= 2) {
+          scan_sum_0 = scan_up_0 + scan_sum_0;
+        }
       }
       {
-        const float scan_up = argus_shfl_up(scan_sum, 4);
-        if (scan_lane >= 4) scan_sum = scan_sum + scan_up;
+        const float scan_up_0 = argus_shfl_up(scan_sum_0, 4);
+        if (scan_lane >= 4) {
+          scan_sum_0 = scan_up_0 + scan_sum_0;
+        }
       }
       {
-        const float scan_up = argus_shfl_up(scan_sum, 8);
-        if (scan_lane >= 8) scan_sum = scan_sum + scan_up;
+        const float scan_up_0 = argus_shfl_up(scan_sum_0, 8);
+        if (scan_lane >= 8) {
+          scan_sum_0 = scan_up_0 + scan_sum_0;
+        }
       }
       {
-        const float scan_up = argus_shfl_up(scan_sum, 16);
-        if (scan_lane >= 16) scan_sum = scan_sum + scan_up;
+        const float scan_up_0 = argus_shfl_up(scan_sum_0, 16);
+        if (scan_lane >= 16) {
+          scan_sum_0 = scan_up_0 + scan_sum_0;
+        }
       }
-      const float scan_below = argus_shfl_up(scan_sum, 1);
-      const float scan_base = scan_carry + (scan_lane > 0 ? scan_below : (float)0);
-      sums[4] = scan_base + v0;
-      sums[5] = scan_base + v1;
-      sums[6] = scan_base + v2;
-      sums[7] = scan_base + v3;
+      const float scan_below_0 = argus_shfl_up(scan_sum_0, 1);
+      float scan_base_0;
+      scan_base_0 = scan_carry_0 + scan_below_0;
+      scan_base_0 = scan_lane > 0 ? scan_base_0 : scan_carry_0;
+      scan_v0_0 = scan_base_0 + scan_v0_0;
+      scan_v1_0 = scan_base_0 + scan_v1_0;
+      scan_v2_0 = scan_base_0 + scan_v2_0;
+      scan_v3_0 = scan_base_0 + scan_v3_0;
+      sums[4] = scan_v0_0;
+      sums[5] = scan_v1_0;
+      sums[6] = scan_v2_0;
+      sums[7] = scan_v3_0;
     }
   }
 

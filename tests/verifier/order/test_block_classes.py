@@ -12,6 +12,7 @@ from argus.requests import Request, placed_program
 from argus.verify.order.block_classes import BlockClasses
 from argus.verify.order.control_dependence import study
 from argus.verify.order.sizes import Sizes, trips
+from argus.verify.order.slicing import prune
 
 SOURCE = """
 import argus as ag
@@ -49,7 +50,8 @@ def test_every_course_is_met(cluster: int) -> None:
     dtypes = default_dtypes(kernel, {})
     request = Request(kernel, dtypes, {"CLUSTER": cluster}, "sm_90a", {"X_s0": 4})
     program = placed_program(request)
-    sizes = Sizes(program, study(program))
+    control = study(program)
+    sizes = Sizes(program, control, prune(program, control))
     env = sizes.at({"M": 160, "N": 640, "n": 3})
     assert env is not None
     grid = int(evaluate(program.grid, env))

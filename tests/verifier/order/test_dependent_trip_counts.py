@@ -68,7 +68,8 @@ def _sequences(program: Program, kind: type[Sequences] = Sequences) -> Sequences
 
 
 def _sizes(program: Program) -> dict[str, int | float]:
-    sizes = Sizes(program, study(program))
+    control = study(program)
+    sizes = Sizes(program, control, prune(program, control))
     env = sizes.environment(dict.fromkeys(sizes.varied, 2))
     assert env is not None
     env[GRID_SIZE.name] = int(evaluate(program.grid, env))
