@@ -184,7 +184,7 @@ class PathScope:
         counter = self.counterexample(goal)
         if counter is not None:
             return Decision(Verdict.REFUTED, "admissible sizes", model=counter)
-        if self._by_sign(goal):
+        if self._quick(goal) or self._by_sign(goal):
             return Decision(Verdict.PROVED, "normal form")
         facts = self._relevant(goal)
         found = prove(goal, facts, timeout_ms=PROOF_MS)
@@ -196,6 +196,18 @@ class PathScope:
             # The model chose a value that the scalar may never have.
             return Decision(Verdict.UNKNOWN, found.method, _COMPUTED)
         return found
+
+    def _quick(self, goal: Expr) -> bool:
+        if not isinstance(goal, Binary):
+            return False
+        try:
+            if goal.op == "and":
+                return self._quick(goal.left) and self._quick(goal.right)
+            if goal.op in ("==", "!=", "<", "<=", ">", ">="):
+                return self.normal.compared(goal.op, goal.left, goal.right) is True
+        except Unmodelled:
+            pass
+        return False
 
     def _by_sign(self, goal: Expr) -> bool:
         match goal:
@@ -211,9 +223,9 @@ class PathScope:
     def _leaf(self, goal: Expr) -> bool:
         """Whether a condition on a part is proved, without looking at its sign."""
         if goal not in self._leaves:
-            self._leaves[goal] = (
-                self.counterexample(goal) is None
-                and prove(goal, self._relevant(goal)).verdict is Verdict.PROVED
+            self._leaves[goal] = self.counterexample(goal) is None and (
+                self._quick(goal)
+                or prove(goal, self._relevant(goal)).verdict is Verdict.PROVED
             )
         return self._leaves[goal]
 

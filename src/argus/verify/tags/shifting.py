@@ -26,7 +26,7 @@ from argus.verify.tags.shifts import (
     scaled_terms,
     shift_of,
 )
-from argus.verify.tags.values import AbstractValue, RowStatistic, Shift
+from argus.verify.tags.values import MASKED, AbstractValue, RowStatistic, RowTerm, Shift
 from argus.verify.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -66,7 +66,34 @@ def shifted_by(
     found = _of_function(state, op, values, shifts)
     if found is None or (not found.terms and not found.lost and not found.pure):
         return result
+    if found.lost and _of_rows(result, shifts):
+        # Some function of numbers of the row is another one.
+        found = _another(state, op, result, shifts)
     return replace(result, shift=found)
+
+
+def _of_rows(result: AbstractValue, shifts: Sequence[Shift | None]) -> bool:
+    """Whether a result is one number for each row, made of such."""
+    known = [s for s in shifts if s is not None]
+    parts = {n for s in known for t in s.terms for n, _ in t.row.over}
+    return not any(s.exp or s.lost for s in known) and not parts & result.tags.keys()
+
+
+def _another(
+    state: WalkState,
+    op: o.Elementwise,
+    result: AbstractValue,
+    shifts: Sequence[Shift | None],
+) -> Shift:
+    rows = [t.row for s in shifts if s is not None for t in s.terms]
+    over = dict(pair for row in rows for pair in row.over)
+    row = replace(
+        number_of_row(state, op),
+        dims=frozenset(result.tags),
+        over=tuple(sorted(over.items(), key=lambda pair: pair[0])),
+        exact=False,
+    )
+    return Shift((RowTerm(row, (), 1.0),), pure=True)
 
 
 def _of_function(
@@ -75,6 +102,7 @@ def _of_function(
     values: Sequence[AbstractValue],
     shifts: Sequence[Shift | None],
 ) -> Shift | None:
+    scope = state.scope
     for s in shifts:
         if s is not None and s.lost:
             return s
@@ -88,6 +116,15 @@ def _of_function(
             return _multiplied(state, op, values, (a, b), (0, 1), 1.0)
         case "div":
             return _multiplied(state, op, values, (a, b), (0, 1), -1.0)
+        case "fma":
+            made = _multiplied(state, op, values, (a, b), (0, 1), 1.0)
+            if made is not None and made.lost:
+                return made
+            zero = is_zero(values[0]) or is_zero(values[1])
+            product = AbstractValue((), kind=0.0 if zero else "data")
+            return _added(state, op, (product, values[2]), (made, shifts[2]), 1.0)
+        case "where":
+            return _chosen(scope, values, shifts)
         case "neg":
             assert a is not None
             return a if a.exp else replace(a, terms=scaled_terms(a.terms, -1.0))
@@ -102,7 +139,7 @@ def _of_function(
             return replace(a, terms=scaled_terms(a.terms, factor))
         case (
             "maximum" | "minimum" | "floordiv" | "mod" | "exp" | "log" | "power"
-            | "fma" | "where" | "none"
+            | "none"
         ):  # fmt: skip
             return lost(f"{op.fn} of a value that is relative to a part of its row")
 
@@ -140,7 +177,8 @@ def met(
     if is_zero(second) or (b is not None and b.lost):
         return b if b is not None and b.lost else a
     fits = scaled_like(state.scope, a, b)
-    plain = all(s is None or s.exp for s in shifts)
+    rows = [t.row for s in shifts if s is not None for t in s.terms]
+    plain = all(s is None or s.exp for s in shifts) and all(r.exact for r in rows)
     outcome = Agreement(Verdict.PROVED, "normal form")
     if not fits and plain:
         outcome = Agreement(
@@ -229,6 +267,25 @@ def _factors(e: Expr) -> tuple[float, Factors]:
             return 1.0, ((str(e), 1),)
         case _:
             assert_never(e)
+
+
+def _chosen(
+    scope: PathScope, values: Sequence[AbstractValue], shifts: Sequence[Shift | None]
+) -> Shift | None:
+    """That of ``where``: a masked element counts for nothing."""
+    condition, a, b = shifts
+    if condition is not None:
+        return lost("a condition on a value that is relative to a part of its row")
+    for mine, other, value in ((a, b, values[2]), (b, a, values[1])):
+        if mine is None or other is not None:
+            continue
+        number = value.kind if isinstance(value.kind, float | int) else 1.0
+        if (number == 0) if mine.exp else (abs(number) >= MASKED):
+            return replace(mine, pure=False)
+    if scaled_like(scope, a, b):
+        assert a is not None and b is not None
+        return replace(a, pure=a.pure and b.pure)
+    return lost("one of two values that are relative to different parts of the row")
 
 
 def reduced_shift(

@@ -312,8 +312,9 @@ def _shift(state: WalkState, op: o.AnyOp, value: AbstractValue) -> None:
     shift = shift_of(state.scope, value)
     if shift is None or (value.row is not None and value.shift is None):
         return
+    exact = not shift.lost and all(t.row.exact for t in shift.terms)
     outcome = unknown(shift.lost or "a number of a part of the row is left in it")
-    if not shift.lost:
+    if exact:
         outcome = Agreement(
             Verdict.REFUTED, "normal form", "", state.scope.some_point(), (0, 0)
         )

@@ -178,13 +178,15 @@ class RowStatistic:
     """A number per row that depends on only a part of a dimension: a partial maximum.
 
     It is what operation ``op`` computes in the iterations ``at`` of the loops around
-    it. ``dims`` are the components of its rows, ``over`` what it has seen.
+    it. ``dims`` are the components of its rows, ``over`` what it has seen. An ``exact``
+    one is a maximum or minimum, others are computed from such.
     """
 
     op: int
     at: tuple[Expr, ...]
     dims: frozenset[str] = frozenset()
     over: tuple[tuple[str, tuple[ReducedDimension, ...]], ...] = ()
+    exact: bool = True
 
 
 @dataclass(frozen=True)
