@@ -31,6 +31,14 @@ CASES: dict[str, tuple[Any, tuple[int, ...], tuple[int, ...], float]] = {
         lambda x, w: functional.conv3d(x, w, None, 1, (1, 2, 3)),
         (1, 16, 4, 6, 9), (17, 16, 3, 5, 7), 2e-3,
     ),
+    "a small image": (
+        lambda x, w: functional.conv2d(x, w, None, 1, 1),
+        (2, 40, 7, 7), (48, 40, 3, 3), 2e-3,
+    ),
+    "a tiny image": (
+        lambda x, w: functional.conv2d(x, w, None, 1, (0, 2)),
+        (3, 20, 5, 4), (17, 20, 3, 5), 2e-3,
+    ),
     "dilation": (
         lambda x, w: functional.conv2d(x, w, None, 1, 1, (1, 2)),
         (2, 16, 9, 9), (32, 16, 3, 3), 2e-3,
@@ -127,7 +135,7 @@ def test_sums_over_an_image_read_it_without_gaps() -> None:
     torch.testing.assert_close(got, model(*inputs), rtol=1e-5, atol=1e-5)
 
 
-@pytest.mark.parametrize(("size", "flat"), [(14, True), (128, False)])
+@pytest.mark.parametrize(("size", "flat"), [(7, True), (14, True), (128, False)])
 def test_rows_that_fill_tiles_are_tiles(size: int, flat: bool) -> None:
     model = Formula(lambda x, w: functional.conv2d(x, w, None, 1, 1))
     with torch.device("meta"):

@@ -25,7 +25,7 @@ _LEAST_SUM = 16
 _LEAST_CHANNELS, _LEAST_OF_GROUP = 16, 8
 _FEW_CHANNELS, _SHORT_SUM = 16, 128
 _LEAST_ROW = 16
-_LEAST_IMAGE = 64
+_LEAST_IMAGE = 16
 """Channels and pixels of a row of the result below which tiles are mostly empty; pixels
 of an image where they are one row.
 """

@@ -75,12 +75,13 @@ def _windowed(
                 x.shape[2:], taps, dilation, borders, strict=True
             )
         ]
-        if worth_flat(x, weight.shape[0] // groups, 1, readings, precision, groups):
+        worth = worth_channels_last(x, weight, groups, flat=False)
+        filters = weight.shape[0] // groups
+        if worth_flat(x, filters, 1, readings, precision, groups, rows=worth):
             split = weight.reshape(groups, -1, *weight.shape[1:])
             found = flat_products(x, split, readings, precision)
             found = found.reshape(x.shape[0], -1, *found.shape[3:])
             return without_gaps(found)
-        worth = worth_channels_last(x, weight, groups, flat=False)
     if not worth:
         wide = windows_of(x, taps, stride, borders, dilation, 0.0)
         return _products(wide, weight, groups)

@@ -88,12 +88,14 @@ def last_phase_products(
         Reading(f.sizes[0], f.sizes[2], f.reach, f.input_border, f.first_input)
         for f in phases
     ]
-    if worth_flat(x, weight.shape[1], prod(each_t), readings, precision, groups):
+    rows = groups == 1 and worth_channels_last(x, like, groups, flat=False)
+    columns = prod(each_t)
+    if worth_flat(x, weight.shape[1], columns, readings, precision, groups, rows=rows):
         found = flat_products(x, filters, readings, precision)
         order = [d for i in range(count) for d in (3 + count + i, 3 + i)]
         turned = found.seen(permuted(found.shape, [0, 1, 2, *order]))
         return without_gaps(turned)
-    if groups > 1 or not worth_channels_last(x, like, groups, flat=False):
+    if not rows:
         return None
     filters = filters[0]
     inner = channels_last(x, [f.input_border for f in phases], precision=precision)

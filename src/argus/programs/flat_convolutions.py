@@ -101,12 +101,13 @@ def flat_space(
 
 def worth_flat(
     x: TensorArray, filters: int, phases: int, readings: Sequence[Reading],
-    precision: str, groups: int,
+    precision: str, groups: int, *, rows: bool,
 ) -> bool:  # fmt: skip
     """Whether tiles of all pixels take less time than those of rows.
 
     ``filters``: results of a pixel and group, in each of the ``phases``. Rows of pixels
-    that follow each other without a border between them are one row.
+    that follow each other without a border between them are one row. ``rows``: whether
+    rows alone would be multiplied by tensor cores.
     """
     if len(readings) < 2:
         return False
@@ -119,17 +120,21 @@ def worth_flat(
     span = sum((n - 1) * r.reach * s for n, r, s in pairs)
     if 3 + (groups > 1) + sum(apart) > TMA_DIMENSIONS and span > LARGEST // 2:
         return False  # taps would have to be one dimension
+    if not rows:
+        return True
     row = readings[-1].length
-    rows = prod(r.length for r in readings[:-1])
+    several = prod(r.length for r in readings[:-1])
     for reading in readings[-2::-1]:
         if readings[-1].taps > 1:
             break
-        row, rows = row * reading.length, rows // reading.length
+        row, several = row * reading.length, several // reading.length
         if reading.taps > 1:
             break
     k = readings[-1].taps * channels
     steps = prod(r.taps for r in readings[:-1])
-    before = predicted_time(filters, row, k, images * rows * phases, steps, x.element)
+    before = predicted_time(
+        filters, row, k, images * several * phases, steps, x.element
+    )
     after = predicted_time(filters * phases, flat.length, k, images, steps, x.element)
     return before > _GAIN * after
 
