@@ -22,10 +22,14 @@ from argus.cli.options import (
 from argus.cli.output import Output, reporting
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from argus.cli.proving import Claim
     from argus.cli.subjects import SubjectOptions
     from argus.evaluation.bench import BenchRecord
+    from argus.kernels.library import Case, LibraryEntry
     from argus.model import Prediction
+    from argus.requests import Request
 
 
 def bench(
@@ -88,9 +92,7 @@ class _Timing:
     def file(self, path: str, selection: SubjectOptions) -> None:
         """The kernels of a file. Raises what its parts raise, AG0903 without a GPU."""
         from argus.agent.tasks.file import file_task
-        from argus.cli.proving import proved_first
         from argus.cli.subjects import file_subjects, parse_sizes
-        from argus.evaluation.bench import bench as measure
         from argus.evaluation.device import require_device
         from argus.evaluation.file_bench import timed_file
         from argus.evaluation.requests import with_statics
@@ -120,14 +122,8 @@ class _Timing:
             statics = dict(subject.request.statics)
             request = with_statics(timed.request, statics)
             label = f"{path} ({problem.kernel})"
-            claim = proved_first(self.out, request, label, self.no_proof)
-            record = measure(
-                timed.entry,
-                timed.case,
-                device.name,
-                seed=self.seed,
-                rounds=self.repeat,
-                statics=statics,
+            record, claim = self._timed(
+                timed.entry, timed.case, request, statics, label, device.name
             )
             sizes = " ".join(f"{n}={size}" for n, size in problem.sizes.items())
             record = replace(record, case=f"{problem.kernel} {sizes}".rstrip())
@@ -137,14 +133,12 @@ class _Timing:
 
     def entry(self, name: str, selection: SubjectOptions) -> None:
         """Cases of a library kernel. Raises what its parts raise."""
-        from argus.cli.proving import proved_first
         from argus.cli.subjects import (
             entry_cases,
             entry_named,
             parse_statics,
         )
         from argus.diagnostics import fail
-        from argus.evaluation.bench import bench as measure
         from argus.evaluation.device import require_device
         from argus.evaluation.requests import request_for, with_statics
         from argus.kernels.entry import choose
@@ -163,16 +157,27 @@ class _Timing:
             statics = parse_statics(kernel, selection.settings)
             request = with_statics(request_for(entry, one, target)[0], statics)
             label = f"{entry.name} ({one.name})"
-            claim = proved_first(self.out, request, label, self.no_proof)
-            record = measure(
-                entry,
-                one,
-                device.name,
-                seed=self.seed,
-                rounds=self.repeat,
-                statics=statics,
-            )
-            self._add(record, claim)
+            timed = self._timed(entry, one, request, statics, label, device.name)
+            self._add(*timed)
+
+    def _timed(
+        self,
+        entry: LibraryEntry,
+        case: Case,
+        request: Request,
+        statics: Mapping[str, object],
+        label: str,
+        device: str,
+    ) -> tuple[BenchRecord, Claim]:
+        """Prove a kernel, check and time it; ``label`` names it where it fails."""
+        from argus.cli.proving import proved_first
+        from argus.evaluation.bench import bench as measure
+
+        claim = proved_first(self.out, request, label, self.no_proof)
+        record = measure(
+            entry, case, device, seed=self.seed, rounds=self.repeat, statics=statics
+        )
+        return record, claim
 
     def _add(
         self, record: BenchRecord, claim: Claim, model: Prediction | str | None = None

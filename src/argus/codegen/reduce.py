@@ -31,6 +31,19 @@ from argus.ir.numerics import arithmetic
 from argus.layout import Fragment
 
 
+def rows_across(layout: Fragment, axis: int) -> tuple[Ints, list[Ints], int]:
+    """Of each register its part along an axis, and along the others; how many rows.
+
+    Registers with the same parts along the others hold one row.
+    """
+    regs = np.arange(layout.num_regs)
+    each = layout.reg_part(regs)
+    parts: list[Ints] = [np.zeros(len(regs), dtype=np.int64) + p for p in each]
+    along = parts.pop(axis)
+    rows = len(np.unique(np.stack([*parts, regs * 0]), axis=1).T)
+    return along, parts, rows
+
+
 def lanes_along(layout: Fragment, axis: int, warp: int) -> list[tuple[int, int]]:
     """(lane weight, size) of the thread digits along an axis, fastest first.
 

@@ -17,7 +17,7 @@ import numpy as np
 from argus.codegen.code import TERNARY, CppExpression, binary, call, chosen, name
 from argus.codegen.context import TID, Emission, Ints, RegisterIteration
 from argus.codegen.errors import CodegenError
-from argus.codegen.reduce import lanes_along
+from argus.codegen.reduce import lanes_along, rows_across
 from argus.codegen.registers import assign, at, read, scalar
 from argus.codegen.storage import RegisterArray, layout_of
 from argus.ir import ops as o
@@ -95,13 +95,10 @@ class _Combining:
         _, _, width = _digit(layout, axis, warp)
         steps = [m.step for m in layout.threads if m.axis == axis and m.size > 1]
         below = min(steps) if steps else 1
-        regs = np.arange(layout.num_regs)
-        parts = [np.zeros(len(regs), dtype=np.int64) + p for p in layout.reg_part(regs)]
-        along = parts.pop(axis)
+        along, parts, rows = rows_across(layout, axis)
         outer = along // (below * width) if steps else along * 0
         keys = np.lexsort((along, outer, *reversed(parts)))
         rounds = len(np.unique(outer))
-        rows = len(np.unique(np.stack([*parts, regs * 0]), axis=1).T)
         return keys.reshape(rows, rounds, -1)
 
     def run(self) -> None:

@@ -15,7 +15,7 @@ import numpy as np
 from argus.codegen.code import call, name
 from argus.codegen.context import Emission, RegisterIteration
 from argus.codegen.errors import CodegenError
-from argus.codegen.reduce import lanes_along
+from argus.codegen.reduce import lanes_along, rows_across
 from argus.codegen.registers import assign, at, read
 from argus.codegen.storage import layout_of
 from argus.ir import ops as o
@@ -50,10 +50,7 @@ def sort(cx: Emission, ops: Sequence[o.Sort]) -> None:
         for (weight, size), mode in zip(lanes, modes, strict=True)
         for bit in range(size.bit_length() - 1)
     }
-    regs = np.arange(layout.num_regs)
-    parts = [np.zeros(len(regs), dtype=np.int64) + p for p in layout.reg_part(regs)]
-    along = parts.pop(op.axis)
-    rows = len(np.unique(np.stack([*parts, regs * 0]), axis=1).T)
+    along, parts, rows = rows_across(layout, op.axis)
     table = np.lexsort((along, *reversed(parts))).reshape(rows, -1)
     places = [int(x) for x in along[table[0]]]
     bits = {1 << b for b in range(extent.bit_length() - 1)}

@@ -28,6 +28,7 @@ T = TypeVar("T")
 CombinationValue = str | int | float | bool
 """The name of a number (``a0``, ``b0``, ``t0``), or a constant."""
 
+_REDUCTIONS = {"add": "sum", "mul": "prod", "maximum": "max", "minimum": "min"}
 _NAME = re.compile(r"([abt])(\d+)")
 
 
@@ -67,6 +68,11 @@ class Combination:
             return None
         (step,) = self.steps
         return step.fn if step.args in (("a0", "b0"), ("b0", "a0")) else None
+
+    @property
+    def reduction(self) -> str | None:
+        """The reduction (`sum`, `prod`, `max`, `min`) that folds by it are, if any."""
+        return _REDUCTIONS.get(self.single or "")
 
     def run(
         self,

@@ -34,8 +34,6 @@ from argus.programs.plan import (
     PlanStep,
     ProgramPlan,
     TorchStep,
-    read_by,
-    written_by,
 )
 from argus.programs.tensor_program import (
     GivenPrimitive,
@@ -86,7 +84,7 @@ class ProgramCall:
         constant = [
             s
             for s in plan.steps
-            if isinstance(s, KernelStep) and not kept.isdisjoint(written_by(s))
+            if isinstance(s, KernelStep) and not kept.isdisjoint(s.written)
         ]
         self._kept = self._keeping(constant, run) if constant else None
         steps = [s for s in plan.steps if s not in constant]
@@ -110,7 +108,7 @@ class ProgramCall:
         self, steps: Sequence[KernelStep], run: KernelRunner | None
     ) -> KeptValues:
         layout = self._planned.layout
-        read = {v for step in steps for v in read_by(step)}
+        read = {v for step in steps for v in step.read}
         return KeptValues(
             self._step([*steps], run),
             [self._maker(v) for v in layout.kept],
@@ -201,13 +199,13 @@ class ProgramCall:
 
         planned = self._planned
         number = self.plan.steps.index(step)
-        kept = {v for s in self.plan.steps[number + 1 :] for v in read_by(s)}
+        kept = {v for s in self.plan.steps[number + 1 :] for v in s.read}
         kept |= {
             r.value for r in self.plan.program.results if isinstance(r, ViewedValue)
         }
         done = [
             planned.base[v]
-            for v in read_by(step)
+            for v in step.read
             if v in planned.layout.torch and v not in kept
         ]
 

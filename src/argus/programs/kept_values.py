@@ -13,7 +13,7 @@ import threading
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from argus.programs.plan import KernelStep, ProgramPlan, read_by, written_by
+from argus.programs.plan import KernelStep, ProgramPlan
 from argus.programs.tensor_program import GivenPrimitive, ViewedValue
 
 if TYPE_CHECKING:
@@ -35,8 +35,8 @@ def constant_steps(plan: ProgramPlan) -> tuple[KernelStep, ...]:
     for step in plan.steps:
         if not isinstance(step, KernelStep):
             continue
-        written = set(written_by(step))
-        if set(read_by(step)) <= known and not written & results:
+        written = set(step.written)
+        if set(step.read) <= known and not written & results:
             known |= written
             found.append(step)
     return tuple(found)

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from argus.diagnostics import fail
 from argus.programs.kept_values import constant_steps
 from argus.programs.naming import KernelTensor
-from argus.programs.plan import KernelStep, ProgramPlan, read_by, written_by
+from argus.programs.plan import KernelStep, ProgramPlan
 from argus.programs.recurrences import part_of_recurrence
 from argus.programs.tensor_program import (
     GivenPrimitive,
@@ -69,11 +69,11 @@ def memory_of(plan: ProgramPlan) -> ProgramMemory:
     last: dict[ProgramValue, int] = {}
     own: list[ProgramValue] = []
     made: list[ProgramValue] = []
-    kept = [v for step in constant_steps(plan) for v in written_by(step)]
+    kept = [v for step in constant_steps(plan) for v in step.written]
     for number, step in enumerate(plan.steps):
-        for value in read_by(step):
+        for value in step.read:
             last[value] = number
-        for value in written_by(step):
+        for value in step.written:
             begun = value in last
             last[value] = number
             if begun:
@@ -117,21 +117,21 @@ def check_memory(plan: ProgramPlan, memory: ProgramMemory) -> None:
     parts: _Parts = {}
     last: dict[ProgramValue, int] = {}
     for number, step in enumerate(plan.steps):
-        last.update((value, number) for value in read_by(step))
+        last.update((value, number) for value in step.read)
     for result in plan.program.results:
         if isinstance(result, ViewedValue):
             last[result.value] = len(plan.steps)
     for number, step in enumerate(plan.steps):
-        for value in read_by(step):
+        for value in step.read:
             if value not in written:
                 raise _unwritten(value, f"step {number} reads it, and none wrote it")
         if isinstance(step, KernelStep):
             for tensor in step.source.tensors:
                 _check_access(tensor, step, parts)
         else:
-            for value in read_by(step):
+            for value in step.read:
                 _check_complete(value, parts)
-        for value in written_by(step):
+        for value in step.written:
             if not part_of_recurrence(value):
                 if value in written:
                     raise _unwritten(value, f"step {number} writes it again")

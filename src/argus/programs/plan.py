@@ -69,6 +69,20 @@ class KernelStep:
         """The shape of a parameter of its kernel."""
         return tensor.shape(self.loops)
 
+    @property
+    def read(self) -> tuple[ProgramValue, ...]:
+        """Values that it reads, each once."""
+        outputs = self.source.outputs
+        found = (t.buffer for t in self.source.tensors if t.name not in outputs)
+        return tuple(dict.fromkeys(found))
+
+    @property
+    def written(self) -> tuple[ProgramValue, ...]:
+        """Values that it writes, each once."""
+        outputs = self.source.outputs
+        found = (t.buffer for t in self.source.tensors if t.name in outputs)
+        return tuple(dict.fromkeys(found))
+
 
 @dataclass(frozen=True)
 class TorchStep:
@@ -78,6 +92,17 @@ class TorchStep:
     why: str
     call: TorchCall | None
     results: tuple[ProgramValue, ...]
+
+    @property
+    def read(self) -> tuple[ProgramValue, ...]:
+        """Values that it reads, each once."""
+        operands = self.call.operands if self.call else operands_of(self.results[0])
+        return tuple(dict.fromkeys(o.value for o in operands))
+
+    @property
+    def written(self) -> tuple[ProgramValue, ...]:
+        """Values that it writes."""
+        return self.results
 
 
 PlanStep = KernelStep | TorchStep
@@ -119,26 +144,6 @@ class ProgramPlan:
     def whole(self) -> bool:
         """Whether nothing stays in torch."""
         return not self.left
-
-
-def read_by(step: PlanStep) -> tuple[ProgramValue, ...]:
-    """Values that a step reads, each once."""
-    if isinstance(step, KernelStep):
-        source = step.source
-        found = [t.buffer for t in source.tensors if t.name not in source.outputs]
-    else:
-        operands = step.call.operands if step.call else operands_of(step.results[0])
-        found = [o.value for o in operands]
-    return tuple(dict.fromkeys(found))
-
-
-def written_by(step: PlanStep) -> tuple[ProgramValue, ...]:
-    """Values that a step writes, each once."""
-    if isinstance(step, KernelStep):
-        source = step.source
-        found = [t.buffer for t in source.tensors if t.name in source.outputs]
-        return tuple(dict.fromkeys(found))
-    return step.results
 
 
 def plan_of(model: Module, inputs: Sequence[Any]) -> ProgramPlan:

@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, Any, cast
 from argus.diagnostics import fail
 from argus.ir.dtypes import DTYPES
 from argus.programs.kernel_text import KernelSource
-from argus.programs.memory import read_by, written_by
 from argus.programs.naming import KernelTensor
 from argus.programs.plan import KernelStep, PlanStep, ProgramPlan, TorchStep
 from argus.programs.recurrences import part_of_recurrence
@@ -93,7 +92,7 @@ def _plan_data(plan: ProgramPlan, named: Callable[[KernelSource], str]) -> Data:
     program = plan.program
     used: dict[ProgramValue, None] = {}
     for step in plan.steps:
-        used.update(dict.fromkeys((*read_by(step), *written_by(step))))
+        used.update(dict.fromkeys((*step.read, *step.written)))
     used.update((r.value, None) for r in program.results if isinstance(r, ViewedValue))
     own = [v for v in program.values if v in used or isinstance(v.made, GivenPrimitive)]
     values = dict.fromkeys([*own, *used])  # a recurrence has more between its kernels

@@ -188,11 +188,8 @@ def _recurrent(
 
 def _stored(array: TensorArray) -> ViewedValue:
     """As a dense value that is there."""
-    recorder, operand = array.recorder, array.operand
-    given = isinstance(operand.value.made, GivenPrimitive)
-    free = not given and not operand.views
-    whole = given and not operand.views
-    return operand if free or whole else recorder.copied(operand)
+    operand = array.operand
+    return array.recorder.copied(operand) if operand.views else operand
 
 
 def _body(

@@ -59,10 +59,8 @@ def steps_of(
     once: list[KernelStep] = []
     each: list[KernelStep] = []
     for step in body.kernels:
-        buffers = {t.name: t.buffer for t in step.source.tensors}
-        written = {buffers.pop(name) for name in step.source.outputs}
-        if set(buffers.values()) <= constant:
-            constant |= written
+        if set(step.read) <= constant:
+            constant |= set(step.written)
             once.append(step)
         else:
             each.append(step)

@@ -103,8 +103,11 @@ def _combined(x: Any, table: Any, source: Any, how: str, own_too: bool) -> Any:
 def _along(x: Any, dim: int, table: Any, source: Any) -> tuple[Any, Any, Any, Any]:
     """The part of ``x`` that a table may change, table and source, with rows last.
 
-    And a function that puts the changed part into ``x``.
+    And a function that puts the changed part into ``x``. Raises UntranslatedError
+    where there are no dimensions, or no entries.
     """
+    if not x.ndim or not table.size:
+        raise UntranslatedError("a table of one number, or of none")
     axis = dim % x.ndim
     part = tuple(
         slice(None) if d == axis else slice(0, n) for d, n in enumerate(table.shape)
@@ -136,8 +139,6 @@ def _along(x: Any, dim: int, table: Any, source: Any) -> tuple[Any, Any, Any, An
 @own("scatter.src", "scatter.value")
 def scatter(x: Any, dim: int, table: Any, source: Any) -> Any:
     """A copy with other elements along a dimension, by a table for each place."""
-    if not x.ndim or not table.size:
-        raise UntranslatedError("a table of one number, or of none")
     rows, at, given, whole = _along(x, dim, table, source)
     return whole(_replaced(rows, at, given))
 
@@ -164,8 +165,6 @@ def scatter_reduce(
     include_self: bool = True,
 ) -> Any:  # fmt: skip
     """Values combined along a dimension, by a table for each place."""
-    if not x.ndim or not table.size:
-        raise UntranslatedError("a table of one number, or of none")
     rows, at, given, whole = _along(x, dim, table, source)
     return whole(_combined(rows, at, given, reduce, include_self))
 
@@ -176,13 +175,7 @@ def index_add(
     alpha: Any = 1,
 ) -> Any:  # fmt: skip
     """Positions of a dimension to which those of another tensor are added."""
-    if not x.ndim or not table.size:
-        raise UntranslatedError("a position of one number, or none")
-    rows, given = (np.moveaxis(t, dim, -1) for t in (x, source))
-    if alpha != 1:
-        given = given * alpha
-    at = table.reshape(*[1] * (x.ndim - 1), table.size)
-    return np.moveaxis(_combined(rows, at, given, "sum", True), -1, dim)
+    return index_reduce(x, dim, table, source if alpha == 1 else source * alpha, "sum")
 
 
 @own("index_reduce")

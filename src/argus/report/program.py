@@ -18,7 +18,7 @@ from argus.agent.tasks.program import (
     key_of,
 )
 from argus.programs.kept_values import constant_steps
-from argus.programs.plan import KernelStep, PlanStep, read_by, written_by
+from argus.programs.plan import KernelStep, PlanStep
 from argus.programs.tensor_program import GivenPrimitive, ProgramValue
 from argus.report.page import template
 from argus.report.words import duration, factor, plural, share
@@ -162,12 +162,12 @@ def picture_of(
             name = _short(value.name)
             boxes.append(StepBox(name, shape, x, y, 0.0, "input", False, "", said))
     for step in plan.steps:
-        read = [v for v in read_by(step) if v in place]
+        read = [v for v in step.read if v in place]
         at = 1 + max((depth[v] for v in read), default=-1)
         x, y = put(at)
         for value in read:
             lines.append(StepLine(_curve(place[value], (x, y)), value.name))
-        for value in written_by(step):
+        for value in step.written:
             place[value], depth[value] = (x, y), at
         boxes.append(_box(step, x, y, kernels, numbers, chosen, id(step) in once))
     wide = max(rows.values(), default=1)

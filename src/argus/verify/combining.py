@@ -31,7 +31,7 @@ from argus.terms import (
     vanishes,
 )
 
-__all__ = ["applied", "associative", "neutral"]
+__all__ = ["applied", "associative", "constant", "left_out", "neutral"]
 
 _MOST_CANDIDATES = 256
 
@@ -44,7 +44,7 @@ def applied(
     def step(one: CombinationStep, args: list[Value]) -> Value:
         return apply(world, one.fn, *args)
 
-    return combine.run(before, after, lambda x: _constant(world, x), step)
+    return combine.run(before, after, lambda x: constant(world, x), step)
 
 
 @lru_cache(maxsize=256)
@@ -84,7 +84,7 @@ def is_neutral(
     behind: bool = False,
 ) -> bool:
     """Whether a state of constants before (or behind) another one changes nothing."""
-    constants = [_constant(world, x) for x in candidate]
+    constants = [constant(world, x) for x in candidate]
     pair = (state, constants) if behind else (constants, state)
     try:
         made = applied(world, combine, *pair)
@@ -112,7 +112,8 @@ def _opaque(name: str, types: Sequence[DType]) -> list[Value]:
     return found
 
 
-def _constant(world: World, value: int | float | bool) -> Value:
+def constant(world: World, value: int | float | bool) -> Value:
+    """A number of a state."""
     if isinstance(value, bool):
         return Value.truth(IndexSet.universe if value else IndexSet.nothing)
     if isinstance(value, int):

@@ -19,7 +19,7 @@ from argus.agent.tasks.file import file_task
 from argus.agent.writing import as_file
 from argus.diagnostics import ArgusError, fail
 from argus.programs.model_file import ModelPlans, model_plans
-from argus.programs.plan import KernelStep, ProgramPlan, written_by
+from argus.programs.plan import KernelStep, ProgramPlan
 from argus.programs.predictions import prediction_of
 from argus.programs.proofs import proof_of
 from argus.programs.tensor_program import ContractPrimitive, ProgramValue
@@ -155,7 +155,7 @@ def _planned(
     why, task = "", None
     if only is not None and step.source.name != only:
         why = "another one is asked for"
-    elif parts & set(written_by(step)):
+    elif parts & set(step.written):
         # In real numbers the first part is the number, and the others are 0.
         why = "it splits numbers into parts, which no reference in real numbers tells"
     elif only is None and share < LEAST_SHARE:

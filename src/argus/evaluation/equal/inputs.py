@@ -21,7 +21,7 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.ir.walk import walk
 
-__all__ = ["MODES", "draw", "updated"]
+__all__ = ["MODES", "draw", "near", "updated"]
 
 _REDRAWN = 64
 """Rounds in which entries of tables are drawn again."""
@@ -122,15 +122,15 @@ def _whole(
         return rng.integers(0, 2, shape).astype(kind)
     if mode.large:
         low, high = dtype.integers
-        near = _near((*special[:_FIRST], 0, low, high, high // 2 + 1))
+        around = near((*special[:_FIRST], 0, low, high, high // 2 + 1))
         least = low if dtype.bits < 32 else 0
-        held = np.array([n for n in near if least <= n <= high], np.int64)
+        held = np.array([n for n in around if least <= n <= high], np.int64)
         return rng.choice(held, shape).astype(kind)
     if dtype.bits < 32:
         low = 0 if dtype.name.startswith("u") else -8
         return rng.integers(low, 8, shape).astype(kind)
     values = rng.integers(0, max(most, 1), shape)
-    some = np.array([n for n in _near(special[:_FIRST]) if 0 <= n < most], np.int64)
+    some = np.array([n for n in near(special[:_FIRST]) if 0 <= n < most], np.int64)
     if mode.few and some.size:
         values = np.resize(rng.permutation(some), shape)
     elif mode.special and some.size:
@@ -138,7 +138,7 @@ def _whole(
     return values.astype(kind)
 
 
-def _near(special: Sequence[float]) -> list[int]:
+def near(special: Sequence[float]) -> list[int]:
     """Whole numbers among special ones, and their neighbours."""
     some = {int(s) for s in special if s == int(s)}
     return sorted({n + d for n in some for d in (-1, 0, 1)})

@@ -30,7 +30,7 @@ from argus.equivalence.sizes import (
     with_others_small,
 )
 from argus.evaluation.drawing import DrawingMode, constants, specials
-from argus.evaluation.equal.inputs import MODES, draw
+from argus.evaluation.equal.inputs import MODES, draw, near
 from argus.evaluation.equal.sizes import drawn, narrower
 from argus.evaluation.equal.trying import (
     Trial,
@@ -414,9 +414,7 @@ class _Search:
         """
         if dtype.is_float:
             return float(self.rng.choice([s for s in self.special if s > 0]))
-        some = {int(s) for s in self.special if s == int(s)}
-        near = sorted({n + d for n in some for d in (-1, 0, 1)})
-        held = [n for n in near if abs(n) < _SCALAR]
+        held = [n for n in near(self.special) if abs(n) < _SCALAR]
         return int(self.rng.choice(held if self.rng.integers(0, 2) else (-7, -1, 0)))
 
     def _following(

@@ -22,17 +22,14 @@ from argus.terms import (
     Variable,
     cast,
     leaf_term,
-    literal,
     reduce,
 )
-from argus.verify.combining import applied, associative, neutral
+from argus.verify.combining import applied, associative, constant, neutral
 from argus.verify.denotation.dependence import CARRIED
 from argus.verify.denotation.recurrences import Recurrence, close_recurrences
 from argus.verify.denotation.state import Context, integers, variable_of
 
 __all__ = ["combined"]
-
-_REDUCTIONS = {"add": "sum", "mul": "prod", "maximum": "max", "minimum": "min"}
 
 
 def combined(context: Context, op: o.Combining, axes: Sequence[Variable]) -> Value:
@@ -41,7 +38,7 @@ def combined(context: Context, op: o.Combining, axes: Sequence[Variable]) -> Val
     reason = associative(op.combine, types)
     if reason is not None:
         raise Unknown(f"a scan of a function that is not shown associative: {reason}")
-    function = _REDUCTIONS.get(op.combine.single or "")
+    function = op.combine.reduction
     if function is not None:
         return _reduced(context, op, axes, function)
     return _recurrent(context, op, axes)
@@ -84,12 +81,7 @@ def _recurrent(context: Context, op: o.Combining, axes: Sequence[Variable]) -> V
     if start is None:
         begin = _elements(context, op, axes, Integer.of(0))
     else:
-        begin = [
-            Value.real(literal(world, float(x)))
-            if t.is_float
-            else Value.whole(Integer.of(int(x)))
-            for x, t in zip(start, types, strict=True)
-        ]
+        begin = [constant(world, x) for x in start]
     names = [f"scan {i}" for i in range(len(types))]
     before: list[Value] = []
     for name, t in zip(names, types, strict=True):

@@ -243,11 +243,11 @@ class SizeExplorer(SizeWalks):
             return _Bound(max(3, self.control.near), 1)
         # How an inner loop is entered again depends on how often it turned, up to its
         # period: each remainder is looked at.
-        bound, offset, period, every = 0, 0, 1, 1
+        bound, offset, period = 0, 0, 1
         ends = True
         others = {**chosen, **dict.fromkeys(later, 2)}
-        while offset < period:
-            counts = _alike(self.long + offset, period)
+        while offset < (period if later else 1):
+            counts = _alike(self.long + offset, period if later else 1)
             iterations = self.sizes.admitted(name, others, counts)
             if iterations is None:
                 return self._all(name)
@@ -267,10 +267,9 @@ class SizeExplorer(SizeWalks):
                     return _Bound(min(self.long, 6), 1)
                 bound = max(bound, watch.bound())
                 ends = ends and watch.ends
-                every = lcm(every, watch.period)
-                period = every if later else 1
+                period = lcm(period, watch.period)
             offset += 1
-        return _NONE if ends else _Bound(bound, every)
+        return _NONE if ends else _Bound(bound, period)
 
     def _all(self, name: str) -> _Bound:
         """All trip counts of a size, of which the program admits few."""

@@ -33,8 +33,6 @@ from argus.verify.verdict import Verdict
 
 __all__ = ["along_rows", "folded", "scanned"]
 
-_REDUCTIONS = {"add": "sum", "mul": "prod", "maximum": "max", "minimum": "min"}
-
 
 def scanned(state: WalkState, op: o.Scan) -> AbstractValue:
     """A scan begins with the first coordinate, or is a part of one."""
@@ -69,7 +67,7 @@ def scanned(state: WalkState, op: o.Scan) -> AbstractValue:
 def folded(state: WalkState, op: o.ScanTotal) -> AbstractValue:
     """A fold sees each coordinate once; only whole ones are followed."""
     _check_function(state, op)
-    function = _REDUCTIONS.get(op.combine.single or "")
+    function = op.combine.reduction
     source = op.srcs[op.part]
     if function is not None:
         made = o.Reduce(op.result, source, op.axis, function, span=op.span)
