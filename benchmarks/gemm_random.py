@@ -118,10 +118,12 @@ def _floats8(size: Size) -> Operands:
     a, b = (torch.randn(r, k, device="cuda").to(torch.float8_e4m3fn) for r in (m, n))
     one = torch.ones(1, device="cuda")
     c = torch.empty(m, n, device="cuda", dtype=torch.bfloat16)
-    scaled: Any = torch._scaled_mm
+    library: Any = torch
     return Operands(
         lambda: ops.scaled_gemm(a, b, one, one, fast=True, out=c),
-        lambda: scaled(a, b.T, one, one, out_dtype=torch.bfloat16, use_fast_accum=True),
+        lambda: library._scaled_mm(
+            a, b.T, one, one, out_dtype=torch.bfloat16, use_fast_accum=True
+        ),
         lambda: c.float(),
         lambda: a.float() @ b.float().T,
         (a, b),
@@ -133,12 +135,14 @@ def _integers(size: Size) -> Operands:
     shape = {"dtype": torch.int8, "device": "cuda"}
     a, b = (torch.randint(-100, 100, (r, k), **shape) for r in (m, n))
     c = torch.empty(m, n, device="cuda", dtype=torch.int32)
-    product: Any = torch._int_mm
+    library: Any = torch
     return Operands(
         lambda: ops.integer_gemm(a, b, out=c),
-        lambda: product(a, b.T),
+        lambda: library._int_mm(a, b.T),
         lambda: c.double(),
-        lambda: a.double() @ b.double().T if m * n * k < 2**34 else product(a, b.T),
+        lambda: (
+            a.double() @ b.double().T if m * n * k < 2**34 else library._int_mm(a, b.T)
+        ),
         (a, b),
     )
 
@@ -187,7 +191,7 @@ def chosen(element: str, made: Operands, size: Size) -> str:
 
 
 def build(element: str, size: Size) -> None:
-    """Build what a call launches; what is wrong with it is told where it is measured."""
+    """Build what a call launches; `group` tells what is wrong with it."""
     with suppress(ArgusError):
         OPERANDS[element](size).argus()
 
