@@ -14,7 +14,7 @@ from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.products import ProductForm  # noqa: E402
 from argus.programs.proofs import proof_of  # noqa: E402
-from argus.programs.tiling import GroupTiling  # noqa: E402
+from argus.programs.tile_axes import GroupTiling  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import MODULES, Formula  # noqa: E402
 

@@ -15,7 +15,8 @@ from argus.programs.kernel_text import KernelSource, kernel_source
 from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.product_text import product_source
 from argus.programs.products import ProductForm, product_form
-from argus.programs.tiling import GroupTiling, tiling_of
+from argus.programs.tile_axes import GroupTiling
+from argus.programs.tiling import tiling_of
 from argus.programs.tma_dimensions import with_few_dimensions
 from argus.programs.window_products import as_window_product
 

@@ -34,8 +34,8 @@ from argus.programs.lowering import KernelStore, LoweredGroup, NotFusedError
 from argus.programs.naming import KernelTensor, accessed, table_dim
 from argus.programs.reference_text import reference_lines
 from argus.programs.tables import assumed_of
+from argus.programs.tile_axes import GroupTiling, levels_of
 from argus.programs.tile_text import TileWriter
-from argus.programs.tiling import GroupTiling, levels_of
 
 _LONG = 52
 """Letters of an expression that gets a name of its own."""
@@ -193,6 +193,7 @@ class KernelWriter(TileWriter):
             return
         loop, letter = loops[0], self.letters[loops[0]]
         step = f", B{letter}" if self.is_axis(loop) else ""
+        step += f", unroll={letter}" if loop in self.tiling.taps else ""
         with (
             self.loop(f"for {letter.lower()} in ag.range(0, {letter}{step}):"),
             self._columns(loops[1:]),

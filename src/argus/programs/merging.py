@@ -30,7 +30,8 @@ from argus.programs.tensor_program import (
     ViewedValue,
     operands_of,
 )
-from argus.programs.tiling import FEW_BLOCKS, GroupTiling, tiling_of
+from argus.programs.tile_axes import FEW_BLOCKS, GroupTiling
+from argus.programs.tiling import tiling_of
 
 _MOST_RESULTS = 4
 _MOST_TENSORS = 12

@@ -25,8 +25,8 @@ from argus.programs.lowering import LoweredGroup
 from argus.programs.naming import KernelTensor, accessed
 from argus.programs.products import TMA_BYTES, TMA_DIMENSIONS, ProductForm
 from argus.programs.reference_text import reference_lines
+from argus.programs.tile_axes import GroupTiling, TileAxis
 from argus.programs.tile_text import TileWriter
-from argus.programs.tiling import GroupTiling, TileAxis
 
 _USED = frozenset(
     (

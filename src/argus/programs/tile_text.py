@@ -32,7 +32,7 @@ from argus.programs.naming import (
     table_dim,
 )
 from argus.programs.tables import scalar_index
-from argus.programs.tiling import GroupTiling
+from argus.programs.tile_axes import GroupTiling
 
 _LONG = 52
 """Letters of an expression that gets a name of its own."""
@@ -61,7 +61,7 @@ class TileWriter:
         self.names = UsedNames(
             names | {n.lower() for n in names} | {f"B{n}" for n in names} | used
         )
-        self.fixed = fixed_loops(group)
+        self.fixed = fixed_loops(group) | set(tiling.taps)
         self.params: dict[ParameterKey, KernelTensor] = {}
         self.labels: dict[tuple[str, Border | TableDim], str] = {}
         self.views: dict[ElementNode, str] = {}
@@ -284,9 +284,11 @@ class TileWriter:
     def turned(self, text: str, axes: Sequence[str], dtype: DType) -> str:
         """A tile of two axes with them in the other order.
 
-        Of maps through shared memory, so that both sides are walked along their rows.
+        Of maps and of reductions over windows through shared memory, so that both sides
+        are walked along their rows; but not in loops.
         """
-        if self.group.columns or dtype.kind == "bool":
+        plain = bool(self.group.columns) and not self.tiling.taps
+        if plain or self.depth > 1 or dtype.kind == "bool":
             return f"{text}.T"
         stage = self.names.fresh("stage")
         shape, threads = self.shape(axes), 32 * self.tiling.warps

@@ -6,97 +6,47 @@ two axes. The vector axis is the one along which most elements lie next to each 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from math import prod
 
 from argus.ir.dtypes import DType
 from argus.programs.affine import Affine
-from argus.programs.expressions import (
-    ExpressionNode,
-    PositionNode,
-    ReduceNode,
-    parts_of,
-    walked,
-)
 from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.naming import accessed, fixed_loops
 from argus.programs.tables import chooses
+from argus.programs.tile_axes import (
+    FEW_BLOCKS,
+    SQUARE,
+    GroupTiling,
+    TileAxis,
+    levels_of,
+    power,
+    sides,
+    tile_size,
+)
 from argus.programs.window_products import (
     PIXELS,
     TAPS,
     WindowProduct,
     window_product,
 )
+from argus.programs.window_tiling import (
+    FEW_TAPS,
+    LARGEST_WINDOW,
+    read_along,
+    windows_tiling,
+)
 
-_TILE = 1024
-"""Elements of a tile of maps: eight for each of 128 threads."""
-_SQUARE = 32
-"""Sides of a tile that some access walks along the other axis."""
-FEW_BLOCKS = 264
-"""Two for each multiprocessor of an H100 or H200."""
 _HELD = 8192
 """Most columns that a block holds in registers."""
 _HELD_ARG = 16384
 _ROW = 2048
 """Elements of a row of a tile, at most."""
-_LEAST_SIDE = 16
-"""Elements of a row of a tile that are 64 bytes, below which sectors are wasted."""
-_FEW_TAPS = 64
-"""Elements that a tile of results adds up one after the other."""
-_APART = 4
-"""Elements between results' windows from which a row of a window is an axis."""
 _MOST_DIMS = 8
 """Dimensions that a tensor of a kernel may have."""
-_WINDOW = 4096
-"""Most elements of a tile that holds windows."""
-
-
-@dataclass(frozen=True)
-class TileAxis:
-    """A loop that is an axis of tiles: ``size`` elements at a time."""
-
-    loop: str
-    size: int
-
-
-@dataclass(frozen=True)
-class GroupTiling:
-    """Axes of tiles, the vector axis last.
-
-    ``held``: columns that are axes are whole in a tile.
-    """
-
-    axes: tuple[TileAxis, ...]
-    held: bool
-    warps: int
-    product: WindowProduct | None = None
-
-    def size(self, loop: str) -> int | None:
-        """The size of a loop's axis; None where it is none."""
-        return next((a.size for a in self.axes if a.loop == loop), None)
-
-
-def _power(n: int) -> int:
-    return 1 << max(0, n - 1).bit_length()
 
 
 def _stores_columns(group: LoweredGroup) -> bool:
     return any(s.offset.loops & set(group.columns) for s in group.stores)
-
-
-def levels_of(group: LoweredGroup) -> list[list[ReduceNode]]:
-    """Reductions in the order of their computation: each list needs those before."""
-    depth: dict[ExpressionNode, int] = {}
-    levels: list[list[ReduceNode]] = []
-    for node in group.nodes:
-        below = max((depth[p] for p in parts_of(node)), default=0)
-        if isinstance(node, ReduceNode):
-            if below == len(levels):
-                levels.append([])
-            levels[below].append(node)
-            below += 1
-        depth[node] = below
-    return levels
 
 
 def tiling_of(group: LoweredGroup) -> GroupTiling:
@@ -132,19 +82,20 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         return _scan(group, accesses)
     fixed = fixed_loops(group)
     windows = [n for n in group.columns if n in fixed]
-    if len(windows) > 1 or (windows and group.sizes[windows[0]] <= _WINDOW):
-        return _windows(group, accesses, windows)
+    if len(windows) > 1 or (windows and group.sizes[windows[0]] <= LARGEST_WINDOW):
+        return windows_tiling(group, accesses, windows)
     if len(group.columns) > 1 and (_stores_columns(group) or len(levels_of(group)) > 1):
         # Not because of the language: the verifier follows no such nest of sums.
         raise NotFusedError("reductions over several loops that need each other")
     vector = _vector(group, accesses)
-    if vector in group.columns:
-        return _along(group, vector)
-    few = prod(group.sizes[n] for n in group.columns) <= _FEW_TAPS
+    few = prod(group.sizes[n] for n in group.columns) <= FEW_TAPS
     few &= not any(r.function.startswith("arg") for r in group.reductions)
     few &= not any(e.tables for e in group.elements)  # rows of a tile, not taps
-    if few and len(levels_of(group)) == 1 and not _stores_columns(group):
-        return _windows(group, accesses, [])
+    few &= len(levels_of(group)) == 1 and not _stores_columns(group)
+    if few and (vector not in group.columns or read_along(group)):
+        return windows_tiling(group, accesses, [])
+    if vector in group.columns:
+        return _along(group, vector)
     return _across(group, vector)
 
 
@@ -169,9 +120,7 @@ def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     vector = _vector(group, accesses)
     size = group.sizes[vector]
     points = prod(group.sizes.values())
-    tile = _TILE
-    while tile > 256 and points // tile < FEW_BLOCKS:
-        tile //= 2
+    tile = tile_size(points)
     if any(e.tables for e in group.elements):
         return _choosing(group, vector, tile)
     across = [
@@ -183,39 +132,23 @@ def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     ]  # fmt: skip
     if across and min(size, group.sizes[across[0]]) >= 4:
         other = across[0]
-        high = min(_SQUARE, _power(group.sizes[other]))
-        wide = min(max(2 * _SQUARE, tile // high), _power(size))
-        wide = min(wide, 2 * _SQUARE) if high == _SQUARE else wide
+        high = min(SQUARE, power(group.sizes[other]))
+        wide = min(max(2 * SQUARE, tile // high), power(size))
+        wide = min(wide, 2 * SQUARE) if high == SQUARE else wide
         axes = (TileAxis(other, high), TileAxis(vector, wide))
         return GroupTiling(axes, False, 4)
-    wide = min(_power(size), tile)
+    wide = min(power(size), tile)
     rest = [n for n in group.rows if n != vector]
     if wide < tile and rest:
         other = rest[-1]
-        high = min(_power(group.sizes[other]), tile // wide)
+        high = min(power(group.sizes[other]), tile // wide)
         if high * wide < tile and len(rest) > 1:
-            return _of_short_rows(group, [*rest, vector], tile)
+            axes = sides(group, [*rest, vector], tile, tile)
+            filled = prod(a.size for a in axes)
+            return GroupTiling(axes, False, max(1, min(4, filled // 128)))
         axes = (TileAxis(other, high), TileAxis(vector, wide))
         return GroupTiling(axes, False, max(1, min(4, high * wide // 128)))
     return GroupTiling((TileAxis(vector, wide),), False, max(1, min(4, wide // 128)))
-
-
-def _of_short_rows(group: LoweredGroup, loops: list[str], tile: int) -> GroupTiling:
-    """Maps of rows that are short, of which several dimensions make a tile.
-
-    A side is the largest power of two that leaves no more than a fifth of it empty.
-    """
-    axes: list[TileAxis] = []
-    points = 1
-    for loop in reversed(loops):
-        size = group.sizes[loop]
-        side = min(_power(size), tile // points)
-        while side > _LEAST_SIDE and 4 * -(-size // side) * side > 5 * size:
-            side //= 2
-        if side > 1:
-            axes.insert(0, TileAxis(loop, side))
-            points *= side
-    return GroupTiling(tuple(axes), False, max(1, min(4, points // 128)))
 
 
 def _choosing(group: LoweredGroup, vector: str, tile: int) -> GroupTiling:
@@ -230,8 +163,8 @@ def _choosing(group: LoweredGroup, vector: str, tile: int) -> GroupTiling:
         pairs = [*pairs[1 : len(others) + 1], pairs[0], *pairs[len(others) + 1 :]]
     for axes in pairs:
         if all(chooses(e, axes, group) for e in group.elements):
-            wide = min(_power(sizes[axes[-1]]), tile)
-            high = min(_power(sizes[axes[0]]), max(1, tile // wide))
+            wide = min(power(sizes[axes[-1]]), tile)
+            high = min(power(sizes[axes[0]]), max(1, tile // wide))
             made = (TileAxis(axes[-1], wide),)
             if len(axes) > 1:
                 made = (TileAxis(axes[0], high), *made)
@@ -260,76 +193,21 @@ def _product(group: LoweredGroup, product: WindowProduct) -> GroupTiling:
 def _scan(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     """Running sums along the only column, which is walked in tiles."""
     (loop,) = group.columns
-    wide = min(_power(group.sizes[loop]), 1024)
+    wide = min(power(group.sizes[loop]), 1024)
     if not group.rows:
         return GroupTiling((TileAxis(loop, wide),), False, max(1, wide // 256))
     vector = _vector(group, accesses)
     if vector == loop:
         rows = prod(group.sizes[n] for n in group.rows)
-        high = min(_power(group.sizes[group.rows[-1]]), max(1, 2048 // wide))
+        high = min(power(group.sizes[group.rows[-1]]), max(1, 2048 // wide))
         while high > 1 and rows // high < FEW_BLOCKS:
             high //= 2
         axes = (TileAxis(group.rows[-1], high), TileAxis(loop, wide))
         axes = axes if high > 1 else axes[1:]
         return GroupTiling(axes, False, max(1, min(4, high * wide // 256)))
-    side = min(_power(group.sizes[vector]), 32)
+    side = min(power(group.sizes[vector]), 32)
     axes = (TileAxis(loop, min(wide, 64)), TileAxis(vector, side))
     return GroupTiling(axes, False, max(1, min(4, side * axes[0].size // 256)))
-
-
-def _windows(
-    group: LoweredGroup, accesses: list[Affine], windows: list[str]
-) -> GroupTiling:
-    """Reductions over windows: tap after tap, of results that lie side by side.
-
-    Where windows are far apart, a row of one is an axis: else little of what is read
-    together would be used.
-    """
-    if len(levels_of(group)) > 1 or _stores_columns(group):
-        raise NotFusedError("reductions over several loops that need each other")
-    for node in walked([r.body for r in group.reductions]):
-        if isinstance(node, PositionNode) and node.index.loops & set(windows):
-            raise NotFusedError("a condition on positions inside of windows")
-    functions = {r.function for r in group.reductions}
-    if len(group.columns) > 1 and any(f.startswith("arg") for f in functions):
-        raise NotFusedError("a position among the elements of several dimensions")
-    vector = _side_by_side(group, accesses)
-    whole = windows if any(f.startswith("arg") for f in functions) else [
-        n
-        for access in accesses
-        if access.factor(vector) > _APART or vector == ""
-        for n in access.loops & set(windows)
-        if access.factor(n) == 1 or vector == ""
-    ]  # fmt: skip
-    rest = [n for n in group.rows if n != vector]
-    for element in group.elements:
-        loops = {n for b in element.borders for n in b.index.loops}
-        loops |= element.offset.loops
-        if element.borders and not loops & {vector, *rest[-1:], *whole}:
-            whole = windows  # one number of it cannot lie outside
-    axes = [TileAxis(n, _power(group.sizes[n])) for n in windows if n in whole]
-    window = prod(a.size for a in axes)
-    if window > _WINDOW:
-        raise NotFusedError("windows of more elements than a block holds")
-    if vector:
-        wide = min(_power(group.sizes[vector]), max(1, _WINDOW // window))
-        wide = min(wide, 64 if axes else 256)
-        if rest and window * wide < _TILE:
-            high = min(_power(group.sizes[rest[-1]]), _TILE // (window * wide))
-            axes.append(TileAxis(rest[-1], high))
-        axes.append(TileAxis(vector, wide))
-    points = prod(a.size for a in axes)
-    return GroupTiling(tuple(axes), True, max(1, min(8, points // 256)))
-
-
-def _side_by_side(group: LoweredGroup, accesses: list[Affine]) -> str:
-    """The row loop along which most tensors lie side by side; "" without rows."""
-    weights = dict.fromkeys(group.rows, 0)
-    for access in accesses:
-        for name, factor in access.terms:
-            if name in weights and factor == 1:
-                weights[name] += 1
-    return max(reversed(group.rows), key=weights.__getitem__, default="")
 
 
 def _along(group: LoweredGroup, vector: str) -> GroupTiling:
@@ -347,12 +225,12 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
     held |= not single and passes == 1 and size <= _ROW and not product
     if arg and (not single or size > _HELD_ARG):
         raise NotFusedError("a position among more elements than a block holds")
-    wide = _power(size) if held else min(_power(size), _ROW)
+    wide = power(size) if held else min(power(size), _ROW)
     rows = prod(group.sizes[n] for n in group.rows)
     high = 1
     if group.rows and wide < 512:
         other = group.sizes[group.rows[-1]]
-        high = min(_power(other), 1024 // wide)
+        high = min(power(other), 1024 // wide)
         while high > 1 and rows // high < FEW_BLOCKS:
             high //= 2
     warps = max(1, min(16 if held else 8, high * wide // 256))
@@ -369,15 +247,15 @@ def _across(group: LoweredGroup, vector: str) -> GroupTiling:
     levels = levels_of(group)
     arg = any(r.function.startswith("arg") for level in levels for r in level)
     others = prod(group.sizes[n] for n in group.rows if n != vector)
-    wide = min(_power(size), 128)
+    wide = min(power(size), 128)
     while wide > 32 and others * -(-size // wide) < FEW_BLOCKS:
         wide //= 2
-    high = min(_power(depth), max(1, 1024 // wide))
+    high = min(power(depth), max(1, 1024 // wide))
     if arg:
         if len(group.columns) > 1 or depth > 1024:
             raise NotFusedError("a position among more elements than a block holds")
-        wide = min(wide, max(4, _HELD // _power(depth)))
-        high = _power(depth)
+        wide = min(wide, max(4, _HELD // power(depth)))
+        high = power(depth)
     passes = len(levels) + any(
         s.offset.loops & set(group.columns) for s in group.stores
     )

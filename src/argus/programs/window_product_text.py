@@ -11,7 +11,7 @@ from argus.programs.expressions import ElementNode
 from argus.programs.kernel_text import KernelWriter
 from argus.programs.lowering import LoweredGroup
 from argus.programs.naming import accessed, parameter_key
-from argus.programs.tiling import GroupTiling
+from argus.programs.tile_axes import GroupTiling
 from argus.programs.window_products import PIXELS, TAPS, WindowProduct
 
 

@@ -1,0 +1,94 @@
+"""Axes of tiles: which loops of a group are walked several elements at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from argus.programs.expressions import ExpressionNode, ReduceNode, parts_of
+from argus.programs.lowering import LoweredGroup
+from argus.programs.window_products import WindowProduct
+
+TILE = 1024
+"""Elements of a tile of maps: eight for each of 128 threads."""
+SQUARE = 32
+"""Sides of a tile that some access walks along the other axis."""
+FEW_BLOCKS = 264
+"""Two for each multiprocessor of an H100 or H200."""
+_LEAST_SIDE = 16
+"""Elements of a row of a tile that are 64 bytes, below which sectors are wasted."""
+
+
+@dataclass(frozen=True)
+class TileAxis:
+    """A loop that is an axis of tiles: ``size`` elements at a time."""
+
+    loop: str
+    size: int
+
+
+@dataclass(frozen=True)
+class GroupTiling:
+    """Axes of tiles, the vector axis last.
+
+    ``held``: columns that are axes are whole in a tile. ``taps``: columns of few
+    indices that are walked one by one, in loops that are unrolled.
+    """
+
+    axes: tuple[TileAxis, ...]
+    held: bool
+    warps: int
+    product: WindowProduct | None = None
+    taps: tuple[str, ...] = ()
+
+    def size(self, loop: str) -> int | None:
+        """The size of a loop's axis; None where it is none."""
+        return next((a.size for a in self.axes if a.loop == loop), None)
+
+
+def power(n: int) -> int:
+    """The least power of two that is no less."""
+    return 1 << max(0, n - 1).bit_length()
+
+
+def tile_size(points: int) -> int:
+    """Elements of a tile, of so many results: fewer where there are few."""
+    tile = TILE
+    while tile > 256 and points // tile < FEW_BLOCKS:
+        tile //= 2
+    return tile
+
+
+def sides(
+    group: LoweredGroup, loops: Sequence[str], tile: int, longest: int
+) -> tuple[TileAxis, ...]:
+    """As many of the loops, the last one first, as make a tile of so many elements.
+
+    A side is the largest power of two that leaves no more than a fifth of it empty.
+    """
+    axes: list[TileAxis] = []
+    points = 1
+    for loop in reversed(loops):
+        size = group.sizes[loop]
+        side = min(power(size), tile // points, longest)
+        while side > _LEAST_SIDE and 4 * -(-size // side) * side > 5 * size:
+            side //= 2
+        if side > 1:
+            axes.insert(0, TileAxis(loop, side))
+            points *= side
+    return tuple(axes)
+
+
+def levels_of(group: LoweredGroup) -> list[list[ReduceNode]]:
+    """Reductions in the order of their computation: each list needs those before."""
+    depth: dict[ExpressionNode, int] = {}
+    levels: list[list[ReduceNode]] = []
+    for node in group.nodes:
+        below = max((depth[p] for p in parts_of(node)), default=0)
+        if isinstance(node, ReduceNode):
+            if below == len(levels):
+                levels.append([])
+            levels[below].append(node)
+            below += 1
+        depth[node] = below
+    return levels

@@ -1,0 +1,81 @@
+"""Tiles of reductions over windows: read side by side, stored side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.plan import KernelStep, plan_of  # noqa: E402
+from argus.programs.proofs import proof_of  # noqa: E402
+from argus.programs.tile_axes import GroupTiling  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
+from programs.modules import Formula  # noqa: E402
+
+functional = torch.nn.functional
+
+
+def _pooled_product(x: Any, w: Any) -> Any:
+    return functional.conv2d(functional.max_pool2d(x, 3, 2, 1), w)
+
+
+CASES: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
+    "depthwise": (
+        lambda x, w: functional.conv2d(x, w, None, 1, 1, 1, 5),
+        ((2, 5, 12, 13), (5, 1, 3, 3)),
+    ),
+    "depthwise, strides": (
+        lambda x, w: functional.conv2d(x, w, None, 2, 2, 1, 5),
+        ((2, 5, 12, 13), (5, 1, 5, 5)),
+    ),
+    "pool without a border": (
+        lambda x: functional.max_pool2d(torch.relu(x), 2),
+        ((3, 5, 10, 10),),
+    ),
+    "windows that overlap": (
+        lambda x: functional.max_pool2d(x, 3, 2),
+        ((3, 5, 13, 13),),
+    ),
+    "pool to channels last": (_pooled_product, ((2, 20, 17, 19), (16, 20, 1, 1))),
+}
+
+
+def _windowed(name: str) -> tuple[KernelStep, Any, Any, Any]:
+    """The kernel over windows; the plan, its inputs and what torch computes."""
+    function, shapes = CASES[name]
+    torch.manual_seed(0)
+    inputs = tuple(torch.randn(s) for s in shapes)
+    plan = plan_of(Formula(function), inputs)
+    found = [
+        k
+        for k in plan.kernels
+        if isinstance(k.group.form, GroupTiling) and k.group.form.taps
+    ]
+    assert len(found) == 1, plan.kernels
+    return found[0], plan, inputs, function(*inputs)
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_windows_are_walked_tap_by_tap(name: str):
+    step, plan, inputs, wanted = _windowed(name)
+    assert step.source.text.count("unroll=") == 2
+    assert proof_of(step).verdict is Verdict.EQUAL
+    found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    assert (found - wanted).abs().max() < 2e-3 * wanted.abs().max()
+
+
+def test_results_lie_across_windows():
+    """A warp reads pixels, and writes channels: through shared memory in between."""
+    step, *_ = _windowed("pool to channels last")
+    assert step.source.text.count("ag.shared(") == 1
+    form = step.group.form
+    assert isinstance(form, GroupTiling)
+    along = {n for n, c in step.group.lowered.stores[0].offset.terms if c == 1}
+    across, vector = (a.loop for a in form.axes)
+    assert along == {across}
+    source = next(e for e in step.group.lowered.elements if vector in e.whole.loops)
+    assert source.whole.factor(vector) == 2
+    assert min(a.size for a in form.axes) >= 16
