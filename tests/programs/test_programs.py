@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,10 +11,13 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+import argus  # noqa: E402
 from argus.diagnostics import ArgusError  # noqa: E402
+from argus.programs.compiled import CompiledProgram  # noqa: E402
 from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.products import ProductForm  # noqa: E402
+from argus.programs.program_data import KernelFiles, plan_of_data  # noqa: E402
 from argus.programs.proofs import proof_of  # noqa: E402
 from argus.programs.tile_axes import GroupTiling  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
@@ -370,3 +375,54 @@ def test_few_elements_are_added_tap_by_tap() -> None:
     axes = {a.loop for a in step.group.form.axes}
     assert axes <= set(step.group.lowered.rows)
     assert proof_of(step).verdict is Verdict.EQUAL
+
+
+def test_bits_of_whole_numbers() -> None:
+    """Also shifts by negative amounts, and by more than there are bits."""
+    a, b = torch.randint(-50, 50, (4, 5)), torch.randint(0, 70, (4, 5))
+    b[0] = torch.tensor([-1, 0, 63, 64, 3])
+    model = Formula(
+        lambda a, b: (
+            *((a ^ b) & 7, a << 1, a >> b, ~a, (a | 3) << b, (a > 2) ^ (b > 3)),
+            (a.to(torch.uint8) << 1) | (b.to(torch.uint8) & 1),
+            a.to(torch.int16) << 9,
+        )
+    )
+    plan = plan_of(model, (a, b))
+    assert plan.whole
+    for got, wanted in zip(interpreted(plan, (a, b)), model(a, b), strict=True):
+        assert got.dtype == wanted.dtype and torch.equal(got, wanted)
+
+
+def test_elements_that_kernels_lack_stay_in_torch() -> None:
+    """The rest of the program has kernels; a written program says the same."""
+    x, z = torch.randn(4, 6), torch.complex(torch.randn(4, 6), torch.randn(4, 6))
+    model = Formula(
+        lambda x, z: (
+            torch.relu(x) + torch.fft.fft(x).abs(),
+            (x.double() * 2).t(),
+            z.t(),
+            (z * z.conj()).real + x,
+        )
+    )
+    plan = plan_of(model, (x, z))
+    whys = [step.why for step in plan.left]
+    assert "kernels have no elements of type float64" in whys
+    assert "kernels have no elements of type complex64" in whys
+    assert len(plan.kernels) == 2
+    files = KernelFiles()
+    data = json.loads(json.dumps(files.plan_data(plan)))
+    for each in (plan, plan_of_data(data, files.texts, "cpu")):
+        for got, wanted in zip(interpreted(each, (x, z)), model(x, z), strict=True):
+            assert got.dtype == wanted.dtype and got.stride() == wanted.stride()
+            torch.testing.assert_close(got, wanted)
+
+
+def test_a_compiled_module_on_the_cpu_is_proved_and_interpreted() -> None:
+    x = torch.randn(5, 7)
+    made = argus.compile(Formula(lambda x: torch.relu(x) * 2 + x.mean()), (x,))
+    torch.testing.assert_close(made(x), torch.relu(x) * 2 + x.mean())
+    away = plan_of(Formula(torch.relu), (x,))
+    elsewhere = replace(away, program=replace(away.program, device="xpu:0"))
+    with pytest.raises(ArgusError, match="AG1047"):
+        CompiledProgram(elsewhere)(x)

@@ -20,6 +20,7 @@ class DType:
     elements. ``memory`` and ``register``: C++ types of an element in memory, and of
     what holds it in registers: a ``u32`` packs two floats of 16 bits.
     ``bits_of``: the numpy type of its bit patterns where numpy has no such numbers.
+    ``kind`` "other" is of types that no kernel has (`argus.programs`).
     ``finite``: conversions make no infinities; what is too large becomes the largest
     number (PTX ISA, cvt, ".satfinite").
     """
@@ -27,7 +28,7 @@ class DType:
     name: str
     foreign: str
     bits: int
-    kind: Literal["float", "int", "bool"]
+    kind: Literal["float", "int", "bool", "other"]
     memory: str
     register: str
     dlpack: int

@@ -12,7 +12,12 @@ from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import fail
 from argus.programs.building import build_side_by_side
-from argus.programs.execution import KernelRunner, ProgramCall, returned
+from argus.programs.execution import (
+    KernelRunner,
+    ProgramCall,
+    proved_in_interpreter,
+    returned,
+)
 from argus.programs.given import GivenTensors
 from argus.programs.launches import device_target
 from argus.programs.plan import ProgramPlan, plan_of
@@ -27,7 +32,8 @@ class CompiledProgram:
 
     Weights are those of the plan: what is changed in place is seen. ``strict``: what
     would stay in torch is an error. ``graph``: calls with tensors where they were
-    before are replayed as a CUDA graph. Kernels are proved and built in the first call.
+    before are replayed as a CUDA graph. Kernels are proved and built in the first call;
+    on tensors of the CPU they are proved and interpreted, which is for small sizes.
     Raises ArgusError AG1043 where something is left in torch and ``strict``.
     """
 
@@ -49,8 +55,8 @@ class CompiledProgram:
     def __call__(self, *inputs: Any) -> Any:
         """What the module returns, on the current stream; without gradients.
 
-        Inputs are tensors of CUDA with the shapes and types of the plan. Raises
-        ArgusError AG0801 for others, AG1047 for tensors that are not on a GPU, and what
+        Inputs are tensors with the shapes, types and device of the plan. Raises
+        ArgusError AG0801 for others, AG1047 for a device without kernels, and what
         proving, building and launching kernels raise.
         """
         import torch
@@ -64,25 +70,28 @@ class CompiledProgram:
 
 
 def called(
-    plan: ProgramPlan, run: KernelRunner | None, graph: bool
+    plan: ProgramPlan, run: KernelRunner | None = None, graph: bool = False
 ) -> ProgramCall | ReplayedCall:
-    """A plan, ready to be called. Raises ArgusError AG1047 where there is no GPU."""
+    """A plan, ready to be called: kernels by ``run``, or as its device has them.
+
+    Raises ArgusError AG1047 for a device without kernels.
+    """
     device = plan.program.device
-    if run is None and plan.kernels and not device.startswith("cuda"):
+    if run is not None or not plan.kernels or device == "cpu":
+        return ProgramCall(plan, run or proved_in_interpreter())
+    if not device.startswith("cuda"):
         raise fail(
             "AG1047",
             None,
-            f"the tensors of the program are on `{device}`, and its kernels run on a "
-            "GPU",
-            help="move the module and its inputs to a GPU",
+            f"the tensors of the program are on `{device}`, which has no kernels",
+            help="move the module and its inputs to a GPU of CUDA, or to the CPU",
         )
-    if run is None and plan.kernels:
-        import torch
+    import torch
 
-        index = torch.device(device).index or 0
-        build_side_by_side(plan.kernels, device_target(index))
-    call = ProgramCall(plan, run)
-    return ReplayedCall(call) if graph and run is None else call
+    index = torch.device(device).index or 0
+    build_side_by_side(plan.kernels, device_target(index))
+    call = ProgramCall(plan)
+    return ReplayedCall(call) if graph else call
 
 
 def compiled(

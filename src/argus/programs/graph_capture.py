@@ -1,7 +1,8 @@
 """From a graph of ATen operators to the tensor program.
 
 The graph changes nothing in place. What has no translation stays a call of torch, with
-the reason; so does what is not on the device of the program.
+the reason; so does what is not on the device of the program, and what has elements
+of a type that kernels lack (f64, complex numbers).
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from math import prod
 from typing import Any, cast
 
 from argus.diagnostics import ArgusError, fail
-from argus.ir.dtypes import DType
+from argus.ir.dtypes import DTYPES
 from argus.programs.lowering import offsets_through
 from argus.programs.operators import element_type, operator_named
 from argus.programs.recorder import ProgramRecorder
@@ -29,6 +30,7 @@ from argus.programs.tensor_program import (
     TorchPrimitive,
     UntranslatedError,
     ViewedValue,
+    stored_type,
 )
 from argus.programs.views import LinearView, permuted
 from argus.terms import Unknown
@@ -63,8 +65,8 @@ class GraphCapture:
         self.values: dict[Any, Any] = {}
         self.tensors: dict[str, Any] = {}
         self.fixed: dict[int, Any] = {}
-        self.elsewhere: set[ProgramValue] = set()
-        """Values on another device than that of the program."""
+        self.foreign: set[ProgramValue] = set()
+        """Values that no kernel may read: on another device, or of another type."""
         self.owners: dict[ProgramValue, Any] = {}
         """Whose memory a value is, among the nodes of results."""
         self.device = self._device()
@@ -119,8 +121,9 @@ class GraphCapture:
             self.fixed[int(at.source)] = said
             return said
         returned = any(user.op == "output" for user in node.users)
-        if at.number is not None and not returned:
-            made = self.recorder.filled((), at.number, _type_of(said))
+        kind = stored_type(str(said.dtype))
+        if at.number is not None and not returned and kind.name in DTYPES:
+            made = self.recorder.filled((), at.number, kind)
             return TensorArray(self.recorder, made)
         return self._tensor(said, at)
 
@@ -138,9 +141,9 @@ class GraphCapture:
         dense = _same(shape, strides, contiguous(shape))
         extent = shape if dense else (spanned(shape, strides),)
         made = GivenPrimitive(at.kind, at.source, shape, strides, str(said.device))
-        operand = self.recorder.given(_short(at.name), extent, _type_of(said), made)
-        if str(said.device) != self.device:
-            self.elsewhere.add(operand.value)
+        kind = stored_type(str(said.dtype))
+        operand = self.recorder.given(_short(at.name), extent, kind, made)
+        self._note(operand.value, said)
         if not dense:
             steps = tuple((d, s) for d, s in enumerate(strides) if s)
             operand = operand.through(LinearView(shape, (steps,), (0,)))
@@ -209,19 +212,33 @@ class GraphCapture:
         return node.target(*args, **named)
 
     def _here(self, arrays: list[TensorArray], said: Any) -> None:
-        """Raises UntranslatedError for what is not on the device of the program."""
+        """Raises UntranslatedError for what is not on the device of the program.
+
+        And for elements of a type that kernels lack.
+        """
         tensors = cast("list[Any]", said if isinstance(said, list | tuple) else [said])
         if arrays and all(_is_number(a) for a in arrays):
             return  # torch has numbers on the CPU
         for one in tensors:
             if hasattr(one, "device") and str(one.device) != self.device:
                 raise UntranslatedError(f"its result is on {one.device}")
-        if any(a.operand.value in self.elsewhere for a in arrays):
-            raise UntranslatedError("it reads a tensor of another device")
+        for one in tensors:
+            if hasattr(one, "dtype"):
+                element_type(one.dtype)
+        for array in arrays:
+            value = array.operand.value
+            if value in self.foreign:
+                element_type(value.dtype.foreign)
+                raise UntranslatedError("it reads a tensor of another device")
+
+    def _note(self, value: ProgramValue, said: Any) -> None:
+        """Note a value that no kernel may read."""
+        if str(said.device) != self.device or value.dtype.name not in DTYPES:
+            self.foreign.add(value)
 
     def _empty(self, said: Any) -> TensorArray:
         """A tensor without elements, which no kernel writes."""
-        made = self.recorder.filled(_sizes(said.shape), 0, _type_of(said))
+        made = self.recorder.filled(_sizes(said.shape), 0, element_type(said.dtype))
         return TensorArray(self.recorder, made)
 
     def _as_said(self, result: Any, node: Any) -> Any:
@@ -243,7 +260,7 @@ class GraphCapture:
             raise UntranslatedError(
                 f"its result has the shape {shape}, not {result.shape}"
             )
-        return result.cast(_type_of(said))
+        return result.cast(element_type(said.dtype))
 
     def _outside(self, node: Any, args: list[Any], named: Any, why: str) -> Any:
         """A call that torch makes."""
@@ -279,9 +296,10 @@ class GraphCapture:
         parts = call.name.split(".")
         wish = _short(parts[1] if len(parts) > 1 else call.name)
         made = TorchPrimitive(call, index)
-        found = self.recorder.made(wish, _sizes(said.shape), _type_of(said), made)
-        if str(said.device) != self.device:
-            self.elsewhere.add(found.value)
+        found = self.recorder.made(
+            wish, _sizes(said.shape), stored_type(str(said.dtype)), made
+        )
+        self._note(found.value, said)
         return TensorArray(self.recorder, found)
 
     # -- results
@@ -304,7 +322,7 @@ class GraphCapture:
             return operand
         told = self._told(node)
         assert told is not None
-        if operand.value in self.elsewhere or 0 in operand.shape:
+        if operand.value in self.foreign or 0 in operand.shape:
             return operand
         if owner is root and not given and _laid_so(operand, told):
             return operand
@@ -401,15 +419,6 @@ def _require_numbers(node: Any, said: Any) -> None:
 
 def _sizes(numbers: Any) -> tuple[int, ...]:
     return tuple(int(n) for n in numbers)
-
-
-def _type_of(said: Any) -> DType:
-    try:
-        return element_type(said.dtype)
-    except UntranslatedError as error:
-        raise fail(
-            "AG1041", None, f"the model has {error}, which Argus lacks"
-        ) from None
 
 
 def _short(name: str) -> str:

@@ -205,7 +205,8 @@ def _reduced(function: str, x: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 _TORCH = {
-    "and": "logical_and", "or": "logical_or", "xor": "logical_xor",
+    "and": "bitwise_and", "or": "bitwise_or", "xor": "bitwise_xor",
+    "shl": "bitwise_left_shift", "shr": "bitwise_right_shift",
     "not": "logical_not", "mod": "remainder", "floordiv": "floor_divide",
 }  # fmt: skip
 

@@ -12,7 +12,6 @@ from argus.ir.functions import FUNCTIONS
 
 Number = float | int | bool
 
-_TRUTHS = frozenset({"and", "or", "xor", "not"})
 _TYPES = {"float": np.float32, "int": np.int64, "bool": np.bool_}
 
 
@@ -26,8 +25,6 @@ def number_of(function: str, parts: Sequence[Number], dtype: DType) -> Number:
     numbers = [np.asarray(p, _TYPES[dtype.kind]) for p in parts]
     if function == "where":
         numbers[0] = np.asarray(parts[0], np.bool_)
-    elif function in _TRUTHS:
-        numbers = [np.asarray(p, np.bool_) for p in parts]
     with np.errstate(all="ignore"):
         return FUNCTIONS[function].numpy(*numbers).item()
 

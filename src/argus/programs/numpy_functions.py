@@ -36,7 +36,12 @@ _SAME = {
 }  # fmt: skip
 """Functions that the language has."""
 
-_TRUTHS = {np.bitwise_and: "and", np.bitwise_or: "or", np.bitwise_xor: "xor"}
+_BITS = {
+    np.bitwise_and: "and", np.bitwise_or: "or", np.bitwise_xor: "xor",
+    np.left_shift: "shl", np.right_shift: "shr",
+}  # fmt: skip
+"""Functions of the bits of whole numbers, and of truth values."""
+
 _LARGEST_POWER = 16
 
 
@@ -75,16 +80,21 @@ def records(*functions: Any) -> Callable[[Function], Function]:
 
 def _bits(name: str) -> Callable[..., ViewedValue]:
     def made(recorder: ProgramRecorder, *parts: Part) -> ViewedValue:
-        if any(type_of(p, [boolean]) != boolean for p in parts):
-            raise UntranslatedError("bits of whole numbers")
-        return recorder.map(name, *parts)
+        return recorder.bits(name, *parts)
 
     return made
 
 
-for _function, _name in _TRUTHS.items():
+for _function, _name in _BITS.items():
     UFUNCS[_function] = _bits(_name)
-UFUNCS[np.invert] = _bits("not")
+
+
+@ufunc(np.invert)
+def invert(recorder: ProgramRecorder, x: Part) -> ViewedValue:
+    """All bits are the others; of a truth value its opposite."""
+    if type_of(x) == boolean:
+        return recorder.map("not", x)
+    return recorder.bits("xor", x, -1)
 
 
 @ufunc(np.square)

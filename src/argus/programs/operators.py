@@ -13,12 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from argus.ir.dtypes import FOREIGN, DType, f32, i64
+from argus.ir.dtypes import DTYPES, DType, f32, i64
 from argus.programs.numpy_functions import wide_product
 from argus.programs.operator_table import CREATING, OWN, creating, own
 from argus.programs.recorder import ProgramRecorder
 from argus.programs.tensor_array import TensorArray, part_of
-from argus.programs.tensor_program import UntranslatedError, ViewedValue
+from argus.programs.tensor_program import UntranslatedError, ViewedValue, stored_type
 from argus.programs.views import LinearView, repeated
 
 
@@ -65,10 +65,10 @@ def known(name: str) -> bool:
 
 def element_type(dtype: Any) -> DType:
     """The element type that torch names. Raises UntranslatedError for others."""
-    name = str(dtype).removeprefix("torch.")
-    if name not in FOREIGN:
-        raise UntranslatedError(f"elements of type {name}")
-    return FOREIGN[name]
+    found = stored_type(str(dtype))
+    if found.name not in DTYPES:
+        raise UntranslatedError(f"kernels have no elements of type {found.foreign}")
+    return found
 
 
 # -------------------------------------------------------------------------- creating

@@ -17,7 +17,6 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import fail
-from argus.ir.dtypes import DTYPES
 from argus.programs.kernel_text import KernelSource
 from argus.programs.naming import KernelTensor
 from argus.programs.plan import KernelStep, PlanStep, ProgramPlan, TorchStep
@@ -39,6 +38,7 @@ from argus.programs.tensor_program import (
     TorchPrimitive,
     ViewedValue,
     WrittenPrimitive,
+    stored_type,
 )
 from argus.programs.views import BorderedView, LinearView, OperandView, ReshapedView
 
@@ -285,7 +285,7 @@ class _Reader:
                     kind, said[kind], (*shape,), (*strides,), self._on(said["device"])
                 )
         shape, pitch = tuple(said["shape"]), said.get("pitch", 0)
-        return ProgramValue(name, shape, DTYPES[said["dtype"]], made, pitch)
+        return ProgramValue(name, shape, stored_type(said["dtype"]), made, pitch)
 
     def _on(self, device: str) -> str:
         """Where a tensor is now that was on this device."""

@@ -151,12 +151,7 @@ class ProgramRecorder:
         Types meet as in torch: truth, whole numbers, floats. Raises UntranslatedError
         for shapes that do not go together.
         """
-        known = [_constant(p) for p in parts]
-        tensors = [p for p in known if isinstance(p, ViewedValue)]
-        whole = [p for p in parts if isinstance(p, ViewedValue)]
-        shape = _common([p.shape for p in whole])
-        met = [t.value.dtype for t in tensors]
-        types = [type_of(p, met) for p in known]
+        known, types = _met(parts)
         if function == "where":
             wanted = promoted(types[1:])
             condition = self.cast(known[0], boolean)
@@ -173,11 +168,37 @@ class ProgramRecorder:
                 wanted = i64 if function in _EXACT | _COMPARISONS else f32
             known = [self.cast(p, wanted) for p in known]
             result = boolean if function in _COMPARISONS else wanted
-        if not any(isinstance(p, ViewedValue) for p in known):
-            numbers = [p for p in known if not isinstance(p, ViewedValue)]
+        return self._mapped(function, known, _shape_of(parts), wanted, result)
+
+    def bits(self, function: str, *parts: Part) -> ViewedValue:
+        """A function of bits: of truth values their logic, else of whole numbers.
+
+        Raises UntranslatedError for floats.
+        """
+        known, types = _met(parts)
+        met = promoted(types)
+        if met.kind == "bool" and function in _LOGICAL:
+            return self.map(function, *parts)
+        if met.is_float:
+            raise UntranslatedError("bits of floats")
+        met = i64 if met.kind == "bool" else met
+        known = [self.cast(p, met) for p in known]
+        return self._mapped(function, known, _shape_of(parts), met, met)
+
+    def _mapped(
+        self,
+        function: str,
+        parts: Sequence[Part],
+        shape: tuple[int, ...],
+        wanted: DType,
+        result: DType,
+    ) -> ViewedValue:
+        """A function computed in ``wanted``, of parts that have its types."""
+        if not any(isinstance(p, ViewedValue) for p in parts):
+            numbers = [p for p in parts if not isinstance(p, ViewedValue)]
             return self.filled(shape, number_of(function, numbers, wanted), result)
         spread = tuple(
-            self.broadcast(p, shape) if isinstance(p, ViewedValue) else p for p in known
+            self.broadcast(p, shape) if isinstance(p, ViewedValue) else p for p in parts
         )
         return self._value(function, shape, result, MapPrimitive(function, spread))
 
@@ -248,6 +269,18 @@ def _constant(part: Part) -> Part:
     if isinstance(part, ViewedValue) and isinstance(part.value.made, FilledPrimitive):
         return part.value.made.value
     return part
+
+
+def _met(parts: Sequence[Part]) -> tuple[list[Part], list[DType]]:
+    """Parts, with constants as numbers, and the element type of each."""
+    known = [_constant(p) for p in parts]
+    met = [p.value.dtype for p in known if isinstance(p, ViewedValue)]
+    return known, [type_of(p, met) for p in known]
+
+
+def _shape_of(parts: Sequence[Part]) -> tuple[int, ...]:
+    """The shape in which parts meet. Raises UntranslatedError."""
+    return _common([p.shape for p in parts if isinstance(p, ViewedValue)])
 
 
 def _kinds(made: Primitive) -> object:

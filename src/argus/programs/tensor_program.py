@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from argus.ir.dtypes import DType
+from argus.ir.dtypes import DTYPES, FOREIGN, DType
 from argus.programs.views import OperandView, ReshapedView
 
 __all__ = [
@@ -42,7 +42,24 @@ __all__ = [
     "UntranslatedError",
     "ViewedValue",
     "WrittenPrimitive",
+    "stored_type",
 ]
+
+
+def stored_type(name: str) -> DType:
+    """The element type of a value, by its name in programs or in torch.
+
+    Values that torch makes for torch may have one that kernels lack, which is not among
+    `DTYPES`: f64, complex numbers.
+    """
+    name = name.removeprefix("torch.")
+    found = DTYPES.get(name) or FOREIGN.get(name)
+    if found is None:
+        import torch
+
+        bits = 8 * getattr(torch, name).itemsize
+        found = DType(name, name, bits, "other", "", "", -1, None)
+    return found
 
 
 class UntranslatedError(Exception):

@@ -17,10 +17,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from argus.diagnostics import fail
-from argus.programs.building import build_side_by_side
-from argus.programs.execution import ProgramCall, in_interpreter, returned
+from argus.programs.compiled import called
+from argus.programs.execution import returned
 from argus.programs.given import GivenTensors
-from argus.programs.launches import device_target
 from argus.programs.plan import ProgramPlan
 from argus.programs.program_data import Data, constants_of_data, plan_of_data
 from argus.programs.tensor_program import GivenPrimitive
@@ -34,16 +33,10 @@ class _BoundCall:
     """A plan on a device, for one module: its prepared launches and kept values."""
 
     def __init__(self, plan: ProgramPlan, constants: Mapping[str, Tensor]) -> None:
-        import torch
-
         self._program = plan.program
         self._constants = constants
         self._given = GivenTensors(plan.program)
-        on_gpu = plan.program.device.startswith("cuda")
-        if on_gpu and plan.kernels:
-            index = torch.device(plan.program.device).index or 0
-            build_side_by_side(plan.kernels, device_target(index))
-        self._call = ProgramCall(plan, None if on_gpu else in_interpreter)
+        self._call = called(plan)
         self._weights = [
             str(v.made.source)
             for v in plan.program.values

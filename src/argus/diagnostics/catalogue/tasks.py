@@ -50,9 +50,8 @@ CODES = (
     ),
     Code(
         "AG1047",
-        "tensors that are not on a GPU",
-        "Kernels run on a GPU of CUDA. Tensors of the CPU are computed by torch, which "
-        "is named, or by the interpreter where that is asked for.",
+        "tensors on a device without kernels",
+        "Kernels run on a GPU of CUDA, and for tensors of the CPU in the interpreter.",
     ),
     Code(
         "AG1048",

@@ -31,7 +31,9 @@ _BINARY: dict[str, Callable[..., Any]] = {
     "logical_or": np.logical_or, "logical_xor": np.logical_xor,
     "bitwise_and": np.bitwise_and, "bitwise_or": np.bitwise_or,
     "bitwise_xor": np.bitwise_xor, "remainder": np.remainder, "hypot": np.hypot,
-    "floor_divide": np.floor_divide,
+    "floor_divide": np.floor_divide, "bitwise_left_shift": np.left_shift,
+    "bitwise_right_shift": np.right_shift, "__lshift__": np.left_shift,
+    "__rshift__": np.right_shift,
 }  # fmt: skip
 
 for _name, _function in _UNARY.items():
