@@ -26,6 +26,7 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
     """What an operator of that name records; None for one that is not known."""
     from argus.programs import (
         attention_operators,
+        convolution_gradients,
         convolution_operators,
         joining_operators,
         pointwise_operators,
@@ -41,6 +42,7 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
     _ = (
         TRACED,
         attention_operators,
+        convolution_gradients,
         convolution_operators,
         joining_operators,
         pointwise_operators,

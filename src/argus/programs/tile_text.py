@@ -285,8 +285,11 @@ class TileWriter:
         """A tile of two axes with them in the other order.
 
         Of maps and of reductions over windows through shared memory, so that both sides
-        are walked along their rows; but not in loops.
+        are walked along their rows; but not in loops. Raises NotFusedError for a tile
+        of more axes.
         """
+        if len(axes) > 2:
+            raise NotFusedError("a tile of many axes in another order")
         plain = bool(self.group.columns) and not self.tiling.taps
         if plain or self.depth > 1 or dtype.kind == "bool":
             return f"{text}.T"

@@ -98,7 +98,10 @@ def _of_rows(group: LoweredGroup, vector: str, window: int) -> list[TileAxis]:
         wide = min(SQUARE, power(sizes[vector]))
         high = min(power(sizes[across]), max(SQUARE, tile // wide))
         return [TileAxis(across, high), TileAxis(vector, wide)]
-    return list(sides(group, [*rest, vector], tile, _LONGEST))
+    axes = list(sides(group, [*rest, vector], tile, _LONGEST))
+    if len(axes) > 2:  # no tile of many axes is turned before it is stored
+        axes.sort(key=lambda a: group.rows.index(a.loop))
+    return axes
 
 
 def _stores(group: LoweredGroup) -> frozenset[str]:

@@ -1,0 +1,94 @@
+"""Gradients of convolutions are kernels, and those of torch.
+
+Kernels run in the interpreter; what is exact is computed in f64.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.nn import functional  # noqa: E402
+
+from argus.programs.backend import GraphReport, argus_backend  # noqa: E402
+from programs.modules import random  # noqa: E402
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # torch's, about itself
+
+Sizes = tuple[int, ...]
+CASES: dict[str, tuple[Callable[..., Any], Sizes, Sizes, bool]] = {
+    "same size": (
+        lambda x, w: functional.conv2d(x, w, None, 1, 1),
+        (2, 8, 6, 7), (16, 8, 3, 3), True,
+    ),
+    "steps that leave a rest": (
+        lambda x, w: functional.conv2d(x, w, None, 2, 1),
+        (2, 8, 7, 8), (16, 8, 3, 3), True,
+    ),
+    "one tap": (
+        lambda x, w: functional.conv2d(x, w, None, 2), (2, 8, 7, 8), (16, 8, 1, 1), True
+    ),
+    "patches": (
+        lambda x, w: functional.conv2d(x, w, None, 4),
+        (2, 3, 8, 12), (16, 3, 4, 4), True,
+    ),
+    "groups": (
+        lambda x, w: functional.conv2d(x, w, None, 1, 1, 1, 2),
+        (2, 16, 5, 6), (16, 8, 3, 3), True,
+    ),
+    "a filter for each channel": (
+        lambda x, w: functional.conv2d(x, w, None, 2, 1, 1, 8),
+        (2, 8, 5, 6), (8, 1, 3, 3), True,
+    ),
+    "taps and steps of several sizes": (
+        lambda x, w: functional.conv2d(x, w, None, (1, 2), (2, 1), (2, 1)),
+        (2, 4, 9, 8), (8, 4, 3, 2), False,
+    ),
+    "one dimension": (
+        lambda x, w: functional.conv1d(x, w, None, 2, 1), (2, 8, 12), (16, 8, 3), True
+    ),
+    "three dimensions in groups": (
+        lambda x, w: functional.conv3d(x, w, None, 2, 1, 1, 2),
+        (1, 4, 4, 5, 3), (8, 2, 3, 3, 3), True,
+    ),
+    "transposed": (
+        lambda x, w: functional.conv_transpose2d(x, w, None, 2, 1, 1),
+        (2, 8, 4, 5), (8, 4, 3, 3), True,
+    ),
+    "transposed, taps apart": (
+        lambda x, w: functional.conv_transpose2d(x, w, None, 2, 1, 1, 1, 3),
+        (2, 8, 4, 5), (8, 4, 3, 3), True,
+    ),
+    "transposed in groups": (
+        lambda x, w: functional.conv_transpose1d(x, w, None, 2, 1, 1, 2),
+        (2, 8, 6), (8, 8, 3), True,
+    ),
+}  # fmt: skip
+"""Function, sizes of input and filters, and whether nothing stays in torch."""
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", CASES)
+def test_gradients_are_those_of_torch(name: str, dtype: Any) -> None:
+    function, *sizes, whole = CASES[name]
+    torch._dynamo.reset()
+    reports: list[GraphReport] = []
+    given = [random(*s).to(dtype).requires_grad_() for s in sizes]
+    options = {"interpret": True, "report": reports.append}
+    call = torch.compile(function, backend=argus_backend, options=options)
+    result = call(*given)
+    back = random(*result.shape).to(dtype)
+    found = torch.autograd.grad(result, given, back)
+    exact = [x.detach().double().requires_grad_() for x in given]
+    wanted = torch.autograd.grad(function(*exact), exact, back.double())
+    for f, w in zip(found, wanted, strict=True):
+        off = float((f - w).norm() / w.norm())
+        # TF32 rounds factors to 11 bits, bf16 the result to 8.
+        assert off < (1e-3 if dtype == torch.float32 else 3e-3), (name, off)
+    assert [r.role for r in reports] == ["forward", "backward"]
+    if whole:
+        assert not any(r.left or r.whole for r in reports)
