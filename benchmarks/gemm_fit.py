@@ -103,7 +103,7 @@ def with_times(
         for name, us in found.items():
             if name.startswith(begin):
                 parts = int(name.removeprefix(begin))
-                rows.append(counts(tile, m, n, k, math.gcd(k, LINE), COUNT, parts))
+                rows.append(counts(tile, m, n, k, math.gcd(2 * k, LINE), COUNT, parts))
                 times.append(us)
     if len(times) < 3 * len(FACTORS):
         raise SystemExit(f"{name_of(tile)}: {len(times)} measurements are too few")
@@ -168,7 +168,7 @@ def report(found: Table, measured: Mapping[Size, Mapping[str, float]]) -> None:
     """The plan of the table at each size, beside cuBLAS and the fastest launch."""
     ratios: list[float] = []
     for size, times in measured.items():
-        step = math.gcd(size[2], LINE)
+        step = math.gcd(2 * size[2], LINE)
         both = (step, step)
         plans = candidates(found, *size, both)
         plan = min(plans, key=lambda plan: predicted(found, plan, *size, both))

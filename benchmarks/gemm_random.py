@@ -43,7 +43,7 @@ from argus.kernels.gemm.plan import (
     predicted,
 )
 from argus.kernels.gemm.tiles import table
-from argus.kernels.tensors import row_step
+from argus.kernels.tensors import row_bytes
 
 Size = tuple[int, int, int]
 LARGEST = 16384
@@ -182,7 +182,7 @@ def chosen(element: str, made: Operands, size: Size) -> str:
     """The plan of 16 bits, and what is predicted of it."""
     if element != "bf16":
         return ""
-    aligned = (row_step(made.pair[0]), row_step(made.pair[1]))
+    aligned = (row_bytes(made.pair[0]), row_bytes(made.pair[1]))
     plan = best_plan(*size, aligned)
     copies = "".join(n for n, c in zip("AB", plan.copies, strict=True) if c)
     us = predicted(table(), plan, *size, aligned)

@@ -168,7 +168,7 @@ def run(tile: MeasuredTile, given: Mapping[str, Any], parts: int = 1) -> None:
         statics = {**tile.statics, **streamed(tile, m, n, k)}
         launch(gemm_parts, (given["A"], given["B"], w, step), statics)
         return
-    kernel, statics = form_of(tile, m, n, k, tma_store=n % ALIGNED == 0)
+    kernel, statics = form_of(tile, m, n, k, tma_store=2 * n % ALIGNED == 0)
     launch(kernel, (), {**{name: given[name] for name in "ABC"}, **statics})
 
 
@@ -177,7 +177,8 @@ def resident(tile: MeasuredTile) -> int:
     if tile.form == "persistent":
         return 1
     kernel, statics = form_of(tile, 1024, 1024, 1024)
-    odd = {"K": FORMS[tile.form], "A_s0": FORMS[tile.form], "B_s0": FORMS[tile.form]}
+    step = max(1, FORMS[tile.form] // 2)
+    odd = {"K": step, "A_s0": step, "B_s0": step}
     facts = {} if tile.form == "small" else {**odd, "N": 1, "C_s0": 1}
     request = Request(kernel, dict.fromkeys("ABC", bf16), statics, facts=facts)
     registers = compiled(request).cubin.usage.registers
@@ -192,7 +193,8 @@ def build(tile: MeasuredTile) -> tuple[int, float]:
     from argus.kernels.gemm.op import planned_product
 
     aligned = FORMS[tile.form] == ALIGNED
-    given = arrays((1024, 1024 if aligned else 1023, 253 * FORMS[tile.form]))
+    step = max(1, FORMS[tile.form] // 2)
+    given = arrays((1024, 1024 if aligned else 1023, 253 * step))
     values = (given["A"], given["B"], given["C"], None, None)
     want = given["A"].float() @ given["B"].float().T
     worst = 0.0
@@ -227,7 +229,7 @@ def measure(size: Size, tiles: Sequence[MeasuredTile]) -> dict[str, float]:
     calls = {"cublas": cublas(given)}
     most = max((p for t in tiles for p in some_parts(t, size)), default=1)
     given["W"] = torch.empty(most, m, n, device="cuda")
-    divides = next(d for d in (ALIGNED, 2, 1) if k % d == 0)
+    divides = next(d for d in (16, 4, 2) if 2 * k % d == 0)
     for tile in tiles:
         if not tile.fits(m) or m * n * k > _LARGEST.get(tile.form, 2**63):
             continue
@@ -255,7 +257,7 @@ def others() -> dict[str, Any]:
     for rows, columns in ((3, 40), (50, 777), (333, 1111), (3001, 1023), (4097, 6001)):
         x = torch.randn(rows, columns, device="cuda", dtype=torch.bfloat16)
         y = torch.empty(rows, columns + 7, device="cuda", dtype=torch.bfloat16)
-        y = y[:, : columns // ALIGNED * ALIGNED + ALIGNED][:, :columns]
+        y = y[:, : columns // 8 * 8 + 8][:, :columns]
         name = f"copy {rows} {columns}"
         call = partial(launch, copy_rows, (x, y), copy_statics(columns))
         calls[name], copied[name] = call, (4e-6 * rows * columns,)

@@ -67,6 +67,40 @@ def test_integer_gemm_is_exact(kind, k: int) -> None:
     assert torch.equal(ops.integer_gemm(a, b), want)
 
 
+_FORMS = [(1, 4096, 4096), (64, 64, 8192), (40, 512, 16384), (37, 400, 3001)]
+"""Thin, parts of K, and rows that TMA cannot address."""
+
+
+@pytest.mark.parametrize(("m", "n", "k"), _FORMS)
+def test_products_of_eight_bits_in_every_form(m: int, n: int, k: int) -> None:
+    from argus import ops
+
+    a, b = (
+        torch.randint(-100, 100, (r, k), device="cuda", dtype=torch.int8)
+        for r in (m, n)
+    )
+    want = a.double() @ b.double().T
+    assert torch.equal(ops.integer_gemm(a, b), want.int())
+    a, b = (_normal(r, k).to(torch.float8_e4m3fn) for r in (m, n))
+    want = a.double() @ b.double().T
+    rows, columns = (torch.rand(r, device="cuda") + 0.5 for r in (m, n))
+    for fast in (False, True):
+        got = ops.scaled_gemm(a, b, rows, columns, fast=fast)
+        assert _error(got, want * rows[:, None] * columns) < 5e-3
+
+
+@pytest.mark.parametrize(("m", "n", "k"), _FORMS)
+def test_products_of_f32_in_every_form(m: int, n: int, k: int) -> None:
+    from argus import ops
+
+    a, b = (torch.randn(r, k, device="cuda") for r in (m, n))
+    bias, residual = torch.randn(n, device="cuda"), torch.randn(m, n, device="cuda")
+    want = torch.relu(a.double() @ b.double().T + bias) + residual
+    for precision, most in (("f32", 2e-6), ("tf32", 2e-3)):
+        got = ops.gemm(a, b, bias, residual, "relu", precision=precision)
+        assert _error(got, want) < most
+
+
 @pytest.mark.parametrize("k", [64, 200, 333, 4096])
 def test_gemm_of_f32_is_as_accurate_as_in_f32(k: int) -> None:
     from argus import ops

@@ -15,15 +15,22 @@ from numpy.lib.stride_tricks import as_strided
 from argus.dispatch import Buffer, GivenScalar, GivenTensor, LaunchSequence, TensorView
 from argus.evaluation.arrays import NumpyArrays
 from argus.interpret import run
-from argus.ir.dtypes import DTYPES, bf16, f32
+from argus.ir.dtypes import DTYPES, DType, bf16, f32
 from argus.requests import Request, placed_program
 from argus.specialisations import divisor, facts_of, specialisation, stride_divisors
 
 Array = Any
 
 
-def execute(sequence: LaunchSequence, values: Sequence[Array | float | None]) -> None:
-    """Place and interpret each launch; bf16 are 16-bit patterns."""
+def execute(
+    sequence: LaunchSequence,
+    values: Sequence[Array | float | None],
+    types: Sequence[DType | None] = (),
+) -> None:
+    """Place and interpret each launch; floats of 16 and 8 bits are patterns.
+
+    ``types`` of the values, where they are not f32 and bf16.
+    """
     arrays = NumpyArrays(7)
     buffers = {
         base: arrays.poisoned(
@@ -32,6 +39,15 @@ def execute(sequence: LaunchSequence, values: Sequence[Array | float | None]) ->
         for base in sequence.bases
         if isinstance(base, Buffer)
     }
+
+    def element(value: GivenTensor | Buffer | TensorView) -> DType:
+        base = value.of if isinstance(value, TensorView) else value
+        if isinstance(base, Buffer):
+            return DTYPES[base.dtype]
+        known = types[base.position] if types else None
+        array = values[base.position]
+        assert isinstance(array, np.ndarray)
+        return known or (f32 if array.dtype == np.float32 else bf16)
 
     def tensor(value: GivenTensor | Buffer | TensorView) -> Array:
         base = value.of if isinstance(value, TensorView) else value
@@ -50,10 +66,11 @@ def execute(sequence: LaunchSequence, values: Sequence[Array | float | None]) ->
     for step in sequence.steps:
         names = [p.name for p in step.kernel.signature.params]
         given: dict[str, Array] = {}
+        elements: dict[str, DType] = {}
         scalars: dict[str, int | float] = {}
         for name, value in zip(names, step.values, strict=True):
             if isinstance(value, GivenTensor | Buffer | TensorView):
-                given[name] = tensor(value)
+                given[name], elements[name] = tensor(value), element(value)
             elif isinstance(value, GivenScalar):
                 scalars[name] = cast("float", values[value.position])
             elif value is not None:
@@ -62,7 +79,7 @@ def execute(sequence: LaunchSequence, values: Sequence[Array | float | None]) ->
             step.kernel.signature,
             {
                 name: (
-                    f32 if array.dtype == np.float32 else bf16,
+                    elements[name],
                     tuple(divisor(n) for n in array.shape),
                     stride_divisors(
                         array.shape, [s // array.itemsize for s in array.strides]

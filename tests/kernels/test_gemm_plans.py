@@ -31,6 +31,7 @@ from argus.kernels.gemm.plan import (
     launches,
     predicted,
     sum_statics,
+    tensor_places,
 )
 from argus.kernels.gemm.tiles import ALIGNED, FORMS, LINE, MeasuredTile, table
 from argus.lang.library import identity, relu
@@ -80,9 +81,10 @@ def check(
     kernel, statics = form_of(
         plan.tile, m, n, k, tma_store=n % 8 == 0, epilogue=epilogue
     )
-    statics["ACTIVATION"] = relu if epilogue else identity
-    given = Operands(m, n, k, "bf16", epilogue, epilogue)
-    sequence = launches(plan, given, kernel, statics)
+    names = ("A", "B", "C", "Bias", "Residual") if epilogue else ("A", "B", "C")
+    given = Operands(m, n, k, bf16, tensor_places(*names))
+    after = {"ACTIVATION": relu if epilogue else identity}
+    sequence = launches(plan, given, kernel, statics, after)
     execute(sequence, (a, b, c, bias, residual))
     want = arrays.exact(a, bf16) @ arrays.exact(b, bf16).T
     if bias is not None and residual is not None:
@@ -135,7 +137,7 @@ def test_tiles_without_tma(tile: MeasuredTile, size: tuple[int, int, int]) -> No
 
 def _without_tma(tile: MeasuredTile) -> Request:
     kernel, statics = form_of(tile, 100, 100, 100)
-    step = FORMS[tile.form]
+    step = FORMS[tile.form] // bf16.bytes
     facts = {"K": step, "A_s0": step, "B_s0": step, "N": 1, "C_s0": 1}
     return Request(kernel, dict.fromkeys("ABC", bf16), statics, facts=facts)
 
@@ -169,7 +171,7 @@ SIZES = [(1, 4096, 4096), (256, 256, 65536), (3, 5000, 3001), (3333, 4567, 1111)
 @pytest.mark.parametrize("size", SIZES)
 def test_plans_are_what_tensors_allow(size: tuple[int, int, int]) -> None:
     m, n, k = size
-    for aligned in (gcd(k, LINE), 1):
+    for aligned in (gcd(2 * k, LINE), 2):
         pair = (aligned, aligned)
         found = list(candidates(table(), m, n, k, pair))
         assert found

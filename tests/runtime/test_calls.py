@@ -292,7 +292,7 @@ def test_the_product_is_chosen_by_what_tma_can_address(
     names = [request.kernel.name for request, _ in built]
     assert names == ["gemm_sm90", "gemm_thin", "gemm_thin"]
     assert [built[i][0].facts["A_s0"] for i in (1, 2)] == [2, 16]
-    assert asked == [(64, 64), (2, 64), (1, 64)]  # once for what is alike
+    assert asked == [(128, 128), (4, 128), (2, 128)]  # once for what is alike
 
 
 def test_the_grouped_product_is_two_launches(

@@ -24,15 +24,15 @@ def aligned_rows(t: Tensor) -> int:
     return gcd(_TMA_BYTES // size, t.data_ptr() // size, *_steps(t))
 
 
-def row_step(t: Tensor) -> int:
-    """Elements that divide all steps but the innermost, up to a line of 128 bytes.
+def row_bytes(t: Tensor) -> int:
+    """Bytes that divide all steps but the innermost, up to a line of 128 bytes.
 
     Where the address is not a multiple of 16 bytes, what divides that, too.
     """
     aligned, size = aligned_rows(t), t.element_size()
     if aligned * size < _TMA_BYTES:
-        return aligned
-    return gcd(_LINE_BYTES // size, *_steps(t))
+        return aligned * size
+    return gcd(_LINE_BYTES, *(step * size for step in _steps(t)))
 
 
 def _steps(t: Tensor) -> list[int]:

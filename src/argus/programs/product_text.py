@@ -15,8 +15,7 @@ from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
 from argus.ir.dtypes import DTYPES
-from argus.kernels.gemm.kernel import multiplied  # pyright: ignore[reportUnknownVariableType]
-from argus.kernels.single.kernel import summed  # pyright: ignore[reportUnknownVariableType]
+from argus.kernels.gemm.kernel import multiplied, summed  # pyright: ignore[reportUnknownVariableType]
 from argus.lang.kernel import InlineFunction
 from argus.programs.expression_text import bare, type_name
 from argus.programs.expressions import Border, ElementNode

@@ -398,7 +398,7 @@ def _measured(
             turned[1] and sizes["BN"] % wide
         )
 
-    step = LINE if any(turned) else gcd(k, LINE)
+    step = LINE if any(turned) else gcd(k * bf16.bytes, LINE)
 
     def time(tile: MeasuredTile) -> float:
         return tile.predicted(m, n, k * repeats, step, found.multiprocessors, batch)

@@ -65,10 +65,17 @@ EXAMPLES = {
 _FINISHED = """
     x = x if Bias is None else x + Bias
     return x if Residual is None else x + Residual"""
+_SCALES = "(A, B, ScaleA=None, ScaleB=None, Bias=None)"
+_SCALED = """
+    x = x if ScaleA is None else x * ScaleA[0]
+    x = x if ScaleB is None else x * ScaleB[0]
+    return x if Bias is None else x + Bias"""
 PARTS = {
     "attention_merge": None,
     "attention_parts": None,
+    "copy_eights": None,
     "copy_rows": None,
+    "copy_singles": None,
     "gemm_parts": None,
     "gemm_small": f"(A, B, Bias=None, Residual=None):\n    x = A @ B.T{_FINISHED}",
     "gemm_sum": f"(W, Bias=None, Residual=None):\n    x = W.sum(0){_FINISHED}",
@@ -78,6 +85,12 @@ PARTS = {
         for part in ("parts", "apply")
     ),
     "gemm_thin": f"(A, B, Bias=None, Residual=None):\n    x = A @ B.T{_FINISHED}",
+    "scaled_parts": None,
+    "scaled_small": f"{_SCALES}:\n    x = A @ B.T{_SCALED}",
+    "scaled_sum": f"{_SCALES.replace('A, B', 'W')}:\n    x = W.sum(0){_SCALED}",
+    "scaled_thin": f"{_SCALES}:\n    x = A @ B.T{_SCALED}",
+    "single_small": f"(A, B, Bias=None, Residual=None):\n    x = A @ B.T{_FINISHED}",
+    "single_thin": f"(A, B, Bias=None, Residual=None):\n    x = A @ B.T{_FINISHED}",
     # Of real numbers a part is all there is, and nothing is left for the others.
     "split_parts": "(X):\n    return np.stack([0 * X, 0 * X, X, 0 * X, X, X], axis=1)",
 }

@@ -8,7 +8,7 @@ from argus.ir.dtypes import DType, bf16, f32
 from argus.isa.registry import has_family
 from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
 from argus.kernels.gemm.kernel import gemm_sm80, gemm_sm90, gemm_small, gemm_thin
-from argus.kernels.gemm.tiles import MeasuredTile, best_tile
+from argus.kernels.gemm.tiles import HALVES, Elements, MeasuredTile, best_tile
 from argus.lang.kernel import Kernel
 from argus.lang.library import relu
 
@@ -66,7 +66,6 @@ def form_of(
     epilogue: bool = False,
 ) -> tuple[Kernel, dict[str, object]]:
     """The kernel of a tile and its static parameters; see :func:`tile_statics`."""
-    statics: dict[str, object] = dict(tile.statics)
     match tile.form:
         case "persistent":
             # Without hints for L2, with which it was slower at few rows.
@@ -74,24 +73,43 @@ def form_of(
             return gemm_sm90, statics
         case "pairs" | "elements":
             vectors = tile.form == "pairs"
-            return gemm_sm80, {**statics, "VECTORS": vectors, "STAGED": True}
-        case "small":
-            kernel = gemm_small
-        case form:
-            assert form == "thin", form
-            kernel = gemm_thin
-    return kernel, {**statics, **streamed(tile, m, n, k)}
+            return gemm_sm80, {**tile.statics, "VECTORS": vectors, "STAGED": True}
+        case "thin":
+            return gemm_thin, thin_statics(tile, m, n, k, HALVES)
+        case _:
+            statics = small_statics(tile, m, n, k, HALVES)
+            del statics["STEPWISE"]  # 16-bit results are added up by tensor cores
+            return gemm_small, statics
+
+
+def small_statics(
+    tile: MeasuredTile, m: int, n: int, k: int, of: Elements
+) -> dict[str, object]:
+    """Static parameters of a small tile, for all types."""
+    assert tile.form == "small", tile.form
+    sizes = {**tile.statics_of(of), **streamed(tile, m, n, k, of)}
+    return {**sizes, "STEPWISE": of.stepwise}
+
+
+def thin_statics(
+    tile: MeasuredTile, m: int, n: int, k: int, of: Elements
+) -> dict[str, object]:
+    """Static parameters of a thin tile, for all types."""
+    assert tile.form == "thin", tile.form
+    return {**tile.statics_of(of), **streamed(tile, m, n, k, of)}
 
 
 _STREAMED = 1 << 24
 """Bytes from which an operand that is read once is not kept in L2 (a third of it)."""
 
 
-def streamed(tile: MeasuredTile, m: int, n: int, k: int) -> dict[str, object]:
+def streamed(
+    tile: MeasuredTile, m: int, n: int, k: int, of: Elements = HALVES
+) -> dict[str, object]:
     """Static parameters that say which operands L2 need not keep."""
     return {
-        "STREAM_A": n <= tile.statics["BN"] and 2 * m * k >= _STREAMED,
-        "STREAM_B": m <= tile.statics["BM"] and 2 * n * k >= _STREAMED,
+        "STREAM_A": n <= tile.statics["BN"] and of.factor * m * k >= _STREAMED,
+        "STREAM_B": m <= tile.statics["BM"] and of.factor * n * k >= _STREAMED,
     }
 
 

@@ -5,8 +5,10 @@ without TMA (cp.async, one tile per block), for Ampere and for rows that TMA can
 address; its product is mma.sync on sm_80, and wgmma on sm_90a. Sizes are arbitrary.
 
 Where C is small, `gemm_small` has small tiles, and `gemm_parts` cuts K, too, into sums
-in f32 that `gemm_sum` adds up. `gemm_thin` is for a few rows of A or B without TMA, and
-`copy_rows` makes rows that TMA can address. `plan.py` chooses.
+in f32 that `gemm_sum` adds up, in the order of K. `gemm_thin` is for a few rows of A or
+B without TMA, and `copy_rows` makes rows that TMA can address. `plan.py` chooses. The
+same for f32 and for eight bits stand in `kernels/single` and `kernels/scaled`, made of
+the inline functions of this file.
 """
 
 import argus as ag
@@ -167,15 +169,23 @@ def kept(STREAM):
 
 
 @ag.inline
+def product(a, b, acc=None):
+    """Of f32 the bits that the tensor cores take, and of other types all."""
+    if a.dtype == f32:
+        return ag.dot(a, b, acc, precision="tf32")
+    return ag.dot(a, b, acc)
+
+
+@ag.inline
 def straight(slot, acc):
     """The product of a slot, whose tiles have K along the rows."""
-    return ag.dot(slot.a, slot.b.T, acc)
+    return product(slot.a, slot.b.T, acc)
 
 
 @ag.inline
 def swapped(slot, acc):
     """The same transposed, so that the columns of `wgmma` are rows of A."""
-    return ag.dot(slot.b, slot.a.T, acc)
+    return product(slot.b, slot.a.T, acc)
 
 
 @ag.inline
@@ -193,11 +203,24 @@ def multiplied(ring, steps, PRODUCT):
 
 
 @ag.inline
-def multiplied_tile(ring, steps, SWAP):
-    """A tile of C. SWAP: computed transposed."""
-    if SWAP:
-        return multiplied(ring, steps, swapped).T
-    return multiplied(ring, steps, straight)
+def summed(ring, steps, PRODUCT):
+    """The sum of so many products (one at least), added up in f32 one by one."""
+    with ring.drain() as slot:
+        acc = PRODUCT(slot, None)
+    for _ in ag.range(1, steps):
+        with ring.drain() as slot:
+            acc = acc + PRODUCT(slot, None)
+    return acc
+
+
+@ag.inline
+def multiplied_tile(ring, steps, SWAP, STEPWISE):
+    """A tile of C. SWAP: computed transposed. STEPWISE: steps are added up in f32."""
+    if STEPWISE:
+        acc = summed(ring, steps, swapped if SWAP else straight)
+    else:
+        acc = multiplied(ring, steps, swapped if SWAP else straight)
+    return acc.T if SWAP else acc
 
 
 @ag.kernel
@@ -236,7 +259,7 @@ def gemm_small(
                 slot.b.load(B[bn * BN :, k:], evict=kept(STREAM_B))
 
     with ag.role("math", warpgroups=WARPGROUPS):
-        acc = multiplied_tile(ring, ag.cdiv(K, BK), SWAP)
+        acc = multiplied_tile(ring, ag.cdiv(K, BK), SWAP, False)
         m, n = bm * BM, bn * BN
         acc = finish(acc, Bias, Residual, m, n, ACTIVATION)
         C[m:, n:] = acc.to(C.dtype)
@@ -244,8 +267,8 @@ def gemm_small(
 
 @ag.kernel
 def gemm_parts(
-    A: ag.half["M K"],
-    B: ag.half["N K"],
+    A: ag.float["M K"],
+    B: ag.float["N K"],
     W: f32["S M N"],
     steps: i32,
     *,
@@ -257,10 +280,13 @@ def gemm_parts(
     SWAP: bool = False,
     STREAM_A: bool = False,
     STREAM_B: bool = False,
+    STEPWISE: bool = False,
 ):
     """W[s, m, n]: the part of C[m, n] of ``steps`` steps of K, from step s * steps on.
 
-    Like `gemm_small`; where C has few tiles, there are S times as many blocks.
+    Like `gemm_small`; where C has few tiles, there are S times as many blocks. f32 is
+    multiplied as tf32. STEPWISE: the sum of each step of K is added up in f32, and not
+    by tensor cores.
     """
     M = A.shape[0]
     S, _, N = W.shape
@@ -276,7 +302,7 @@ def gemm_parts(
                 slot.b.load(B[bn * BN :, k:], evict=kept(STREAM_B))
 
     with ag.role("math", warpgroups=WARPGROUPS):
-        W[s, bm * BM :, bn * BN :] = multiplied_tile(ring, steps, SWAP)
+        W[s, bm * BM :, bn * BN :] = multiplied_tile(ring, steps, SWAP, STEPWISE)
 
 
 @ag.reference
@@ -290,12 +316,21 @@ def gemm_parts_reference(A, B, S, steps, BK):
     return np.stack([A[:, begin:end] @ B[:, begin:end].T for begin, end in ends])
 
 
+@ag.inline
+def total(W, m, n, BS, BM, BN, SUM):
+    """The sum of the parts of a tile in type SUM, BS of them at a time."""
+    acc = ag.zeros((BS, BM, BN), SUM, dims="S M N")
+    for s in ag.range(0, W.shape[0], BS):
+        acc = acc + ag.load(W[s:, m:, n:], (BS, BM, BN)).to(SUM)
+    return ag.sum(acc, "S")
+
+
 @ag.kernel
 def gemm_sum(
     W: f32["S M N"],
-    C: ag.half["M N"],
+    C: ag.float["M N"],
     Bias: ag.float["N"] | None = None,
-    Residual: ag.half["M N"] | None = None,
+    Residual: ag.float["M N"] | None = None,
     *,
     BS: int = 16,
     BM: int = 1,
@@ -307,15 +342,27 @@ def gemm_sum(
 
     BS parts are read at a time.
     """
-    S, M, N = W.shape
+    _, M, N = W.shape
     ag.launch(warps=WARPS)
     bm, bn = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
     m, n = bm * BM, bn * BN
-    acc = ag.zeros((BS, BM, BN), f32, dims="S M N")
-    for s in ag.range(0, S, BS):
-        acc = acc + ag.load(W[s:, m:, n:], (BS, BM, BN))
-    tile = ag.sum(acc, "S")
+    tile = total(W, m, n, BS, BM, BN, f32)
     C[m:, n:] = finish(tile, Bias, Residual, m, n, ACTIVATION).to(C.dtype)
+
+
+@ag.inline
+def thin_tile(A, B, m, n, BM, BN, BK, STREAM_A, STREAM_B, SUM):
+    """A tile of C without tensor cores, in type SUM.
+
+    Each thread multiplies its own parts of the rows of B, of any alignment, and they
+    are added up at the end.
+    """
+    acc = ag.zeros((BM, BN, BK), SUM, dims="M N K")
+    for k in ag.range(0, A.shape[1], BK):
+        a = ag.load(A[m:, k:], (BM, BK), evict=kept(STREAM_A)).to(SUM)
+        b = ag.load(B[n:, k:], (BN, BK), evict=kept(STREAM_B)).to(SUM)
+        acc = acc + ag.broadcast(b, acc) * ag.broadcast(a, acc)
+    return ag.sum(acc, "K")
 
 
 @ag.kernel
@@ -334,23 +381,30 @@ def gemm_thin(
     STREAM_B: bool = False,
     ACTIVATION: ag.Inline = plain,
 ):
-    """C = epilogue(A B^T) for a few rows of A, without tensor cores.
-
-    Each thread multiplies its own parts of the rows of B, of any alignment, and they
-    are added up at the end.
-    """
-    M, K = A.shape
-    N = B.shape[0]
+    """C = epilogue(A B^T) for a few rows of A, without tensor cores."""
+    M, N = C.shape
     ag.launch(warps=WARPS)
     bn, bm = ag.block(ag.cdiv(N, BN), ag.cdiv(M, BM))
     m, n = bm * BM, bn * BN
-    acc = ag.zeros((BM, BN, BK), f32, dims="M N K")
-    for k in ag.range(0, K, BK):
-        a = ag.load(A[m:, k:], (BM, BK), evict=kept(STREAM_A)).to(f32)
-        b = ag.load(B[n:, k:], (BN, BK), evict=kept(STREAM_B)).to(f32)
-        acc = acc + ag.broadcast(b, acc) * ag.broadcast(a, acc)
-    tile = ag.sum(acc, "K")
+    tile = thin_tile(A, B, m, n, BM, BN, BK, STREAM_A, STREAM_B, f32)
     C[m:, n:] = finish(tile, Bias, Residual, m, n, ACTIVATION).to(C.dtype)
+
+
+@ag.inline
+def copied(X, Y, U, V, BM, BK):
+    """Y = X, and V = U, in one launch."""
+    M, K = X.shape
+    if U is None:
+        b, bk = ag.block(ag.cdiv(M, BM), ag.cdiv(K, BK))
+        Y[b * BM :, bk * BK :] = ag.load(X[b * BM :, bk * BK :], (BM, BK))
+    else:
+        first = ag.cdiv(M, BM)
+        b, bk = ag.block(first + ag.cdiv(U.shape[0], BM), ag.cdiv(K, BK))
+        if b < first:
+            Y[b * BM :, bk * BK :] = ag.load(X[b * BM :, bk * BK :], (BM, BK))
+        else:
+            n = (b - first) * BM
+            V[n:, bk * BK :] = ag.load(U[n:, bk * BK :], (BM, BK))
 
 
 @ag.kernel
@@ -365,19 +419,8 @@ def copy_rows(
     WARPS: int = 4,
 ):
     """Y = X, and V = U: to rows of another step, which TMA can address."""
-    M, K = X.shape
     ag.launch(warps=WARPS)
-    if U is None:
-        b, bk = ag.block(ag.cdiv(M, BM), ag.cdiv(K, BK))
-        Y[b * BM :, bk * BK :] = ag.load(X[b * BM :, bk * BK :], (BM, BK))
-    else:
-        first = ag.cdiv(M, BM)
-        b, bk = ag.block(first + ag.cdiv(U.shape[0], BM), ag.cdiv(K, BK))
-        if b < first:
-            Y[b * BM :, bk * BK :] = ag.load(X[b * BM :, bk * BK :], (BM, BK))
-        else:
-            n = (b - first) * BM
-            V[n:, bk * BK :] = ag.load(U[n:, bk * BK :], (BM, BK))
+    copied(X, Y, U, V, BM, BK)
 
 
 @ag.reference

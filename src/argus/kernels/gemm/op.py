@@ -9,9 +9,15 @@ from argus.dispatch import Dispatch, LaunchSequence
 from argus.ir.dtypes import FOREIGN, DType, bf16, f32
 from argus.kernels.gemm.entry import ampere_statics, form_of
 from argus.kernels.gemm.kernel import gemm_sm80
-from argus.kernels.gemm.plan import Operands, ProductPlan, best_plan, launches
+from argus.kernels.gemm.plan import (
+    Operands,
+    ProductPlan,
+    best_plan,
+    launches,
+    tensor_places,
+)
 from argus.kernels.single.launch import single_product
-from argus.kernels.tensors import aligned_rows, on_hopper, row_step, tma_rows
+from argus.kernels.tensors import aligned_rows, on_hopper, row_bytes, tma_rows
 from argus.lang.kernel import Kernel
 from argus.lang.library import gelu, identity, relu, silu
 
@@ -67,9 +73,9 @@ def _choose(
     if precision != "f32":
         raise fail("AG0801", None, f"{precision!r} is a precision of float32 tensors")
     if not on_hopper(a) or not m * n * k:
-        vectors = all(aligned_rows(t) % 2 == 0 for t in (a, b))
+        vectors = all(r % 2 == 0 for r in (k, aligned_rows(a), aligned_rows(b)))
         return gemm_sm80, {**ampere_statics(vectors=vectors), "ACTIVATION": function}
-    plan = best_plan(m, n, k, (row_step(a), row_step(b)))
+    plan = best_plan(m, n, k, (row_bytes(a), row_bytes(b)))
     return planned_product(plan, (a, b, out, bias, residual), function)
 
 
@@ -90,18 +96,12 @@ def planned_product(
         tma_store=tma_rows(out) and n * out.element_size() % 16 == 0,
         epilogue=not plain,
     )
-    statics["ACTIVATION"] = activation
     if plan.single:
-        return kernel, statics
-    given = Operands(
-        m,
-        n,
-        k,
-        _element(a).name,
-        bias is not None,
-        residual is not None,
-    )
-    return launches(plan, given, kernel, statics)
+        return kernel, {**statics, "ACTIVATION": activation}
+    names = ("A", "B", "C", "Bias", "Residual")
+    there = (n if v is not None else "" for n, v in zip(names, values, strict=True))
+    given = Operands(m, n, k, _element(a), tensor_places(*there))
+    return launches(plan, given, kernel, statics, {"ACTIVATION": activation})
 
 
 def _element(t: Tensor) -> DType:

@@ -5,12 +5,14 @@ A plan is chosen by the model of `tiles.py` among
 - one launch, of any form that the alignment of rows allows;
 - for few tiles of C: `gemm_parts`, and `gemm_sum`;
 - before either, copies of operands that TMA cannot address.
+
+It is the same choice for factors of all types.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import ceil, gcd
 
@@ -19,14 +21,18 @@ from argus.dispatch import (
     GivenTensor,
     LaunchSequence,
     LaunchStep,
+    StepValue,
 )
-from argus.kernels.gemm.entry import streamed
+from argus.ir.dtypes import DType, f32, i32
+from argus.kernels.gemm.entry import small_statics
 from argus.kernels.gemm.kernel import copy_rows, gemm_parts, gemm_sum
 from argus.kernels.gemm.tiles import (
     ALIGNED,
     FORMS,
+    HALVES,
     LINE,
     SECTOR,
+    Elements,
     MeasuredTile,
     Table,
     table,
@@ -35,8 +41,8 @@ from argus.lang.kernel import Kernel
 
 _MOST_PARTS = 64
 """Into how many parts K is cut at most."""
-_LEAST_PART = 128
-"""Elements of K below which no part is worth a block."""
+_LEAST_PART = 256
+"""Bytes of K below which no part is worth a block."""
 _WAVES = (0.5, 1, 1.5, 2.5)
 """Waves of blocks that K is cut for."""
 
@@ -56,26 +62,38 @@ class ProductPlan:
 
 
 def predicted(
-    found: Table, plan: ProductPlan, m: int, n: int, k: int, aligned: tuple[int, int]
+    found: Table,
+    plan: ProductPlan,
+    m: int,
+    n: int,
+    k: int,
+    aligned: tuple[int, int],
+    of: Elements = HALVES,
 ) -> float:
     """Microseconds of a plan; ``aligned`` is that of :func:`best_plan`."""
     times: list[float] = []
     if any(plan.copies):
         copied = zip(plan.copies, (m, n), strict=True)
-        times.append(found.copy(k * sum(rows for made, rows in copied if made)))
+        rows = sum(rows for made, rows in copied if made)
+        times.append(found.copy(of.factor * k * rows))
     pairs = zip(plan.copies, aligned, strict=True)
     step = gcd(*(LINE if made else rows for made, rows in pairs))
     count = found.multiprocessors
-    times.append(plan.tile.predicted(m, n, k, step, count, plan.parts))
+    times.append(plan.tile.predicted(m, n, k, step, count, plan.parts, of))
     if plan.parts > 1:
-        times.append(found.sum(plan.parts, m, n))
+        times.append(found.sum(plan.parts, m, n, of))
     else:
-        times[-1] += found.unaligned(plan.tile, m, n)
+        times[-1] += found.unaligned(plan.tile, m, n, of)
     return sum(times) - found.overlap * (len(times) - 1)
 
 
 def candidates(
-    found: Table, m: int, n: int, k: int, aligned: tuple[int, int]
+    found: Table,
+    m: int,
+    n: int,
+    k: int,
+    aligned: tuple[int, int],
+    of: Elements = HALVES,
 ) -> Iterator[ProductPlan]:
     """All plans; ``aligned`` is that of :func:`best_plan`.
 
@@ -86,28 +104,47 @@ def candidates(
     if gcd(*aligned) % SECTOR and not all(needed):
         ways.append((True, True))
     for tile in found.tiles:
-        if not tile.fits(m):
+        if not tile.fits(m, of) or not has_form(tile, of):
             continue
         if FORMS[tile.form] != ALIGNED:
-            if all(a % FORMS[tile.form] == 0 for a in aligned):
+            # Such copies do not end within a row, either.
+            if all(a % FORMS[tile.form] == 0 for a in (*aligned, k * of.factor)):
                 yield ProductPlan(tile)
             continue
-        cuts = numbers_of_parts(found, tile, m, n, k) if tile.form == "small" else ()
+        cuts = (
+            numbers_of_parts(found, tile, m, n, k, of) if tile.form == "small" else ()
+        )
         for parts in (1, *cuts):
             for copies in ways:
                 yield ProductPlan(tile, parts, copies)
 
 
+def has_form(tile: MeasuredTile, of: Elements) -> bool:
+    """Whether there is a kernel for a tile's form and such elements.
+
+    Without TMA, other types than 16 bits have copies of 4 bytes, and what tensor cores
+    multiply there they add up.
+    """
+    match tile.form:
+        case "elements":
+            return of.factor == HALVES.factor and not of.stepwise
+        case "pairs":
+            plain = of.factor == HALVES.factor or not tile.statics["MMA"]
+            return plain and not of.stepwise
+        case _:
+            return True
+
+
 def numbers_of_parts(
-    found: Table, tile: MeasuredTile, m: int, n: int, k: int
+    found: Table, tile: MeasuredTile, m: int, n: int, k: int, of: Elements = HALVES
 ) -> Iterator[int]:
     """Into how many parts K may be cut: so many that blocks fill the device.
 
     All parts have the same number of steps, but the last.
     """
     room = found.multiprocessors * tile.resident
-    steps, tiles = tile.steps(k), tile.tiles(m, n)
-    most = min(_MOST_PARTS, steps * tile.statics["BK"] // _LEAST_PART)
+    steps, tiles = tile.steps(k, of), tile.tiles(m, n)
+    most = min(_MOST_PARTS, steps * tile.depth(of) * of.factor // _LEAST_PART)
     seen = 1
     for waves in _WAVES:
         wanted = min(most, int(waves * room) // tiles)
@@ -118,38 +155,61 @@ def numbers_of_parts(
 
 
 @lru_cache(maxsize=4096)
-def best_plan(m: int, n: int, k: int, aligned: tuple[int, int]) -> ProductPlan:
+def best_plan(
+    m: int, n: int, k: int, aligned: tuple[int, int], of: Elements = HALVES
+) -> ProductPlan:
     """The plan with the least predicted time for C of m x n, summed over k > 0.
 
-    ``aligned``: what divides the steps of rows of A and B, in elements, up to a line
-    of L2; less than TMA needs where an address is not aligned, either. At sizes that
-    were measured for themselves, what was fastest there.
+    ``aligned``: what divides the steps of rows of A and B, in bytes, up to a line of
+    L2; less than TMA needs where an address is not aligned, either. At sizes that were
+    measured for themselves, what was fastest there.
     """
     found = table()
-    known = found.fastest.get((m, n, k))
+    known = found.measured(m, n, k, of)
     if known is not None and all(a % ALIGNED == 0 for a in aligned):
         return ProductPlan(known)
     return min(
-        candidates(found, m, n, k, aligned),
-        key=lambda plan: predicted(found, plan, m, n, k, aligned),
+        candidates(found, m, n, k, aligned, of),
+        key=lambda plan: predicted(found, plan, m, n, k, aligned, of),
     )
 
 
 # ------------------------------------------------------------------------ launches
 
-_A, _B, _C, _BIAS, _RESIDUAL = (GivenTensor(i) for i in range(5))
+
+@dataclass(frozen=True)
+class Helpers:
+    """Kernels of a family beside those of tiles: parts, their sums, copies of rows."""
+
+    parts: Kernel = gemm_parts
+    sum: Kernel = gemm_sum
+    copy: Kernel = copy_rows
 
 
 @dataclass(frozen=True)
 class Operands:
-    """What is multiplied: sizes, element type of A, B and C, what there is besides."""
+    """What is multiplied: sizes, types, and where the tensors are.
+
+    ``tensors``: "A", "B", "C", and what the epilogue reads, by parameters of kernels.
+    """
 
     m: int
     n: int
     k: int
-    half: str
-    bias: bool = False
-    residual: bool = False
+    dtype: DType
+    tensors: Mapping[str, StepValue]
+    of: Elements = HALVES
+    helpers: Helpers = Helpers()
+
+    @property
+    def sums(self) -> DType:
+        """The type that products are added up in."""
+        return f32 if self.dtype.is_float else i32
+
+
+def tensor_places(*names: str) -> dict[str, StepValue]:
+    """Tensors of a call by name, in the order of its values; "" is left out."""
+    return {name: GivenTensor(i) for i, name in enumerate(names) if name}
 
 
 def launches(
@@ -157,26 +217,44 @@ def launches(
     given: Operands,
     kernel: Kernel,
     statics: Mapping[str, object],
+    epilogue: Mapping[str, object],
 ) -> LaunchSequence:
-    """The launches of a plan on (A, B, C, Bias, Residual).
+    """The launches of a plan.
 
-    ``kernel`` and ``statics``: the form of its tile, with the activation.
+    ``kernel`` and ``statics``: the form of its tile. ``epilogue``: static parameters of
+    what follows the sum.
     """
     steps: list[LaunchStep] = []
-    a, b = _copied(plan.copies, given, steps)
-    bias = _BIAS if given.bias else None
-    residual = _RESIDUAL if given.residual else None
+    tensors = {**given.tensors, **_copied(plan.copies, given, steps)}
     if plan.parts == 1:
-        steps.append(LaunchStep(kernel, (a, b, _C, bias, residual), statics))
-        return LaunchSequence(tuple(steps))
-    tile = plan.tile
-    part = ceil(tile.steps(given.k) / plan.parts)
-    cut = {**tile.statics, **streamed(tile, given.m, given.n, given.k)}
-    sums = Buffer("f32", (plan.parts, given.m, given.n))
-    steps.append(LaunchStep(gemm_parts, (a, b, sums, part), cut))
-    total = {**sum_statics(plan.parts, given.n), "ACTIVATION": statics["ACTIVATION"]}
-    steps.append(LaunchStep(gemm_sum, (sums, _C, bias, residual), total))
-    return LaunchSequence(tuple(steps))
+        last = one_launch(replace(given, tensors=tensors), kernel, statics, epilogue)
+        return LaunchSequence((*steps, *last.steps))
+    tile, of = plan.tile, given.of
+    part = ceil(tile.steps(given.k, of) / plan.parts)
+    cut = small_statics(tile, given.m, given.n, given.k, of)
+    sums = Buffer(given.sums.name, (plan.parts, given.m, given.n))
+    factors = (tensors["A"], tensors["B"])
+    steps.append(LaunchStep(given.helpers.parts, (*factors, sums, part), cut))
+    total = {**sum_statics(plan.parts, given.n), **epilogue}
+    added = given.helpers.sum
+    values = _values(added, {**tensors, "W": sums})
+    return LaunchSequence((*steps, LaunchStep(added, values, total)))
+
+
+def one_launch(
+    given: Operands,
+    kernel: Kernel,
+    statics: Mapping[str, object],
+    epilogue: Mapping[str, object],
+) -> LaunchSequence:
+    """The launch of a kernel that is the whole product."""
+    values = _values(kernel, given.tensors)
+    return LaunchSequence((LaunchStep(kernel, values, {**statics, **epilogue}),))
+
+
+def _values(kernel: Kernel, tensors: Mapping[str, StepValue]) -> tuple[StepValue, ...]:
+    """Tensors by a kernel's parameters; those that are not there are absent."""
+    return tuple(tensors.get(p.name) for p in kernel.signature.params)
 
 
 _SUMMED = 2048
@@ -202,17 +280,19 @@ def copy_statics(columns: int) -> dict[str, int]:
 
 def _copied(
     copies: tuple[bool, bool], given: Operands, steps: list[LaunchStep]
-) -> tuple[GivenTensor | Buffer, GivenTensor | Buffer]:
-    """A and B, or the same in buffers whose rows are lines; adds the copy to steps."""
-    step = -(-given.k // LINE) * LINE
-    found: list[GivenTensor | Buffer] = [_A, _B]
-    values: list[GivenTensor | Buffer | None] = []
-    for i, rows in enumerate((given.m, given.n)):
-        if copies[i]:
-            buffer = Buffer(given.half, (rows, given.k), (step, 1))
-            values += [found[i], buffer]
-            found[i] = buffer
+) -> dict[str, StepValue]:
+    """A and B in buffers whose rows are lines, as far as copied; adds the copy."""
+    line = LINE // given.of.factor
+    step = -(-given.k // line) * line
+    found: dict[str, StepValue] = {}
+    values: list[StepValue] = []
+    for name, made, rows in zip("AB", copies, (given.m, given.n), strict=True):
+        if made:
+            found[name] = Buffer(given.dtype.name, (rows, given.k), (step, 1))
+            values += [given.tensors[name], found[name]]
     if values:
         values += [None] * (4 - len(values))
-        steps.append(LaunchStep(copy_rows, tuple(values), copy_statics(given.k)))
-    return found[0], found[1]
+        steps.append(
+            LaunchStep(given.helpers.copy, tuple(values), copy_statics(given.k))
+        )
+    return found

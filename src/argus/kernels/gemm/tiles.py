@@ -1,7 +1,9 @@
 """What launches of matrix products cost: a table of measured tiles, and a model.
 
-How long a tile of C takes was measured over many sizes, and is kept as eight numbers
-per tile (``tiles.json``, made by ``benchmarks/gemm_tiles.py``). A wave is as many
+How long a tile of C takes was measured over many sizes in bf16, and is kept as eight
+numbers per tile (``tiles.json``, made by ``benchmarks/gemm_tiles.py``). Tensor cores
+take equal times for equal numbers of bytes of K, so that a tile of another type has as
+many bytes (`Elements`). A wave is as many
 blocks as the device holds. A launch takes the time of
 
     latency     steps of K, one wave after the other
@@ -10,7 +12,8 @@ blocks as the device holds. A launch takes the time of
     memory      A and B from DRAM
 
 which overlap: the root of the sum of their squares. Before and after stand what a
-launch takes, what a wave takes besides, and C. Copies are kept as two numbers,
+launch takes, what a wave takes besides, and C. Where each step of K is added up outside
+the tensor cores, it takes `STEPWISE` times as long. Copies are kept as two numbers,
 ``fixed`` and ``per_megabyte``, sums as these and what each part takes; a launch behind
 another one takes ``overlap`` less than alone. Forms with TMA were measured where it can
 address C; elsewhere each megabyte of C takes ``ragged`` more. `plan.py` looks for the
@@ -31,8 +34,10 @@ __all__ = [
     "ALIGNED",
     "FACTORS",
     "FORMS",
+    "HALVES",
     "LINE",
     "SECTOR",
+    "Elements",
     "MeasuredTile",
     "Table",
     "best_tile",
@@ -54,13 +59,36 @@ FACTORS = (
 )
 """Names of the numbers of a tile: microseconds, and two parts of ``per_step_of_all``
 that are added to it where lines and sectors are split."""
-FORMS = {"persistent": 8, "small": 8, "pairs": 2, "elements": 1, "thin": 1}
-"""Kernels by name, and what the steps of rows of A and B are multiples of, in elements:
-`gemm_sm90`, `gemm_small` (and `gemm_parts`), `gemm_sm80` with copies of 4 bytes and
-with copies of elements, `gemm_thin`.
+FORMS = {"persistent": 16, "small": 16, "pairs": 4, "elements": 2, "thin": 1}
+"""Kernels by name, and what the steps of rows of A and B are multiples of, in bytes:
+`gemm_sm90` (or `single_sm90`, `scaled_sm90`), `gemm_small` (and `gemm_parts`),
+`gemm_sm80` (or `single_sm80`, `scaled_sm80`) with copies of 4 bytes, and with copies of
+elements, `gemm_thin`.
 """
-ALIGNED, SECTOR, LINE = 8, 16, 64
-"""Elements of 16 bits: between which TMA addresses rows; of L2's sectors and lines."""
+ALIGNED, SECTOR, LINE = 16, 32, 128
+"""Bytes: between which TMA addresses rows; of L2's sectors and lines."""
+STEPWISE = {1: 1.35, 2: 1.19, 3: 1.08}
+"""How much longer a step takes that is added up outside the tensor cores, by
+warpgroups, which take turns: the second and third measured of e4m3 on an H200."""
+_STEPWISE_REGISTERS = 64
+"""Of an accumulator in a thread, so that there is room for a second one."""
+_TABLE_BYTES = 2
+"""Of an element of those that were measured."""
+
+
+@dataclass(frozen=True)
+class Elements:
+    """Bytes of an element of A and B, and of C.
+
+    ``stepwise``: the sum of each step of K is added up outside the tensor cores.
+    """
+
+    factor: int = 2
+    result: int = 2
+    stepwise: bool = False
+
+
+HALVES = Elements()
 
 
 @dataclass(frozen=True)
@@ -79,22 +107,47 @@ class MeasuredTile:
         """Tiles of C of m x n."""
         return ceil(m / self.statics["BM"]) * ceil(n / self.statics["BN"])
 
-    def steps(self, k: int) -> int:
-        """Steps of K."""
-        return ceil(k / self.statics["BK"])
+    def depth(self, of: Elements) -> int:
+        """Elements of K in a step: as many bytes as measured, but in registers."""
+        if self.form == "thin":
+            return self.statics["BK"]
+        return self.statics["BK"] * _TABLE_BYTES // of.factor
 
-    def fits(self, m: int) -> bool:
-        """Whether C of m rows has as many rows of tiles as a cluster has blocks."""
-        return ceil(m / self.statics["BM"]) >= self.statics.get("CLUSTER", 1)
+    def steps(self, k: int, of: Elements = HALVES) -> int:
+        """Steps of K."""
+        return ceil(k / self.depth(of))
+
+    def statics_of(self, of: Elements) -> dict[str, int]:
+        """Its static parameters for such elements."""
+        return {**self.statics, "BK": self.depth(of)}
+
+    def fits(self, m: int, of: Elements = HALVES) -> bool:
+        """Whether C of m rows has as many rows of tiles as a cluster has blocks.
+
+        And whether there are registers for a second accumulator, where one is needed.
+        """
+        sizes = self.statics
+        if of.stepwise and self.form != "thin":
+            each = sizes["BM"] * sizes["BN"] / (128 * sizes.get("WARPGROUPS", 1))
+            if each > _STEPWISE_REGISTERS:
+                return False
+        return ceil(m / sizes["BM"]) >= sizes.get("CLUSTER", 1)
 
     def predicted(
-        self, m: int, n: int, k: int, step: int, multiprocessors: int, parts: int = 1
+        self,
+        m: int,
+        n: int,
+        k: int,
+        step: int,
+        multiprocessors: int,
+        parts: int = 1,
+        of: Elements = HALVES,
     ) -> float:
-        """Microseconds of a product, or of so many parts of one, which are of f32.
+        """Microseconds of a product, or of so many parts of one, which have 4 bytes.
 
-        ``step``: what divides the steps of rows of A and B, in elements.
+        ``step``: what divides the steps of rows of A and B, in bytes.
         """
-        found = counts(self, m, n, k, step, multiprocessors, parts)
+        found = counts(self, m, n, k, step, multiprocessors, parts, of)
         return float(microseconds(self.times, found))
 
 
@@ -109,6 +162,7 @@ def counts(
     step: int,
     multiprocessors: int,
     parts: int = 1,
+    of: Elements = HALVES,
 ) -> Counts:
     """What the time of a launch depends on; see :func:`microseconds`.
 
@@ -116,15 +170,19 @@ def counts(
     whether lines and sectors are split, megabytes read and written.
     """
     blocks, room = parts * tile.tiles(m, n), multiprocessors * tile.resident
-    waves, steps = ceil(blocks / room), ceil(tile.steps(k) / parts)
+    waves, steps = ceil(blocks / room), float(ceil(tile.steps(k, of) / parts))
+    if tile.form == "thin":
+        steps *= max(1.0, of.factor / _TABLE_BYTES)
+    elif of.stepwise:
+        steps *= STEPWISE[tile.statics["WARPGROUPS"]]
     return (
         float(waves),
-        float(waves * steps),
+        waves * steps,
         blocks / room * steps,
         float(step % LINE != 0),
         float(step % SECTOR != 0),
-        2e-6 * (m * k + n * k),
-        1e-6 * m * n * (2 if parts == 1 else 4 * parts),
+        1e-6 * of.factor * (m * k + n * k),
+        1e-6 * m * n * (of.result if parts == 1 else 4 * parts),
     )
 
 
@@ -156,20 +214,30 @@ class Table:
     ragged: float
     fastest: Mapping[tuple[int, int, int], MeasuredTile]
 
-    def copy(self, elements: int) -> float:
-        """Microseconds of a copy of so many 16-bit elements."""
-        return self.copies[0] + self.copies[1] * 4e-6 * elements
+    def measured(
+        self, m: int, n: int, k: int, of: Elements = HALVES
+    ) -> MeasuredTile | None:
+        """The tile that was fastest at sizes of as many bytes, if that was measured."""
+        known = self.fastest.get((m, n, k * of.factor // _TABLE_BYTES))
+        return known if known is not None and known.fits(m, of) else None
 
-    def unaligned(self, tile: MeasuredTile, m: int, n: int) -> float:
+    def copy(self, size: int) -> float:
+        """Microseconds of a copy of so many bytes."""
+        return self.copies[0] + self.copies[1] * 2e-6 * size
+
+    def unaligned(
+        self, tile: MeasuredTile, m: int, n: int, of: Elements = HALVES
+    ) -> float:
         """Microseconds more of a launch whose C of m x n TMA cannot address."""
-        if FORMS[tile.form] != ALIGNED or n % ALIGNED == 0:
+        if FORMS[tile.form] != ALIGNED or n * of.result % ALIGNED == 0:
             return 0.0
-        return self.ragged * 2e-6 * m * n
+        return self.ragged * 1e-6 * of.result * m * n
 
-    def sum(self, parts: int, m: int, n: int) -> float:
+    def sum(self, parts: int, m: int, n: int, of: Elements = HALVES) -> float:
         """Microseconds of adding up so many f32 matrices of m x n."""
         fixed, per_megabyte, per_part = self.sums
-        return fixed + per_megabyte * 1e-6 * (4 * parts + 2) * m * n + per_part * parts
+        moved = 1e-6 * (4 * parts + of.result) * m * n
+        return fixed + per_megabyte * moved + per_part * parts
 
 
 @cache
@@ -199,17 +267,18 @@ def read_table(raw: Mapping[str, Any]) -> Table:
 
 
 @lru_cache(maxsize=4096)
-def best_tile(m: int, n: int, k: int) -> MeasuredTile:
-    """The tile of `gemm_sm90` with the least predicted time for C of m x n.
+def best_tile(m: int, n: int, k: int, of: Elements = HALVES) -> MeasuredTile:
+    """The persistent tile with the least predicted time for C of m x n.
 
     Rows are contiguous. At sizes that were measured for themselves, the one that was
     fastest there.
     """
     found = table()
-    known = found.fastest.get((m, n, k))
+    known = found.measured(m, n, k, of)
     if known is not None:
         return known
+    step = gcd(k * of.factor, LINE)
     return min(
-        (t for t in found.tiles if t.form == "persistent" and t.fits(m)),
-        key=lambda tile: tile.predicted(m, n, k, gcd(k, LINE), found.multiprocessors),
+        (t for t in found.tiles if t.form == "persistent" and t.fits(m, of)),
+        key=lambda t: t.predicted(m, n, k, step, found.multiprocessors, 1, of),
     )

@@ -1,57 +1,68 @@
 """Products of eight bits: sizes, forms, reference. The kernels are in ``kernel.py``."""
 
 from dataclasses import replace
-from math import ceil
 from typing import Any
 
 from argus.ir.dtypes import bf16, e4m3, f32, i8, i32
 from argus.isa.registry import has_family
 from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
-from argus.kernels.gemm.entry import REGISTERS, product_arguments, product_case
-from argus.kernels.gemm.tiles import best_tile, table
-from argus.kernels.scaled.kernel import scaled_sm80, scaled_sm90
-
-_APART = (
-    ({"BM": 192, "BN": 128, "BK": 128, "STAGES": 5, "WARPGROUPS": 3}, 1366.0),
-    ({"BM": 128, "BN": 128, "BK": 128, "STAGES": 6, "WARPGROUPS": 2}, 1213.0),
+from argus.kernels.gemm.entry import (
+    REGISTERS,
+    product_arguments,
+    product_case,
+    small_statics,
+    thin_statics,
 )
-"""Tiles that leave registers for a second accumulator, and what they do on an H200, in
-TFLOP/s, where each multiprocessor has one."""
+from argus.kernels.gemm.plan import Helpers, Operands
+from argus.kernels.gemm.tiles import Elements, MeasuredTile, best_tile
+from argus.kernels.scaled.kernel import (
+    copy_eights,
+    scaled_parts,
+    scaled_sm80,
+    scaled_sm90,
+    scaled_small,
+    scaled_sum,
+    scaled_thin,
+)
+from argus.lang.kernel import Kernel
 
-
-def _apart(m: int, n: int) -> dict[str, int]:
-    """The tile of the least time, as far as it is a matter of whole waves."""
-    room = table().multiprocessors
-
-    def time(measured: tuple[dict[str, int], float]) -> float:
-        tile, speed = measured
-        blocks = ceil(m / tile["BM"]) * ceil(n / tile["BN"])
-        return ceil(blocks / room) * tile["BM"] * tile["BN"] / speed
-
-    tile, _ = min(_APART, key=time)
-    return {**tile, "CLUSTER": 2 if m > tile["BM"] else 1}
+EIGHTS = Helpers(scaled_parts, scaled_sum, copy_eights)
 
 
 def hopper_statics(
-    m: int, n: int, k: int, *, rows: bool, apart: bool, tma_store: bool
+    tile: MeasuredTile, of: Elements, *, rows: bool, tma_store: bool
 ) -> dict[str, object]:
-    """Static parameters of the Hopper form for C of m x n, summed over k.
+    """Static parameters of the Hopper form with a tile.
 
-    A step of K has as many bytes as one of 16-bit elements, whose tiles are measured.
-    ``rows``, ``apart``, ``tma_store``: those of the kernel.
+    ``rows``, ``tma_store``: those of the kernel.
     """
-    if apart:
-        chosen = _apart(m, n)
-    else:
-        tile = best_tile(m, n, ceil(k / 2))
-        chosen = {**tile.statics, "BK": tile.statics["BK"] * 2}
     return {
-        **chosen,
-        "REGISTERS": REGISTERS[chosen["WARPGROUPS"]],
+        **tile.statics_of(of),
+        "REGISTERS": REGISTERS[tile.statics["WARPGROUPS"]],
         "TMA_STORE": tma_store,
         "ROWS": rows,
-        "APART": apart,
+        "APART": of.stepwise,
     }
+
+
+def form_of(
+    tile: MeasuredTile, given: Operands, *, rows: bool, tma_store: bool
+) -> tuple[Kernel, dict[str, object]]:
+    """The kernel of a tile and its static parameters; see :func:`hopper_statics`."""
+    of = given.of
+    sizes = given.m, given.n, given.k
+    match tile.form:
+        case "persistent":
+            statics = hopper_statics(tile, of, rows=rows, tma_store=tma_store)
+            return scaled_sm90, statics
+        case "pairs":
+            statics = dict(tile.statics_of(of))
+            del statics["MMA"]
+            return scaled_sm80, {**statics, "VECTORS": True, "ROWS": rows}
+        case "thin":
+            return scaled_thin, thin_statics(tile, *sizes, of)
+        case _:
+            return scaled_small, small_statics(tile, *sizes, of)
 
 
 def ampere_statics(*, rows: bool, vectors: bool) -> dict[str, object]:
@@ -82,7 +93,9 @@ def _choose(case: Case, target: str) -> KernelChoice:
         return _choose_ampere(case, target)
     apart = "apart" in case.options
     # 16 bytes of bf16; rows of i32 are longer, and as well without a detour.
-    statics = hopper_statics(m, n, k, rows=rows, apart=apart, tma_store=n % 8 == 0)
+    of = Elements(e4m3.bytes, bf16.bytes, apart)
+    tile = best_tile(m, n, k, of)
+    statics = hopper_statics(tile, of, rows=rows, tma_store=n % 8 == 0)
     return KernelChoice(scaled_sm90, {**statics, **case.statics})
 
 

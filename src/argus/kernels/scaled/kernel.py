@@ -8,6 +8,7 @@ for Ampere and for rows that TMA cannot address.
 
 import argus as ag
 from argus import f32, i8, i32, u8
+from argus.kernels.gemm.kernel import copied, kept, multiplied_tile, thin_tile, total
 
 
 @ag.inline
@@ -106,6 +107,174 @@ def scaled_sm90(
                     ag.tma_store(C[m:, n:], out[j % 2])
                 else:
                     C[m:, n:] = part
+
+
+@ag.kernel
+def scaled_small(
+    A: ag.eight["M K"],
+    B: ag.eight["N K"],
+    C: ag.any["M N"],
+    ScaleA: f32["SA"] | None = None,
+    ScaleB: f32["SB"] | None = None,
+    Bias: ag.float["N"] | None = None,
+    *,
+    BM: int = 64,
+    BN: int = 64,
+    BK: int = 128,
+    STAGES: int = 4,
+    WARPGROUPS: int = 1,
+    SWAP: bool = False,
+    STREAM_A: bool = False,
+    STREAM_B: bool = False,
+    STEPWISE: bool = False,
+    ROWS: bool = False,
+):
+    """One small tile per block, so that several blocks share a multiprocessor.
+
+    SWAP, STREAM_A, STREAM_B: as in `gemm_small`. STEPWISE: the sum of each step of K is
+    added up outside the tensor cores.
+    """
+    M, K = A.shape
+    N = B.shape[0]
+    require_scales(ScaleA, ScaleB, M, N, ROWS)
+    ag.require(K > 0, "the first step of K is taken before the loop")
+    bm, bn = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
+
+    with ag.role("load", warps=1):
+        for k in ag.range(0, K, BK):
+            with ring.fill() as slot:
+                slot.a.load(A[bm * BM :, k:], evict=kept(STREAM_A))
+                slot.b.load(B[bn * BN :, k:], evict=kept(STREAM_B))
+
+    with ag.role("math", warpgroups=WARPGROUPS):
+        acc = multiplied_tile(ring, ag.cdiv(K, BK), SWAP, STEPWISE)
+        m, n = bm * BM, bn * BN
+        C[m:, n:] = scaled(acc, ScaleA, ScaleB, Bias, m, n, ROWS, C.dtype)
+
+
+@ag.kernel
+def scaled_parts(
+    A: ag.eight["M K"],
+    B: ag.eight["N K"],
+    W: ag.any["S M N"],
+    steps: i32,
+    *,
+    BM: int = 64,
+    BN: int = 64,
+    BK: int = 128,
+    STAGES: int = 4,
+    WARPGROUPS: int = 1,
+    SWAP: bool = False,
+    STREAM_A: bool = False,
+    STREAM_B: bool = False,
+    STEPWISE: bool = False,
+):
+    """W[s, m, n]: the part of C[m, n] of ``steps`` steps of K; like `gemm_parts`.
+
+    In the type of the sums: f32, and i32 of whole numbers.
+    """
+    M = A.shape[0]
+    S, _, N = W.shape
+    ag.require(steps > 0, "the first step of a part is taken before the loop")
+    s, bm, bn = ag.block(S, ag.cdiv(M, BM), ag.cdiv(N, BN))
+    ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
+
+    with ag.role("load", warps=1):
+        for i in ag.range(0, steps):
+            k = (s * steps + i) * BK
+            with ring.fill() as slot:
+                slot.a.load(A[bm * BM :, k:], evict=kept(STREAM_A))
+                slot.b.load(B[bn * BN :, k:], evict=kept(STREAM_B))
+
+    with ag.role("math", warpgroups=WARPGROUPS):
+        acc = multiplied_tile(ring, steps, SWAP, STEPWISE)
+        W[s, bm * BM :, bn * BN :] = acc.to(W.dtype)
+
+
+@ag.reference
+def scaled_parts_reference(A, B, S, steps, BK):
+    """Each part by itself; those past the end of K are 0."""
+    import numpy as np
+
+    K = A.shape[1]
+    part = steps * BK
+    ends = [(s * part, min(K, (s + 1) * part)) for s in range(S)]
+    return np.stack([A[:, begin:end] @ B[:, begin:end].T for begin, end in ends])
+
+
+@ag.kernel
+def scaled_sum(
+    W: ag.any["S M N"],
+    C: ag.any["M N"],
+    ScaleA: f32["SA"] | None = None,
+    ScaleB: f32["SB"] | None = None,
+    Bias: ag.float["N"] | None = None,
+    *,
+    BS: int = 16,
+    BM: int = 1,
+    BN: int = 128,
+    WARPS: int = 4,
+    ROWS: bool = False,
+):
+    """C[m, n]: the sum over s of W[s, m, n], scaled; BS parts are read at a time."""
+    _, M, N = W.shape
+    require_scales(ScaleA, ScaleB, M, N, ROWS)
+    ag.launch(warps=WARPS)
+    bm, bn = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    m, n = bm * BM, bn * BN
+    tile = total(W, m, n, BS, BM, BN, i32 if W.dtype == i32 else f32)
+    C[m:, n:] = scaled(tile, ScaleA, ScaleB, Bias, m, n, ROWS, C.dtype)
+
+
+@ag.kernel
+def scaled_thin(
+    A: ag.eight["M K"],
+    B: ag.eight["N K"],
+    C: ag.any["M N"],
+    ScaleA: f32["SA"] | None = None,
+    ScaleB: f32["SB"] | None = None,
+    Bias: ag.float["N"] | None = None,
+    *,
+    BM: int = 1,
+    BN: int = 4,
+    BK: int = 1024,
+    WARPS: int = 4,
+    STREAM_A: bool = False,
+    STREAM_B: bool = False,
+    ROWS: bool = False,
+):
+    """The same for a few rows of A, without tensor cores."""
+    M, N = C.shape
+    require_scales(ScaleA, ScaleB, M, N, ROWS)
+    SUM = i32 if A.dtype == i8 or A.dtype == u8 else f32
+    ag.launch(warps=WARPS)
+    bn, bm = ag.block(ag.cdiv(N, BN), ag.cdiv(M, BM))
+    m, n = bm * BM, bn * BN
+    tile = thin_tile(A, B, m, n, BM, BN, BK, STREAM_A, STREAM_B, SUM)
+    C[m:, n:] = scaled(tile, ScaleA, ScaleB, Bias, m, n, ROWS, C.dtype)
+
+
+@ag.kernel
+def copy_eights(
+    X: ag.eight["M K"],
+    Y: ag.eight["M K"],
+    U: ag.eight["N K"] | None = None,
+    V: ag.eight["N K"] | None = None,
+    *,
+    BM: int = 4,
+    BK: int = 512,
+    WARPS: int = 4,
+):
+    """Y = X, and V = U: to rows of another step, which TMA can address."""
+    ag.launch(warps=WARPS)
+    copied(X, Y, U, V, BM, BK)
+
+
+@ag.reference
+def copy_eights_reference(X, U=None):
+    """The same rows."""
+    return {"Y": X} if U is None else {"Y": X, "V": U}
 
 
 @ag.kernel

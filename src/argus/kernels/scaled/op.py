@@ -5,11 +5,19 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from argus.diagnostics import fail
-from argus.dispatch import Dispatch
-from argus.kernels.scaled.entry import ampere_statics, hopper_statics
-from argus.kernels.scaled.kernel import scaled_sm80, scaled_sm90
-from argus.kernels.tensors import aligned_rows, on_hopper, tma_rows
-from argus.lang.kernel import Kernel
+from argus.dispatch import Dispatch, LaunchSequence
+from argus.ir.dtypes import FOREIGN, e4m3
+from argus.kernels.gemm.plan import (
+    Operands,
+    best_plan,
+    launches,
+    one_launch,
+    tensor_places,
+)
+from argus.kernels.gemm.tiles import Elements
+from argus.kernels.scaled.entry import EIGHTS, ampere_statics, form_of
+from argus.kernels.scaled.kernel import scaled_sm80
+from argus.kernels.tensors import aligned_rows, on_hopper, row_bytes, tma_rows
 
 if TYPE_CHECKING:
     import torch
@@ -85,16 +93,23 @@ def _choose(
     bias: Tensor | None,
     rows: int,
     apart: int,
-) -> tuple[Kernel, dict[str, object]]:
-    """TMA and wgmma where they can be used, else copies of 4 bytes or fewer."""
+) -> LaunchSequence:
+    """What the table says on Hopper; else copies of 4 bytes or fewer."""
     (m, k), n = a.shape, b.shape[0]
-    if on_hopper(a) and k > 0 and all(tma_rows(t) for t in (a, b)):
-        store = tma_rows(out) and n * out.element_size() % 16 == 0
-        return scaled_sm90, hopper_statics(
-            m, n, k, rows=bool(rows), apart=bool(apart), tma_store=store
-        )
-    vectors = all(aligned_rows(t) % 4 == 0 for t in (a, b))
-    return scaled_sm80, ampere_statics(rows=bool(rows), vectors=vectors)
+    values = (a, b, out, scale_a, scale_b, bias)
+    names = ("A", "B", "C", "ScaleA", "ScaleB", "Bias")
+    there = (n if v is not None else "" for n, v in zip(names, values, strict=True))
+    of = Elements(a.element_size(), out.element_size(), bool(apart))
+    dtype = FOREIGN.get(str(a.dtype).removeprefix("torch."), e4m3)
+    given = Operands(m, n, k, dtype, tensor_places(*there), of, EIGHTS)
+    if not on_hopper(a) or not m * n * k:
+        vectors = all(r % 4 == 0 for r in (k, aligned_rows(a), aligned_rows(b)))
+        statics = ampere_statics(rows=bool(rows), vectors=vectors)
+        return one_launch(given, scaled_sm80, statics, {})
+    plan = best_plan(m, n, k, (row_bytes(a), row_bytes(b)), of)
+    store = tma_rows(out) and n * out.element_size() % 16 == 0
+    form = form_of(plan.tile, given, rows=bool(rows), tma_store=store)
+    return launches(plan, given, *form, {"ROWS": bool(rows)})
 
 
 _launch = Dispatch(_choose)

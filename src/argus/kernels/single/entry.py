@@ -1,8 +1,6 @@
 """Products with a result of f32: sizes, forms, reference. See ``kernel.py``."""
 
-from collections.abc import Mapping
 from dataclasses import replace
-from math import ceil
 from typing import Any
 
 from argus.ir.dtypes import DType, bf16, f32
@@ -13,46 +11,63 @@ from argus.kernels.gemm.entry import (
     product_arguments,
     product_case,
     product_reference,
+    small_statics,
+    thin_statics,
 )
-from argus.kernels.single.kernel import single_sm80, single_sm90
+from argus.kernels.gemm.plan import Helpers, Operands, ProductPlan
+from argus.kernels.gemm.tiles import Elements, MeasuredTile, best_tile
+from argus.kernels.single.kernel import (
+    copy_singles,
+    single_sm80,
+    single_sm90,
+    single_small,
+    single_thin,
+)
+from argus.lang.kernel import Kernel
 
-_TILE = {"BM": 128, "BN": 128, "STAGES": 6, "WARPGROUPS": 2}
-_NARROW = {"BM": 64, "BN": 64, "STAGES": 8, "WARPGROUPS": 1}
-_STEPS = (
-    (0.69, {"BM": 128, "BN": 256, "STAGES": 4, "WARPGROUPS": 2}),
-    (0.52, {"BM": 128, "BN": 192, "STAGES": 5, "WARPGROUPS": 2}),
-    (0.37, _TILE),
-    (0.235, {"BM": 64, "BN": 128, "STAGES": 8, "WARPGROUPS": 1}),
-    (0.17, _NARROW),
-)
-"""Tiles of f32, and microseconds of a step of them on an H200."""
+TF32_ELEMENTS = Elements(f32.bytes, f32.bytes)
+"""Of f32, which tensor cores add up, too."""
+IN_PARTS = Elements(bf16.bytes, f32.bytes, stepwise=True)
+"""Of 16 bits, of which each step is added up in f32."""
 _ROW_BYTES = 128
-"""Bytes of K in a step of the Hopper form: what a swizzle spans."""
-_MULTIPROCESSORS = 132
+"""Bytes of K in a step of the form without TMA."""
 
 
-def hopper_statics(m: int, n: int, operand: DType) -> dict[str, object]:
-    """Static parameters of the Hopper form for C of m x n.
+SINGLES = Helpers(copy=copy_singles)
 
-    Of f32, the tile whose waves are predicted to take least; tensor cores add the
-    products up, too. Of other types the steps of K are added up in f32.
-    """
-    if operand is f32:
-        _, chosen = min(_STEPS, key=lambda t: t[0] * _waves(m, n, t[1]))
-    else:
-        chosen = _NARROW if m <= 64 or n <= 64 else _TILE
+
+def elements_of(operand: DType) -> Elements:
+    """How factors of a type are multiplied."""
+    return TF32_ELEMENTS if operand is f32 else IN_PARTS
+
+
+def hopper_statics(tile: MeasuredTile, of: Elements) -> dict[str, object]:
+    """Static parameters of the Hopper form with a tile."""
     return {
-        **chosen,
-        "BK": _ROW_BYTES // operand.bytes,
-        "CLUSTER": 1 if ceil(m / chosen["BM"]) % 2 else 2,
-        "REGISTERS": REGISTERS[chosen["WARPGROUPS"]],
-        "STEPWISE": operand is not f32,
+        **tile.statics_of(of),
+        "REGISTERS": REGISTERS[tile.statics["WARPGROUPS"]],
+        "STEPWISE": of.stepwise,
     }
 
 
-def _waves(m: int, n: int, tile: Mapping[str, int]) -> int:
-    tiles = ceil(m / tile["BM"]) * ceil(n / tile["BN"])
-    return ceil(tiles / _MULTIPROCESSORS)
+def form_of(plan: ProductPlan, given: Operands) -> tuple[Kernel, dict[str, object]]:
+    """The kernel of a plan's tile and its static parameters."""
+    tile, of = plan.tile, given.of
+    match tile.form:
+        case "persistent":
+            return single_sm90, hopper_statics(tile, of)
+        case "pairs":
+            statics = {n: v for n, v in tile.statics_of(of).items() if n != "MMA"}
+            return single_sm80, {**statics, "VECTORS": True}
+        case "thin":
+            return single_thin, thin_statics(tile, given.m, given.n, given.k, of)
+        case _:
+            return single_small, small_statics(tile, given.m, given.n, given.k, of)
+
+
+def without_tma(operand: DType) -> tuple[Kernel, dict[str, object]]:
+    """The kernel where there is no TMA."""
+    return single_sm80, ampere_statics(operand, vectors=True)
 
 
 def ampere_statics(operand: DType, *, vectors: bool) -> dict[str, object]:
@@ -65,7 +80,8 @@ def _choose(operand: DType) -> Any:
     def choose(case: Case, target: str) -> KernelChoice:
         m, n, k = (case.sizes[d] for d in "MNK")
         if has_family("wgmma", target) and k * operand.bytes % 16 == 0:
-            statics = hopper_statics(m, n, operand)
+            of = elements_of(operand)
+            statics = hopper_statics(best_tile(m, n, k, of), of)
             return KernelChoice(single_sm90, {**statics, **case.statics})
         return _choose_ampere(operand)(case, target)
 

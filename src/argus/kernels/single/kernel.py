@@ -10,11 +10,20 @@ matrix next to each other along K, in the order of these terms (for the left fac
 the right), and the sum of the terms is then one matrix product over 6 K, of which each
 step is added up outside the tensor cores, whose own sums are less accurate than f32.
 (Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores while
-surpassing the FP32 theoretical peak performance", 2022, for tf32 and f16.)
+surpassing the FP32 theoretical peak performance", 2022, for tf32 and f16.) Few rows of
+a factor are multiplied in f32, by `single_thin`.
 """
 
 import argus as ag
 from argus import bf16, f32
+from argus.kernels.gemm.kernel import (
+    copied,
+    finish,
+    kept,
+    multiplied_tile,
+    product,
+    thin_tile,
+)
 
 TERMS = 6
 
@@ -47,57 +56,6 @@ def split_parts(
         terms = (middle, low, high, middle, high, high)
     for t in ag.static_range(TERMS):
         P[r * BR :, t, j * BK :] = terms[t]
-
-
-@ag.inline
-def product(a, b, acc=None):
-    """Of f32 the bits that the tensor cores take, and of other types all."""
-    if a.dtype == f32:
-        return ag.dot(a, b, acc, precision="tf32")
-    return ag.dot(a, b, acc)
-
-
-@ag.inline
-def straight(slot, acc):
-    """The product of a slot, whose tiles have K along the rows."""
-    return product(slot.a, slot.b.T, acc)
-
-
-@ag.inline
-def summed(ring, steps, PRODUCT):
-    """The sum of so many products (one at least), added up in f32 one by one."""
-    with ring.drain() as slot:
-        acc = PRODUCT(slot, None)
-    for _ in ag.range(1, steps):
-        with ring.drain() as slot:
-            acc = acc + PRODUCT(slot, None)
-    return acc
-
-
-@ag.inline
-def ahead(ring, steps, PRODUCT):
-    """The sum of so many products (one at least), of which one is always in flight."""
-    slot = ring.wait()
-    acc = PRODUCT(slot, None)
-    for _ in ag.range(1, steps):
-        following = ring.wait()
-        acc = PRODUCT(following, acc)
-        slot.release()
-        slot = following
-    slot.release()
-    return acc
-
-
-@ag.inline
-def finish(acc, Bias, Residual, m, n, ACTIVATION):
-    """Activation(acc + bias[n]) + residual[m, n]; absent tensors are skipped."""
-    BM, BN = acc.shape
-    if Bias is not None:
-        acc = acc + ag.load(Bias[n:], (BN,))
-    acc = ACTIVATION(acc)
-    if Residual is not None:
-        acc = acc + ag.load(Residual[m:, n:], (BM, BN))
-    return acc
 
 
 @ag.kernel
@@ -140,14 +98,96 @@ def single_sm90(
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
-            if STEPWISE:
-                acc = summed(ring, ag.cdiv(K, BK), straight)
-            else:
-                acc = ahead(ring, ag.cdiv(K, BK), straight)
+            acc = multiplied_tile(ring, ag.cdiv(K, BK), False, STEPWISE)
             for j in ag.static_range(BN // BC):
                 m, n = bm * BM, bn * BN + j * BC
                 part = acc[:, j * BC : (j + 1) * BC]
                 C[m:, n:] = finish(part, Bias, Residual, m, n, ACTIVATION)
+
+
+@ag.kernel
+def single_small(
+    A: ag.float["M K"],
+    B: ag.float["N K"],
+    C: f32["M N"],
+    Bias: f32["N"] | None = None,
+    Residual: f32["M N"] | None = None,
+    *,
+    BM: int = 64,
+    BN: int = 64,
+    BK: int = 32,
+    STAGES: int = 4,
+    WARPGROUPS: int = 1,
+    SWAP: bool = False,
+    STREAM_A: bool = False,
+    STREAM_B: bool = False,
+    STEPWISE: bool = False,
+    ACTIVATION: ag.Inline = ag.identity,
+):
+    """One small tile per block; like `gemm_small`. STEPWISE: as in `single_sm90`."""
+    M, K = A.shape
+    N = B.shape[0]
+    ag.require(K > 0, "the first step of K is taken before the loop")
+    bm, bn = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
+
+    with ag.role("load", warps=1):
+        for k in ag.range(0, K, BK):
+            with ring.fill() as slot:
+                slot.a.load(A[bm * BM :, k:], evict=kept(STREAM_A))
+                slot.b.load(B[bn * BN :, k:], evict=kept(STREAM_B))
+
+    with ag.role("math", warpgroups=WARPGROUPS):
+        acc = multiplied_tile(ring, ag.cdiv(K, BK), SWAP, STEPWISE)
+        m, n = bm * BM, bn * BN
+        C[m:, n:] = finish(acc, Bias, Residual, m, n, ACTIVATION)
+
+
+@ag.kernel
+def single_thin(
+    A: f32["M K"],
+    B: f32["N K"],
+    C: f32["M N"],
+    Bias: f32["N"] | None = None,
+    Residual: f32["M N"] | None = None,
+    *,
+    BM: int = 1,
+    BN: int = 4,
+    BK: int = 512,
+    WARPS: int = 4,
+    STREAM_A: bool = False,
+    STREAM_B: bool = False,
+    ACTIVATION: ag.Inline = ag.identity,
+):
+    """C = epilogue(A B^T) for a few rows of A, without tensor cores, in f32."""
+    M, N = C.shape
+    ag.launch(warps=WARPS)
+    bn, bm = ag.block(ag.cdiv(N, BN), ag.cdiv(M, BM))
+    m, n = bm * BM, bn * BN
+    tile = thin_tile(A, B, m, n, BM, BN, BK, STREAM_A, STREAM_B, f32)
+    C[m:, n:] = finish(tile, Bias, Residual, m, n, ACTIVATION)
+
+
+@ag.kernel
+def copy_singles(
+    X: f32["M K"],
+    Y: f32["M K"],
+    U: f32["N K"] | None = None,
+    V: f32["N K"] | None = None,
+    *,
+    BM: int = 4,
+    BK: int = 512,
+    WARPS: int = 4,
+):
+    """Y = X, and V = U: to rows of another step, which TMA can address."""
+    ag.launch(warps=WARPS)
+    copied(X, Y, U, V, BM, BK)
+
+
+@ag.reference
+def copy_singles_reference(X, U=None):
+    """The same rows."""
+    return {"Y": X} if U is None else {"Y": X, "V": U}
 
 
 @ag.kernel
