@@ -35,6 +35,8 @@ def cases() -> Iterator[Case]:
             yield _transpose(dtype, rows, columns, warps)
     yield _scalars()
     yield _searches()
+    for warps in (1, 4):
+        yield _votes(warps)
     for dtype in ("f32", "i32", "bf16", "f16"):
         yield _atomics(dtype)
     for dtype in ("f32", "i32"):
@@ -482,6 +484,31 @@ def _searches() -> Case:
         name = f"ag.full((32,), {value}, ag.i32)"
         case.write(name, "R", Output("i32", (32,)))
     case.write('x.rename("R")', "R", Output("i32", (32,)))
+    return case
+
+
+def _votes(warps: int) -> Case:
+    """Branches that all threads take together, and a loop that they end together."""
+    rows, columns = 16, 32
+    case = Case(
+        f"votes_{warps}",
+        [
+            f"x = ag.load(X[0:, 0:], ({rows}, {columns}))",
+            "y, steps = x, 0",
+            "while ag.at_most(9, ag.any(ag.abs(y) > 1.0)):",
+            "    y, steps = y * 0.5, steps + 1",
+            "said = 0",
+        ],
+        {"X": ("f32", "M N", plain("f32", (rows, columns), 47))},
+        warps=warps,
+    )
+    votes = "any(x > 2.5)", "any(x > 1e9)", "all(x < 1e9)", "all(x == x + x)"
+    for i, vote in enumerate(votes):
+        case.body += [f"if ag.{vote}:", f"    said = said + {1 << i}"]
+    for value in ("steps", "said"):
+        text = f"ag.full((32,), {value}, ag.i32)"
+        case.write(text, "R", Output("i32", (32,)))
+    case.write("y", "M N", Output("f32", (rows, columns)))
     return case
 
 

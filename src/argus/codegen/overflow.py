@@ -100,7 +100,7 @@ class _Study:
                     for role in op.roles:
                         self.block(role.body, dict(ranges))
                 case (
-                    o.LoadScalar() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                    o.Binding() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
                     | o.Synchronisation() | o.RingOp() | o.Annotation()
                 ):  # fmt: skip
                     inner = ranges | _axes(op)

@@ -131,8 +131,9 @@ def infer(program: Program, known: dict[str, str]) -> ScalarTypes:
     scalars = ScalarTypes(types, ranges)
     flows = list(_flows(program.body))
     for op in walk(program.body):
-        if isinstance(op, o.LoadScalar):
-            types[op.sym.name] = scalar_type(op.tensor.dtype)
+        if isinstance(op, o.LoadScalar | o.Extract):
+            read = op.tensor if isinstance(op, o.LoadScalar) else op.src
+            types[op.sym.name] = scalar_type(read.dtype)
     counters = {op.var for op in walk(program.body) if isinstance(op, o.For)}
     """They meet the ends of their loops, which may have one bit more."""
     changed = True
@@ -165,7 +166,7 @@ def _flows(body: o.Block) -> Iterator[tuple[Sym, tuple[Expr, ...]]]:
                 for m in op.scalars:
                     yield m.result, (m.then, m.other)
             case (
-                o.Roles() | o.LoadScalar() | o.RegisterOp() | o.Dot() | o.Access()
+                o.Roles() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
                 | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip
                 pass

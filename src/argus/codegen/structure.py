@@ -87,6 +87,8 @@ def _one(cx: Emission, op: o.AnyOp) -> None:
             cx.out.line(f"const {cx.bind_scalar(op.sym)} = {value.bare};")
         case o.LoadScalar():
             _load_scalar(cx, op)
+        case o.Extract():
+            tiles.extract(cx, op)
         case o.Full():
             tiles.full(cx, op)
         case o.Index():

@@ -27,6 +27,14 @@ def full(cx: Emission, op: o.Full) -> None:
     )
 
 
+def extract(cx: Emission, op: o.Extract) -> None:
+    """The only element of a tile, of which every thread holds a copy."""
+    first = np.zeros(1, np.int64)
+    step = RegisterIteration(None, first)
+    value = registers.read(cx, cx.array(op.src), step, first)
+    cx.out.line(f"const {cx.bind_scalar(op.sym)} = {value.bare};")
+
+
 def index(cx: Emission, op: o.Index) -> None:
     """Each element is its coordinate along one axis."""
     layout = layout_of(op.result)

@@ -13,7 +13,15 @@ from typing import Any, assert_never
 import numpy as np
 
 from argus.interpret.machine import ThreadGroup
-from argus.interpret.numbers import Array, compute, convert, extreme, rounded, storage
+from argus.interpret.numbers import (
+    Array,
+    compute,
+    convert,
+    extreme,
+    rounded,
+    storage,
+    to_bits,
+)
 from argus.ir import ops as o
 from argus.ir.combining import in_order, scanned
 from argus.ir.dtypes import DType, boolean
@@ -24,7 +32,7 @@ from argus.layout import Fragment, Mode
 
 __all__ = ["ComputeOp", "run"]
 
-ComputeOp = o.Let | o.AnyRegisterOp
+ComputeOp = o.Let | o.Extract | o.AnyRegisterOp
 
 
 def run(group: ThreadGroup, op: ComputeOp) -> None:
@@ -32,6 +40,8 @@ def run(group: ThreadGroup, op: ComputeOp) -> None:
     match op:
         case o.Let():
             group.env[op.sym.name] = group.scalar(op.value)
+        case o.Extract():
+            group.env[op.sym.name] = _extracted(group, op)
         case o.Full():
             layout = layout_of(group, op.result)
             value = np.asarray(group.scalar(op.value)).astype(_wide(op.result.dtype))
@@ -195,6 +205,14 @@ def _rows_along(
     turned = _digits(source, compute(group.get(tile), tile.dtype)).transpose(order)
     rows = turned.reshape(-1, source.shape[axis])
     return rows, [modes[i].size for i in order], order
+
+
+def _extracted(group: ThreadGroup, op: o.Extract) -> bool | int | float:
+    """The one element, of which every thread holds a copy."""
+    copies = compute(group.get(op.src), op.src.dtype)
+    if (to_bits(copies, op.src.dtype) != to_bits(copies[:1], op.src.dtype)).any():
+        group.fault("layout", f"threads hold different values of {op.src!r}")
+    return copies[0, 0].item()
 
 
 def _sorted(group: ThreadGroup, op: o.Sort) -> Array:

@@ -27,7 +27,7 @@ def run_block(group: ThreadGroup, block: o.Block) -> Steps:
                 yield from _if(group, op)
             case o.Roles():
                 _roles(group, op)
-            case o.Let() | o.RegisterOp():
+            case o.Let() | o.Extract() | o.RegisterOp():
                 compute.run(group, op)
             case (
                 o.LoadScalar() | o.LoadGlobal() | o.StoreGlobal() | o.LoadShared()

@@ -170,6 +170,8 @@ class Types:
             case o.LoadScalar():
                 self.need(len(op.coords) == op.tensor.rank, "coordinates are missing")
                 self.tensor(op.tensor)
+            case o.Extract():
+                self.need(op.src.shape == (), f"{op.src!r} has more than one element")
             case (
                 o.For() | o.If() | o.Roles() | o.Let() | o.Full() | o.CopyOutCommit()
                 | o.CpAsyncCommit() | o.ClusterSync() | o.Fence() | o.WgmmaCommit()

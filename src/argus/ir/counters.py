@@ -15,6 +15,7 @@ from collections.abc import Set as AbstractSet
 from typing import assert_never
 
 from argus.ir import ops as o
+from argus.ir.dtypes import DType
 from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.program import Program
 from argus.ir.scalar_flow import ScalarFlow
@@ -59,7 +60,7 @@ class _Advances(ScalarFlow):
         if len(known) == len(found):
             self.ahead[sym.name] = max(known)
 
-    def load(self, op: o.LoadScalar) -> None:
+    def data(self, sym: Sym, dtype: DType) -> None:
         """It is no counter."""
 
     def loop(self, op: o.For) -> None:

@@ -26,7 +26,7 @@ from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.counters import COUNTED, counters
-from argus.ir.dtypes import i32, i64
+from argus.ir.dtypes import DType, i32, i64
 from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, symbols
 from argus.ir.program import Program, ScalarParam
 from argus.ir.scalar_flow import ScalarFlow
@@ -232,10 +232,10 @@ class _Study(ScalarFlow):
         self.made: dict[str, Expr] = {}
         """What names stand for that have one value."""
 
-    def load(self, op: o.LoadScalar) -> None:
-        if op.sym.type == "int":
-            self.ranges.known[op.sym.name] = op.tensor.dtype.integers
-        self.ranges.free.add(op.sym.name)
+    def data(self, sym: Sym, dtype: DType) -> None:
+        if sym.type == "int":
+            self.ranges.known[sym.name] = dtype.integers
+        self.ranges.free.add(sym.name)
 
     def bind(self, sym: Sym, values: tuple[Expr, ...]) -> None:
         ranges = self.ranges

@@ -10,6 +10,7 @@ from abc import ABC, abstractmethod
 from typing import assert_never
 
 from argus.ir import ops as o
+from argus.ir.dtypes import DType
 from argus.ir.expr import Expr, Sym
 
 __all__ = ["ScalarFlow"]
@@ -25,7 +26,9 @@ class ScalarFlow(ABC):
                 case o.Let():
                     self.bind(op.sym, (op.value,))
                 case o.LoadScalar():
-                    self.load(op)
+                    self.data(op.sym, op.tensor.dtype)
+                case o.Extract():
+                    self.data(op.sym, op.src.dtype)
                 case o.For():
                     self.loop(op)
                 case o.If():
@@ -49,8 +52,8 @@ class ScalarFlow(ABC):
         """``sym`` is one of the values."""
 
     @abstractmethod
-    def load(self, op: o.LoadScalar) -> None:
-        """``op.sym`` is an element of a tensor."""
+    def data(self, sym: Sym, dtype: DType) -> None:
+        """``sym`` is an element of a tensor or of a tile."""
 
     @abstractmethod
     def loop(self, op: o.For) -> None:

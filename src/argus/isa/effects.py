@@ -156,7 +156,10 @@ def effects_of(op: o.AnyOp) -> OpEffects:
             return NOTHING if op.kind == "threadfence" else _named(_FENCES[op.kind])
         case o.SetMaxRegisters():
             return _named(setmaxnreg_function(grow=op.grow))
-        case o.Let() | o.RegisterOp() | o.Structure() | o.RingOp() | o.Annotation():
+        case (
+            o.Let() | o.Extract() | o.RegisterOp() | o.Structure() | o.RingOp()
+            | o.Annotation()
+        ):  # fmt: skip
             return NOTHING  # rings are expanded into operations of their own
         case _:
             assert_never(op)

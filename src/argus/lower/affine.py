@@ -89,7 +89,7 @@ class Relations:
                 self.run(op.then)
                 self.run(op.other)
             case (
-                o.Roles() | o.LoadScalar() | o.RegisterOp() | o.Dot() | o.Access()
+                o.Roles() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
                 | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip
                 pass

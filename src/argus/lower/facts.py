@@ -9,6 +9,7 @@ from functools import partial
 
 from argus.ir import ops as o
 from argus.ir.divisors import Facts, define, fact_requirements, settled
+from argus.ir.dtypes import DType
 from argus.ir.expr import Expr, Sym, divisor
 from argus.ir.program import Program
 from argus.ir.scalar_flow import ScalarFlow
@@ -40,8 +41,8 @@ class _Divisors(ScalarFlow):
         else:
             self.facts[sym.name] = min(divisor(v, self.facts) for v in values)
 
-    def load(self, op: o.LoadScalar) -> None:
-        """Anything may stand in a table."""
+    def data(self, sym: Sym, dtype: DType) -> None:
+        """It may be anything."""
 
     def loop(self, op: o.For) -> None:
         """A carried scalar keeps the divisor that its yielded value keeps."""

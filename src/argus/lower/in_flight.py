@@ -140,7 +140,7 @@ def _bound(op: o.For) -> Iterator[str]:
     yield from (c.arg.name for c in op.scalars)
     for inner in walk(op.body):
         match inner:
-            case o.Let() | o.LoadScalar():
+            case o.Binding():
                 yield inner.sym.name
             case o.For():
                 yield inner.var.name

@@ -196,6 +196,10 @@ class Tracer:
                 value = self._entry(op)
                 self._name(op.sym.name, value)
                 return [s.ScalarLoadStep(op.sym.name, closure(value))]
+            case o.Extract():
+                # Nobody knows here what it is: a branch that asks is not taken.
+                self._name(op.sym.name, Const(0))
+                return [s.LetStep(op.sym.name, closure(Const(0)))]
             case o.Dot():
                 product = costs.product(op, self._warps, self._groups, self._hardware)
                 return [product]

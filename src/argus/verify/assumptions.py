@@ -123,7 +123,7 @@ def _places(
                             made = (*scope.tables, inner.tables[-1])
                             scope = replace(scope, tables=made)
             case (
-                o.LoadScalar() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                o.Binding() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
                 | o.Synchronisation() | o.RingOp() | o.Tag() | o.Check() | o.Expect()
                 | o.Trust()
             ):  # fmt: skip

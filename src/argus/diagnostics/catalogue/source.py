@@ -47,7 +47,8 @@ CODES = (
         "a condition that is not uniform",
         "Control flow is the same for all threads of a role, so a condition may "
         "depend on sizes, block ids and loop counters, but not on the elements of a "
-        "tile. Choose per element with `ag.where`.",
+        "tile. Choose per element with `ag.where`, or ask all elements: "
+        "`if ag.any(x > 0):`, `if ag.all(x > 0):`.",
     ),
     Code(
         "AG0008",

@@ -85,8 +85,8 @@ class Collected:
                     self._view(op, scope)
                     self._meaning.define(op)
                 case (
-                    o.RegisterOp() | o.Dot() | o.Access() | o.Synchronisation()
-                    | o.RingOp() | o.Annotation()
+                    o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+                    | o.Synchronisation() | o.RingOp() | o.Annotation()
                 ):  # fmt: skip
                     self._meaning.define(op)
                 case _:

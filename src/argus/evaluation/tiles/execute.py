@@ -171,6 +171,8 @@ class _Cluster:
                 case o.Let():
                     value = scalar_value(op.value, role.env, self.real)
                     role.env[op.sym.name] = value
+                case o.Extract():
+                    role.env[op.sym.name] = role.tiles[op.src].item()
                 case o.RegisterOp():
                     self._compute(role, op)
                 case o.Dot():

@@ -216,6 +216,9 @@ class MeaningReader:
                 at = ", ".join(self.scalar(e) for e in op.coords)
                 text = _short(f"{op.tensor.name}[{at}]")
                 self._bind(op.sym.name, Sym(text, "let", op.sym.type), "data")
+            case o.Extract():
+                text = _short(f"element({self.tile(op.src)})")
+                self._bind(op.sym.name, Sym(text, "let", op.sym.type), "data")
             case o.Index():
                 axis = Sym(f"%{op.axis}", "axis")
                 self._name(op.result, f"index {axis}", axis, "place")

@@ -84,8 +84,8 @@ def stores(program: Program) -> list[tuple[o.StoreGlobal | o.CopyOut, Scope]]:
                     for role in op.roles:
                         visit(role.body, scope)
                 case (
-                    o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
-                    | o.Synchronisation() | o.RingOp() | o.Annotation()
+                    o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+                    | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
                 ):  # fmt: skip
                     pass
                 case _:

@@ -51,6 +51,7 @@ from argus.ir.ops.registers import Combining as Combining
 from argus.ir.ops.registers import Convert as Convert
 from argus.ir.ops.registers import Dot as Dot
 from argus.ir.ops.registers import Elementwise as Elementwise
+from argus.ir.ops.registers import Extract as Extract
 from argus.ir.ops.registers import Full as Full
 from argus.ir.ops.registers import Index as Index
 from argus.ir.ops.registers import Join as Join
@@ -100,7 +101,7 @@ AnyRegisterOp = (
 """Every operation that is a RegisterOp."""
 
 AnyOp = (
-    For | If | Roles | Let | LoadScalar | AnyRegisterOp | Dot
+    For | If | Roles | Let | LoadScalar | Extract | AnyRegisterOp | Dot
     | LoadGlobal | StoreGlobal | LoadShared | StoreShared | CopyAsync | CopyOut
     | CopyOutCommit | CopyOutWait | CpAsyncCommit | CpAsyncWait | CpAsyncArrive
     | BarrierExpect | BarrierArrive | BarrierWait | Sync | ClusterSync | Fence

@@ -45,6 +45,16 @@ class LoadScalar(Binding):
 
 
 @dataclass(eq=False)
+class Extract(Binding):
+    """The only element of a tile as a scalar. Every thread holds a copy of it.
+
+    A truth value, a whole number or a fraction (f32), as the tile's type says.
+    """
+
+    src: Operand[Tile]
+
+
+@dataclass(eq=False)
 class Full(RegisterOp):
     """Every element is ``value`` (a scalar expression)."""
 

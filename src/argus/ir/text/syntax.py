@@ -57,6 +57,7 @@ SYNTAX: dict[type[Op], str] = {
     o.If: "if {cond}",
     o.Roles: "roles",
     o.LoadScalar: "let {sym} = load {tensor}{coords}",
+    o.Extract: "let {sym} = element {src}",
     o.Let: "let {sym} = {value}",
     o.Full: "{result} = full {value}",
     o.Index: "{result} = index {axis}",

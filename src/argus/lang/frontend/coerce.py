@@ -109,7 +109,7 @@ def condition(e: Elaborator, value: Value, span: Span, what: str) -> Expr:
             span,
             f"{what} differs from thread to thread",
             label=describe(value),
-            help="choose per element with `ag.where`",
+            help="choose per element with `ag.where`, or ask them all: `ag.any`",
         )
     expr = scalar(e, value, span, what)
     return expr if expr.type == "bool" else binary("!=", expr, 0)

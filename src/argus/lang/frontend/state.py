@@ -28,7 +28,7 @@ from argus.ir.expr import (
     select,
 )
 from argus.ir.memory import SharedAlloc, SharedView
-from argus.ir.ops import AnyOp, Block, Let, LoadScalar, Sync, Tile
+from argus.ir.ops import AnyOp, Block, Extract, Let, LoadScalar, Sync, Tile
 from argus.ir.program import Program
 from argus.ir.walk import defined
 from argus.isa import registry
@@ -273,8 +273,8 @@ class Elaborator:
             rule = partial(divisor, value)
             define(self.program.facts, sym.name, rule, least=2)
 
-    def load_scalar(self, op: LoadScalar) -> Expr:
-        """Emit a scalar load and return its symbol."""
+    def bind(self, op: LoadScalar | Extract) -> Expr:
+        """Emit an operation that makes a scalar of data, and return its symbol."""
         self.emit(op)
         return op.sym
 

@@ -11,9 +11,9 @@ from collections.abc import Sequence
 from argus.diagnostics import Span
 from argus.ir import dtypes as d
 from argus.ir.dtypes import DType
-from argus.ir.expr import Const, Expr, binary
+from argus.ir.expr import Const, Expr, Sym, binary
 from argus.ir.functions import FUNCTIONS, ScalarFunction
-from argus.ir.ops import Cast, Elementwise, Tile
+from argus.ir.ops import Cast, Elementwise, Extract, Tile
 from argus.lang.frontend import coerce
 from argus.lang.frontend.broadcast import meet
 from argus.lang.frontend.state import Elaborator
@@ -43,6 +43,18 @@ def cast(e: Elaborator, t: Tile, dtype: DType, span: Span) -> Tile:
     result = e.tile(dtype, t.shape, t.dims, span)
     e.emit(Cast(result, t, span=span))
     return result
+
+
+def extracted(e: Elaborator, t: Tile, name: str, span: Span) -> Expr:
+    """The one element of a tile without axes, as a scalar; ``name`` is for its symbol.
+
+    Raises ArgusError (AG0107) for a mask, which is no number.
+    """
+    if t.dtype.kind == "bool":
+        raise e.fail("AG0107", span, "a bool cannot be read as a number")
+    kind = "float" if t.dtype.is_float else "int"
+    sym = Sym(e.fresh(name), "let", kind, nonneg=False)
+    return e.bind(Extract(sym, t, span=span))
 
 
 def common_dtype(e: Elaborator, tiles: Sequence[Tile], span: Span) -> DType:

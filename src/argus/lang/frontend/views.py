@@ -38,7 +38,7 @@ def load_element(e: Elaborator, view: ViewValue, span: Span) -> Value:
     kind = "float" if tensor.dtype.is_float else "int"
     sym = Sym(e.fresh(tensor.name.lower()), "let", kind, nonneg=False)
     coords = tuple(a.at for a in view.axes if isinstance(a, PointIndex))
-    return number(e.load_scalar(LoadScalar(sym, tensor, coords, span=span)))
+    return number(e.bind(LoadScalar(sym, tensor, coords, span=span)))
 
 
 def view_shape(

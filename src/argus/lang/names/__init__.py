@@ -47,6 +47,7 @@ FUNCTIONS: dict[str, Callable[..., object]] = {
     **_public(grid),
     **_public(memory),
     **_public(sync),
+    "any": any_type,
 }
 """Functions of the language by the name that follows `ag.`."""
 

@@ -10,6 +10,7 @@ from argus.lang.names.values import SharedTile, Tile
 
 __all__ = [
     "abs",
+    "all",
     "argmax",
     "argmin",
     "atan",
@@ -281,6 +282,15 @@ def max(x: Tile | float, y: str | float) -> Tile:
 def min(x: Tile | float, y: str | float) -> Tile:
     """Smallest along a dimension of a tile; the smaller of two scalars."""
     raise outside("min")
+
+
+def all(x: Tile) -> bool:
+    """Whether a mask holds for every element: a scalar, the same for all threads.
+
+    `if ag.all(x > 0):` is a branch that all threads of the role take together. So does
+    `ag.any(x > 0)`, which asks whether it holds for some element.
+    """
+    raise outside("all")
 
 
 def argmax(x: Tile, dim: str | int) -> Tile:

@@ -7,10 +7,14 @@ objects exist so that a module with kernels can be imported.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from argus.ir import dtypes as ir
 from argus.ir.dtypes import DType
 from argus.lang.names.outside import outside
+
+if TYPE_CHECKING:
+    from argus.lang.names.values import Tile
 
 __all__ = [
     "ElementType",
@@ -92,6 +96,16 @@ class TypeGroup:
         return TensorType(self.dtypes, dims)
 
 
+class AnyType(TypeGroup):
+    """Any element type, `ag.any["M N"]`; called, whether a mask holds somewhere.
+
+    `ag.any(x > 0)` is a scalar, the same for all threads of the role.
+    """
+
+    def __call__(self, x: Tile) -> bool:
+        raise outside("any")
+
+
 class Inline:
     """Annotation of a static parameter that takes an `@ag.inline` function."""
 
@@ -111,7 +125,7 @@ boolean = ElementType(ir.boolean)
 half_type = TypeGroup("half", (ir.bf16, ir.f16))
 float_type = TypeGroup("float", (ir.bf16, ir.f16, ir.f32))
 eight_type = TypeGroup("eight", (ir.e4m3, ir.e5m2, ir.i8, ir.u8))
-any_type = TypeGroup("any", (ir.bf16, ir.f16, ir.f32, ir.i8, ir.u8, ir.i32, ir.i64))
+any_type = AnyType("any", (ir.bf16, ir.f16, ir.f32, ir.i8, ir.u8, ir.i32, ir.i64))
 
 
 def as_dtype(value: DType | ElementType) -> DType:

@@ -67,7 +67,7 @@ class Buffers:
                     case o.BarrierArrive() | o.CpAsyncArrive():
                         arriving.setdefault(op.barrier.alloc, set()).add("other")
                     case (
-                        o.Structure() | o.LoadScalar() | o.RegisterOp() | o.Dot()
+                        o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
                         | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
                         | o.Annotation()
                     ):  # fmt: skip

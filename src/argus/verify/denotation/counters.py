@@ -71,6 +71,8 @@ def walk_scalars(context: Context, block: o.Block) -> None:
                 context.define(op.sym, _tried(lambda op=op: scalar(context, op.value)))
             case o.LoadScalar():
                 context.define(op.sym, _tried(lambda op=op: scalar_load(context, op)))
+            case o.Extract():
+                context.define(op.sym, Unknown("an element of a tile in a counter"))
             case o.For():
                 _walk_loop(context, op)
             case o.If():

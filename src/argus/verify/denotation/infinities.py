@@ -100,7 +100,7 @@ class _Flow:
                 for merge in op.tiles:
                     self.put(merge.result, self.of(merge.then) & self.of(merge.other))
             case (
-                o.Let() | o.LoadScalar() | o.Roles() | o.StoreGlobal() | o.Copy()
+                o.Binding() | o.Roles() | o.StoreGlobal() | o.Copy()
                 | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip
                 pass  # it makes no tile; what is copied is data, or 0

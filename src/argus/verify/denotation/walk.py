@@ -98,6 +98,8 @@ class ProgramWalk(Context):
                 self.define(op.sym, within(self.world, value, here))
             case o.LoadScalar():
                 self.define(op.sym, scalar_load(self, op))
+            case o.Extract():
+                self.define(op.sym, self.element(op.src, ()))
             case o.RegisterOp():
                 self.put(op.result, register_value(self, op))
             case o.Dot():

@@ -117,7 +117,7 @@ class TileFacts(Generic[F]):
             case o.RegisterOp():
                 self._put(op.result, domain.made(op, self._of_all(used(op))))
             case (
-                o.Let() | o.LoadScalar() | o.If() | o.Roles() | o.CopyAsync()
+                o.Binding() | o.If() | o.Roles() | o.CopyAsync()
                 | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip
                 pass  # it makes no tile, or in the blocks inside
@@ -137,7 +137,7 @@ class TileFacts(Generic[F]):
                     self._put(merge.result, self.of(merge.then))
                     self._put(merge.result, self.of(merge.other))
             case (
-                o.Let() | o.LoadScalar() | o.Roles() | o.RegisterOp() | o.Dot()
+                o.Binding() | o.Roles() | o.RegisterOp() | o.Dot()
                 | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
                 | o.Annotation()
             ):  # fmt: skip

@@ -63,7 +63,7 @@ class Control:
     by_block: bool = False
     """The course may differ from block to block."""
     tables: bool = False
-    """It depends on elements of run-time tables."""
+    """It depends on elements of run-time tables, or of tiles."""
     lead: int = 0
     """Conditions may differ in so many first iterations of a loop."""
     tail: int = 0
@@ -123,7 +123,7 @@ class _ControlStudy:
         self.uneven: list[str] = []
         """Loops whose trip count no size says, or another one in each iteration."""
         self.asked: list[o.If] = []
-        """Branches with events that ask a table."""
+        """Branches with events that ask a table or a tile."""
         self.open: list[str] = []
         """Branches that walks at some sizes do not follow."""
 
@@ -193,7 +193,7 @@ class _ControlStudy:
 
     def _moves(self, sym: Sym) -> bool:
         """Whether a scalar changes with iterations, or may be anything."""
-        return sym.name in self.varying or sym.name in self.sources.loads
+        return sym.name in self.varying or sym.name in self.sources.data
 
     def _event_counters(self, roots: list[Expr]) -> set[str]:
         """Counters used in expressions of events directly or through definitions."""
@@ -265,7 +265,7 @@ class _ControlStudy:
                 bounds = [whole, op.step]
                 needed = self.closure(bounds)
         roots.extend(bounds)
-        if any(s.name in self.sources.loads for s in needed):
+        if any(s.name in self.sources.data for s in needed):
             self.uneven.append(
                 f"line {op.span.line}: a table says how many iterations a loop has"
             )
@@ -306,7 +306,7 @@ class _ControlStudy:
         cond = expanded(op.cond, self.known, self.varying)
         self.decisions.append(ControlDecision(op, cond, around))
         needed = self.closure([op.cond])
-        if any(s.name in self.sources.loads for s in needed):
+        if any(s.name in self.sources.data for s in needed):
             control.tables = True
             self.asked.append(op)
         elif any(s.name in self.varying for s in needed):

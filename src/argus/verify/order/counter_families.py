@@ -202,7 +202,7 @@ class Families:
             case o.Let():
                 if op.sym.name in self.names:
                     self._assign(op.sym.name, op.value)
-            case o.LoadScalar():
+            case o.LoadScalar() | o.Extract():
                 if op.sym.name in self.names:
                     self._fix(("scalar", op.sym.name))
             case o.For():

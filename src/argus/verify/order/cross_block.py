@@ -185,7 +185,7 @@ class _Course:
             case o.CopyOut():
                 self._view(self.writes, op, op.dst)
             case (
-                o.LoadScalar() | o.RegisterOp() | o.Dot() | o.Access()
+                o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
                 | o.CopyAsync() | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip
                 pass

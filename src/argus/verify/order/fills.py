@@ -67,7 +67,7 @@ class Fills:
                 case o.CopyAsync() if op.barrier is not None:
                     self.full.setdefault(op.dst.alloc, op.barrier.alloc)
                 case (
-                    o.If() | o.Roles() | o.LoadScalar() | o.RegisterOp() | o.Dot()
+                    o.If() | o.Roles() | o.Binding() | o.RegisterOp() | o.Dot()
                     | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
                     | o.Annotation()
                 ):  # fmt: skip

@@ -51,6 +51,8 @@ class _Alive:
                 if op.sym.name not in after:
                     return after
                 return after - {op.sym.name} | self._of(op.coords)
+            case o.Extract():
+                return after - {op.sym.name}
             case o.For():
                 return self._loop(op, after)
             case o.If():

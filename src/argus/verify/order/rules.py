@@ -150,7 +150,7 @@ def _rules(op: o.AnyOp) -> tuple[str, ...]:
         case o.SetMaxRegisters():
             return ("AG0403", "AG0419", "AG0425")
         case (
-            o.For() | o.If() | o.Roles() | o.Let() | o.LoadScalar() | o.RegisterOp()
+            o.For() | o.If() | o.Roles() | o.Binding() | o.RegisterOp()
             | o.CopyOutCommit() | o.CopyOutWait() | o.CpAsyncCommit()
             | o.CpAsyncWait() | o.Fence() | o.WgmmaCommit()
             | o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease()

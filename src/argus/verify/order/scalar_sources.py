@@ -4,8 +4,8 @@
     sources.of("n")        every expression that the value of n depends on
     sources.values("n")    those that n takes over: what selects between them left out
 
-A scalar is a Let, an element of a table, a loop's variable, a counter that a loop
-carries (inside the loop, or after it), or what a branch merges.
+A scalar is a Let, an element of a table or of a tile, a loop's variable, a counter that
+a loop carries (inside the loop, or after it), or what a branch merges.
 """
 
 from __future__ import annotations
@@ -30,14 +30,16 @@ class ScalarSources:
 
     ``lets``: the one value of each Let. ``merged``: what a branch leaves, as one
     expression. ``loads``: elements of tables; ``constants``: names of those that nobody
-    changes, the same for whoever loads them. ``variables``: start, stop and step of
-    each loop, by its variable. ``varying``: what changes from iteration to iteration.
+    changes, the same for whoever loads them. ``data``: names of all elements, of tables
+    and of tiles. ``variables``: start, stop and step of each loop, by its variable.
+    ``varying``: what changes from iteration to iteration.
     """
 
     def __init__(self, program: Program) -> None:
         self.lets: dict[str, Expr] = {}
         self.merged: dict[str, Select] = {}
         self.loads: dict[str, o.LoadScalar] = {}
+        self.data: set[str] = set()
         self.variables: _Several = {}
         self.varying: set[str] = set()
         self._carried: _Several = {}
@@ -58,6 +60,9 @@ class ScalarSources:
                 self.lets[op.sym.name] = op.value
             case o.LoadScalar():
                 self.loads[op.sym.name] = op
+                self.data.add(op.sym.name)
+            case o.Extract():
+                self.data.add(op.sym.name)
             case o.For():
                 bounds = (op.start, op.stop, op.step)
                 self.variables[op.var.name] = bounds
@@ -99,7 +104,7 @@ class ScalarSources:
 
     def __contains__(self, name: str) -> bool:
         """Whether a program makes this scalar; sizes and the like are given."""
-        several = (self.lets, self.merged, self.variables, self.loads, self._carried)
+        several = (self.lets, self.merged, self.variables, self.data, self._carried)
         return any(name in one for one in several)
 
     def values(self, name: str) -> tuple[Expr, ...]:
@@ -137,8 +142,8 @@ class ScalarSources:
         return any(s.name in self.varying for s in self.closure(expressions))
 
     def elements(self, expressions: Iterable[Expr]) -> bool:
-        """Whether values are made of an element of a table, not only chosen by one."""
-        return any(s.name in self.loads for s in self.closure(expressions, asked=False))
+        """Whether values are made of an element, not only chosen by one."""
+        return any(s.name in self.data for s in self.closure(expressions, asked=False))
 
 
 def _written(op: o.AnyOp) -> set[GlobalTensor]:

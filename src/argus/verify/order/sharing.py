@@ -137,7 +137,7 @@ def _tensor(op: o.AnyOp) -> GlobalTensor | None:
         case o.LoadGlobal() | o.StoreGlobal():
             return op.view.tensor
         case (
-            o.Structure() | o.Let() | o.RegisterOp() | o.Dot() | o.LoadShared()
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.LoadShared()
             | o.StoreShared() | o.Synchronisation() | o.RingOp() | o.Annotation()
         ):  # fmt: skip
             return None

@@ -29,7 +29,7 @@ def units(program: Program, sizes: frozenset[str]) -> dict[str, int]:
             case o.Let():
                 found = [op.value]
             case (
-                o.If() | o.Roles() | o.LoadScalar() | o.RegisterOp() | o.Dot()
+                o.If() | o.Roles() | o.Binding() | o.RegisterOp() | o.Dot()
                 | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
                 | o.Annotation()
             ):  # fmt: skip

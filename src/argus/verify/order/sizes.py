@@ -326,6 +326,7 @@ def _course(
     env: dict[str, int | float],
     table: Table,
     counts: dict[int, int],
+    around: tuple[int, ...] = (),
 ) -> object:
     found: list[object] = []
     for op in block.ops:
@@ -335,16 +336,18 @@ def _course(
             case o.LoadScalar():
                 coords = tuple(int(evaluate(c, env)) for c in op.coords)
                 env[op.sym.name] = table(op.tensor.name, coords)
+            case o.Extract():
+                at = (int(env[CLUSTER_RANK.name]), *around)
+                env[op.sym.name] = table(f"%{op.sym.name}", at)
             case o.For():
                 if has_events(op.body):
-                    found.append(_iterations(op, env, table, counts))
+                    found.append(_iterations(op, env, table, counts, around))
                 elif op.scalars:
-                    _iterations(op, env, table, counts)
+                    _iterations(op, env, table, counts, around)
             case o.If():
                 taken = bool(evaluate(op.cond, env))
-                found.append(
-                    (taken, _course(op.then if taken else op.other, env, table, counts))
-                )
+                side = op.then if taken else op.other
+                found.append((taken, _course(side, env, table, counts, around)))
                 for merge in op.scalars:
                     value = evaluate(merge.then if taken else merge.other, env)
                     env[merge.result.name] = value
@@ -361,16 +364,20 @@ def _course(
 
 
 def _iterations(
-    op: o.For, env: dict[str, int | float], table: Table, counts: dict[int, int]
+    op: o.For,
+    env: dict[str, int | float],
+    table: Table,
+    counts: dict[int, int],
+    around: tuple[int, ...],
 ) -> object:
     start, stop, step = (int(evaluate(e, env)) for e in (op.start, op.stop, op.step))
     scalars = [evaluate(c.init, env) for c in op.scalars]
     found: list[object] = []
-    for value in range(start, stop, max(step, 1)):
+    for iteration, value in enumerate(range(start, stop, max(step, 1))):
         env[op.var.name] = value
         for carry, number in zip(op.scalars, scalars, strict=True):
             env[carry.arg.name] = number
-        found.append(_course(op.body, env, table, counts))
+        found.append(_course(op.body, env, table, counts, (*around, iteration)))
         scalars = [evaluate(c.yielded, env) for c in op.scalars]
     for carry, number in zip(op.scalars, scalars, strict=True):
         env[carry.result.name] = number

@@ -73,7 +73,7 @@ def _block(
 
 def _matters(op: o.AnyOp, control: Control, keys: set[object]) -> bool:
     match op:
-        case o.Let() | o.LoadScalar():
+        case o.Binding():
             return op.sym.name in control.scalars
         case o.For():
             names = [s.name for c in op.scalars for s in (c.arg, c.result)]

@@ -33,7 +33,10 @@ from argus.verify.order.trip_count_choices import Choices
 __all__ = ["ClusterWalk", "Table"]
 
 Table = Callable[[str, tuple[int, ...]], int]
-"""Value of an element of a run-time table: tensor name and coordinates."""
+"""Value of an element of a run-time table: tensor name and coordinates.
+
+An element of a tile is one of a table of its own, by the iterations around it.
+"""
 
 
 class ClusterWalk(Machine):
@@ -191,6 +194,9 @@ class ClusterWalk(Machine):
                 case o.LoadScalar():
                     coords = tuple(self.integer(group, c) for c in op.coords)
                     group.env[op.sym.name] = self.table(op.tensor.name, coords)
+                case o.Extract():
+                    at = (group.block.rank, *group.iterations)
+                    group.env[op.sym.name] = self.table(f"%{op.sym.name}", at)
                 case o.RegisterOp() | o.LoadGlobal() | o.StoreGlobal():
                     pass
                 case o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust():

@@ -69,7 +69,7 @@ def _block(block: o.Block, role: str, env: dict[str, Any]) -> Iterator[Site]:
                     yield from _block(part.body, part.name, dict(env))
             case o.Let():
                 env[op.sym.name] = _value(op.value, env)
-            case o.LoadScalar():
+            case o.LoadScalar() | o.Extract():
                 env[op.sym.name] = 0
             case (
                 o.LoadGlobal()

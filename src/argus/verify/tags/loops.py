@@ -45,14 +45,24 @@ def close(world: TagWorld, e: Expr, env: Mapping[str, Expr]) -> Expr:
     return world.replace(e, {**world.base, **env})
 
 
-def let(world: TagWorld, op: o.Let | o.LoadScalar, env: Env) -> Expr:
+def let(
+    world: TagWorld, op: o.Let | o.LoadScalar | o.Extract, scope: PathScope, env: Env
+) -> Expr:
     """The closed form that an operation gives to its symbol; added to ``env``."""
-    if isinstance(op, o.Let):
-        env[op.sym.name] = close(world, op.value, env)
-    else:
-        coords = tuple(close(world, c, env) for c in op.coords)
-        env[op.sym.name] = world.element(op.tensor.name, coords, op.sym.type)
-    return env[op.sym.name]
+    match op:
+        case o.Let():
+            made = close(world, op.value, env)
+        case o.LoadScalar():
+            coords = tuple(close(world, c, env) for c in op.coords)
+            made = world.element(op.tensor.name, coords, op.sym.type)
+        case o.Extract():
+            # Each block has its own, in each iteration.
+            around = (*world.block, *(loop.sym for loop in scope.loops))
+            made = world.opaque(op.sym.name, around, op.sym.type)
+        case _:
+            assert_never(op)
+    env[op.sym.name] = made
+    return made
 
 
 def leave_if(world: TagWorld, op: o.If, then: Env, other: Env, env: Env) -> None:
@@ -199,8 +209,8 @@ def _scalars(
     loops = 0
     for op in block.ops:
         match op:
-            case o.Let() | o.LoadScalar():
-                let(world, op, env)
+            case o.Let() | o.LoadScalar() | o.Extract():
+                let(world, op, scope, env)
             case o.For():
                 loops += 1
                 inner = enter(world, op, scope, env, f"{label}.{depth}.{loops}", depth)

@@ -57,8 +57,8 @@ def _structure(state: WalkState, op: o.For | o.If, label: str) -> None:
 
 def _operation(state: WalkState, op: o.AnyOp) -> None:
     match op:
-        case o.Let() | o.LoadScalar():
-            loops.let(state.world, op, state.env)
+        case o.Let() | o.LoadScalar() | o.Extract():
+            loops.let(state.world, op, state.scope, state.env)
             if isinstance(op, o.LoadScalar):
                 transfers.load_scalar(state, op)
         case o.RegisterOp():

@@ -147,6 +147,11 @@ class TagWorld:
         """The number of clusters (of blocks without clusters)."""
         return GRID_SIZE if self.cluster == 1 else CLUSTERS
 
+    @property
+    def block(self) -> tuple[Expr, ...]:
+        """What tells blocks apart: the index of the cluster, and the rank in it."""
+        return (self.index,) if self.cluster == 1 else (self.index, CLUSTER_RANK)
+
     def _facts(self) -> tuple[Expr, ...]:
         found = [r.cond for r in self.program.requirements]
         found.append(binary("<", self.index, self.count))

@@ -6,11 +6,11 @@ from argus.ir import dtypes as d
 from argus.ir.combine import Combination
 from argus.ir.expr import binary
 from argus.ir.numerics import accumulated
-from argus.ir.ops import Index, Reduce, Scan, Tile
+from argus.ir.ops import Elementwise, Index, Reduce, Scan, Tile
 from argus.lang.frontend import coerce
 from argus.lang.frontend.builtins.scan import combining
 from argus.lang.frontend.calls import BoundCall, builtin
-from argus.lang.frontend.tiles import cast, elementwise
+from argus.lang.frontend.tiles import cast, elementwise, extracted
 from argus.lang.frontend.values import (
     ScalarValue,
     SharedValue,
@@ -101,6 +101,32 @@ def extreme(call: BoundCall) -> Value:
             help=f"`ag.{call.name}imum(x, y)` compares element by element",
         )
     return TileValue(_reduce(call, call.name, "y"))
+
+
+@builtin("any", "all")
+def vote(call: BoundCall) -> Value:
+    """Whether a mask holds somewhere, or everywhere, as a scalar."""
+    e, t = call.e, call.tile("x")
+    if t.dtype.kind != "bool":
+        raise e.fail(
+            "AG0105",
+            call.where("x"),
+            f"`{call.name}` takes a mask, and this is a tile of {t.dtype}",
+            help=f"compare its elements, as in `ag.{call.name}(x > 0)`",
+        )
+    if call.name == "all":
+        no = e.tile(t.dtype, t.shape, t.dims, call.span)
+        e.emit(Elementwise(no, "not", (t,), span=call.span))
+        t = no
+    # Counted, so that elements that say nothing add nothing.
+    t = cast(e, t, d.i32, call.span)
+    while t.shape:
+        axis = len(t.shape) - 1
+        result = e.tile(d.i32, t.shape[:axis], t.dims[:axis], call.span)
+        e.emit(Reduce(result, t, axis, "sum", span=call.span))
+        t = result
+    op = "==" if call.name == "all" else "!="
+    return number(binary(op, extracted(e, t, call.name, call.span), 0))
 
 
 @builtin("cumsum")
