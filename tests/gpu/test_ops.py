@@ -229,6 +229,30 @@ def test_decoding_packs_the_heads_of_a_group(rows: int, d: int) -> None:
 
 
 @pytest.mark.parametrize("rows", [1, 90])
+@pytest.mark.parametrize("causal", [False, True])
+@pytest.mark.parametrize("sizes", [(2, 4, 2, 300, 333, 128), (1, 8, 8, 129, 70, 64)])
+def test_gradients_of_attention(sizes: tuple[int, ...], causal: bool) -> None:
+    from argus import ops
+
+    b, h, g, s, t, d = sizes
+    torch.manual_seed(0)
+    shapes = ((b, h, s, d), (b, g, t, d), (b, g, t, d), (b, h, s, d))
+    q, k, v, do = (torch.randn(x, device="cuda").bfloat16() for x in shapes)
+    exact = [x.double().requires_grad_() for x in (q, k, v)]
+    want = torch.nn.functional.scaled_dot_product_attention(
+        *exact, is_causal=causal, enable_gqa=True
+    )
+    want.backward(do.double())
+    out, logs = ops.attention_forward(q, k, v, causal=causal)
+    assert _error(out, want.detach()) < 8e-3
+    found = ops.attention_backward(do, q, k, v, out, logs, causal=causal)
+    for got, x in zip(found, exact, strict=True):
+        assert x.grad is not None
+        assert _error(got, x.grad) < 1e-2
+    again = ops.attention_backward(do, q, k, v, out, logs, causal=causal)
+    assert all(torch.equal(a, b) for a, b in zip(found, again, strict=True))
+
+
 @pytest.mark.parametrize("d", [64, 80, 128, 256])
 def test_attention_by_parts_of_the_keys(rows: int, d: int) -> None:
     from argus import ops

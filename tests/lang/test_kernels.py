@@ -11,7 +11,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, Sym, evaluate
 from argus.ir.program import Program
 from argus.ir.walk import walk
-from argus.lang.kernel import Kernel
+from argus.lang.kernel import Kernel, load_kernels
 
 T = TypeVar("T")
 
@@ -269,3 +269,16 @@ def test_symbols_are_shared_by_name() -> None:
     p = program(load("gemm").kernels["gemm"])
     tensors = {t.name: t for t in p.params}
     assert tensors["A"].shape[1] == tensors["B"].shape[1] == Sym("K", "dim")
+
+
+def test_outputs_stand_in_the_order_of_parameters() -> None:
+    """So do the results of a reference, wherever they are stored."""
+    text = (
+        "import argus as ag\nfrom argus import f32\n\n\n@ag.kernel\n"
+        'def k(X: f32["N"], Y: f32["N"], Z: f32["N"]):\n'
+        "    i = ag.block(ag.cdiv(X.shape[0], 32))\n"
+        "    x = ag.load(X[i * 32 :], (32,))\n"
+        "    Z[i * 32 :] = x + 1.0\n    Y[i * 32 :] = x\n"
+    )
+    (kernel,) = load_kernels("two.py", text).kernels.values()
+    assert program(kernel).outputs == ["Y", "Z"]

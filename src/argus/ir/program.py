@@ -80,7 +80,7 @@ class Program:
     facts: dict[str, int] = field(default_factory=dict[str, int])
     """Symbol name -> power of two known to divide it (from the specialisation)."""
     outputs: list[str] = field(default_factory=list[str])
-    """Names of tensors the kernel writes."""
+    """Names of tensors the kernel writes, in the order of ``params``."""
     placed: bool = False
     shared_bytes: int = 0
     """Dynamic shared memory of a block; set by placing."""

@@ -71,8 +71,13 @@ _SCALED = """
     x = x if ScaleB is None else x * ScaleB[0]
     return x if Bias is None else x + Bias"""
 PARTS = {
-    "attention_merge": None,
-    "attention_parts": None,
+    **dict.fromkeys(
+        f"attention_{part}"
+        for part in (
+            *("merge", "parts", "training"),
+            *("backward_sums", "backward_keys", "backward_queries"),
+        )
+    ),
     "copy_eights": None,
     "copy_rows": None,
     "copy_singles": None,

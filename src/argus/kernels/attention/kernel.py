@@ -318,3 +318,66 @@ def attention_merge_reference(W, E):
 
     weights = np.exp2(E - E.max(0))
     return np.einsum("pbhsd,pbhs->bhsd", W, weights / weights.sum(0))
+
+
+@ag.kernel
+def attention_training(
+    Q: ag.half["B H S D"],
+    K: ag.half["B G T D"],
+    V: ag.half["B G T D"],
+    O: ag.half["B H S D"],
+    L: f32["B H S"],
+    scale: f32,
+    *,
+    D: int = 128,
+    BQ: int = 128,
+    BT: int = 128,
+    STAGES: int = 2,
+    WARPGROUPS: int = 2,
+    CAUSAL: bool = False,
+    REGISTERS: int = 240,
+):
+    """As `attention`; and L, the logarithm of the sum of the exponentials of scores.
+
+    `argus.kernels.attention_backward` computes probabilities from it.
+    """
+    assert not CAUSAL or BQ == BT, "only the first block taken meets the diagonal"
+    B, H, S, _ = Q.shape
+    G, T = K.shape[1], K.shape[2]
+    ag.require(H % G == 0, "query heads share key heads in equal groups")
+    ag.require(T > 0, "a softmax over no keys is not defined")
+    b, h, i = ag.block(B, H, ag.cdiv(S, BQ))
+    q0, steps = reach(i, S, T, BQ, BT, CAUSAL)
+    q_ring = ag.ring(1, q=Q.dtype.tile(BQ, D))
+    k_ring = ag.ring(STAGES, k=K.dtype.tile(BT, D))
+    v_ring = ag.ring(STAGES, v=V.dtype.tile(BT, D))
+    LOAD, MATH = (24, REGISTERS) if REGISTERS else (None, None)
+
+    with ag.role("load", warps=1, registers=LOAD):
+        with q_ring.fill() as slot:
+            slot.q.load(Q[b, h, q0:, :])
+        stream(k_ring, v_ring, K, V, b, h // (H // G), 0, steps, BT)
+
+    with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
+        o, m, l = attend(
+            q_ring, k_ring, v_ring, V, q0, 0, steps, scale, BQ, BT, D, CAUSAL, True
+        )
+        O[b, h, q0:, :] = (o * ag.rcp(l)).to(O.dtype)
+        L[b, h, q0:] = m * scale + ag.log(l)
+
+
+@ag.reference
+def attention_training_reference(Q, K, V, scale, CAUSAL):
+    """Softmax over keys, and the logarithm of its denominator."""
+    import numpy as np
+
+    S, T = Q.shape[2], K.shape[2]
+    k, v = (np.repeat(x, Q.shape[1] // K.shape[1], axis=1) for x in (K, V))
+    scores = np.einsum("bhsd,bhtd->bhst", Q, k) * scale
+    if CAUSAL:
+        scores = np.where(np.arange(T) <= np.arange(S)[:, None], scores, -1e30)
+    largest = scores.max(-1, keepdims=True)
+    weights = np.exp(scores - largest)
+    total = weights.sum(-1, keepdims=True)
+    output = np.einsum("bhst,bhtd->bhsd", weights / total, v)
+    return output, (largest + np.log(total))[..., 0]

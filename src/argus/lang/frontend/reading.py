@@ -336,6 +336,8 @@ class _Reading:
                 )
         for sync in e.block_syncs:
             sync.threads = p.threads
+        order = [param.name for param in p.params]
+        p.outputs.sort(key=order.index)
         if not p.outputs and not reporter.has_errors:
             reporter.report(
                 "AG0024",
