@@ -2,13 +2,15 @@
 
     python benchmarks/gemm_tiles.py src/argus/kernels/gemm/tiles.json [--seconds 300]
     python benchmarks/gemm_tiles.py src/argus/kernels/gemm/tiles.json --add
+    python benchmarks/gemm_tiles.py src/argus/kernels/gemm/tiles.json --again small
 
 Each tile of each form is timed alone on random sizes beside cuBLAS, after a write to
 more than the L2 cache; forms without TMA on sizes whose rows it cannot address. Copies,
 sums and what a second launch overlaps are timed, too. What was measured is written
 beside the table, which `gemm_fit.py` makes of it; `gemm_random.py` measures plans as
 they are called. ``--add`` measures tiles that the table lacks, and leaves the numbers
-of the others as they are. Needs a GPU.
+of the others as they are; so does ``--again``, which measures all tiles of some forms
+at sizes with few rows or few columns, of which some are moderate. Needs a GPU.
 """
 
 from __future__ import annotations
@@ -56,6 +58,7 @@ _SMALL = (
     (16, 128, 128, 5, 2, 1), (32, 64, 128, 4, 1, 1), (32, 128, 64, 5, 2, 1),
     (64, 128, 64, 4, 2, 1), (128, 64, 64, 4, 1, 1),
     (64, 8, 64, 8, 1, 0), (64, 8, 128, 5, 1, 0), (128, 8, 128, 5, 2, 0),
+    (128, 8, 64, 6, 2, 0), (128, 16, 128, 5, 2, 0), (128, 32, 64, 5, 2, 0),
     (64, 16, 64, 8, 1, 0), (64, 16, 128, 5, 1, 0), (64, 32, 64, 8, 1, 0),
     (64, 32, 128, 4, 1, 0), (64, 64, 64, 6, 1, 0), (64, 64, 128, 3, 1, 0),
     (64, 128, 64, 4, 1, 0), (128, 64, 64, 4, 2, 0), (128, 128, 64, 6, 2, 0),
@@ -142,6 +145,23 @@ def shallow(count: int, seed: int) -> list[Size]:
         k = (k | 1, (k | 1) * 2, -(-k // 8) * 8)[len(found) % 3]
         if m * n < 2**24:
             found.append((m, n | 1, k))
+    return found
+
+
+def slim(count: int, seed: int) -> list[Size]:
+    """Random sizes with few rows or few columns, in turn; every fourth with neither."""
+    rng = random.Random(seed)
+    found: list[Size] = []
+    while len(found) < count:
+        wide, deep = (round(2 ** rng.uniform(6, 14.3)) for _ in range(2))
+        few = round(2 ** rng.uniform(0, 8))
+        if len(found) % 4 == 3:
+            few, wide = (round(2 ** rng.uniform(6, 11)) for _ in range(2))
+        m, n = (few, wide) if len(found) % 2 else (wide, few)
+        n, k = (max(8, round(x / 8) * 8) for x in (n, deep))
+        size = (m, n, k)
+        if m * n * k < 2**36:
+            found.append(size)
     return found
 
 
@@ -301,14 +321,20 @@ def main() -> None:
     parser.add_argument("--sizes", type=int, default=140)
     parser.add_argument("--unaligned", type=int, default=40)
     parser.add_argument("--add", action="store_true", help="only what the table lacks")
+    parser.add_argument("--again", nargs="+", choices=FORMS, help="only these forms")
     parser.add_argument("--jobs", type=int, default=14)
     args = parser.parse_args()
     os.environ["ARGUS_CHECK"] = "0"  # the tiles are proved where they are used
-    old: dict[str, Any] = (
-        json.loads(args.out.read_text()) if args.add else {"tiles": []}
-    )
+    partly = args.add or args.again
+    old: dict[str, Any] = json.loads(args.out.read_text()) if partly else {"tiles": []}
+    if args.again:
+        old["tiles"] = [t for t in old["tiles"] if t["form"] not in args.again]
     kept = {name_of(MeasuredTile(t["form"], t["statics"])) for t in old["tiles"]}
-    wanted = [tile for tile in TILES if name_of(tile) not in kept]
+    wanted = [
+        tile
+        for tile in TILES
+        if name_of(tile) not in kept and (not args.again or tile.form in args.again)
+    ]
     with ProcessPoolExecutor(args.jobs, get_context("spawn")) as pool:
         built = list(pool.map(build, wanted))
     pairs = list(zip(wanted, built, strict=True))
@@ -322,18 +348,22 @@ def main() -> None:
     measured: dict[Size, dict[str, float]] = {}
     begin = time.monotonic()
     odd = unaligned(args.unaligned, 8)
-    found = (
-        [*shallow(args.sizes, 9), *odd] if args.add else [*odd, *sizes(args.sizes, 7)]
-    )
+    if args.again:
+        found = [*NAMED, *slim(args.sizes, 10)]
+    elif args.add:
+        found = [*shallow(args.sizes, 9), *odd]
+    else:
+        found = [*odd, *sizes(args.sizes, 7)]
     for size in found:
         if time.monotonic() - begin < args.seconds:
             measured[size] = measure(size, tiles)
-    how = " --add" if args.add else ""
+    how = " --add" if args.add else f" --again {' '.join(args.again or ())}".rstrip()
+    how = how if partly else ""
     command = f"python benchmarks/gemm_tiles.py src/argus/kernels/gemm/tiles.json{how}"
     made = f"{command}, {len(measured)} sizes"
     data = {
         **old,
-        "made by": f"{old['made by']}; {made}" if args.add else made,
+        "made by": f"{old['made by']}; {made}" if partly else made,
         "device": device.name,
         "multiprocessors": COUNT,
         **others(),

@@ -249,7 +249,7 @@ def gemm_small(
     M, K = A.shape
     N = B.shape[0]
     ag.require(K > 0, "the first step of K is taken before the loop")
-    bm, bn = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN), group=8)
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
 
     with ag.role("load", warps=1):
