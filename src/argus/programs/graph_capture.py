@@ -10,6 +10,7 @@ from __future__ import annotations
 import operator
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from math import prod
 from typing import Any, cast
 
@@ -18,7 +19,12 @@ from argus.ir.dtypes import DTYPES
 from argus.programs.lowering import offsets_through
 from argus.programs.operators import element_type, operator_named
 from argus.programs.recorder import ProgramRecorder
-from argus.programs.strided_operators import REFUSED, WALKING, walked_by_strides
+from argus.programs.strided_operators import (
+    WALKING,
+    WRITING,
+    walked_by_strides,
+    written_by_strides,
+)
 from argus.programs.tensor_array import TensorArray
 from argus.programs.tensor_program import (
     CallOperand,
@@ -187,15 +193,9 @@ class GraphCapture:
     def _operator(self, node: Any) -> Callable[..., Any] | None:
         """What translates a node."""
         name = str(node.target)
-        if name in REFUSED:
-            raise fail("AG1041", None, f"{name} depends on where a tensor lies")
-        if name in WALKING:
-            said = self.said(node.args[0])
-
-            def walked(x: TensorArray, *args: Any) -> TensorArray:
-                return walked_by_strides(x, said, *args)
-
-            return walked
+        if name in WALKING | WRITING:
+            made = walked_by_strides if name in WALKING else written_by_strides
+            return partial(_by_strides, made, self.said(node.args[0]))
         return operator_named(name, self.recorder)
 
     def _number(
@@ -342,6 +342,10 @@ class GraphCapture:
         self.owners[copy.value] = root
         back = [dims.index(d) for d in range(len(shape))]
         return copy.through(permuted(copy.shape, back))
+
+
+def _by_strides(made: Any, said: Any, x: TensorArray, *args: Any) -> TensorArray:
+    return made(x, said, *args)
 
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -34,6 +34,7 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
         scattering_operators,
         sorting_operators,
         table_operators,
+        window_gradients,
         window_operators,
     )
     from argus.specification.aten import table
@@ -50,6 +51,7 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
         scattering_operators,
         sorting_operators,
         table_operators,
+        window_gradients,
         window_operators,
     )  # they fill the tables
 

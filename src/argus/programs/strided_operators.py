@@ -10,15 +10,16 @@ from collections.abc import Sequence
 from typing import Any
 
 from argus.diagnostics import fail
+from argus.programs.joining_operators import with_slice
 from argus.programs.tensor_array import TensorArray
 from argus.programs.views import LinearView, permuted
 
 WALKING = frozenset({"aten.as_strided.default", "aten.as_strided_copy.default"})
-"""Those that have a translation."""
-REFUSED = frozenset(
+"""Those that read elements."""
+WRITING = frozenset(
     {"aten.as_strided_scatter.default", "prims.as_strided_scatter.default"}
 )
-"""Those that have none."""
+"""Those that replace elements."""
 
 
 def walked_by_strides(
@@ -30,19 +31,62 @@ def walked_by_strides(
     ``said`` is what torch says of ``x``. Raises ArgusError AG1041 where that is not
     dense, or elements around it are read.
     """
+    line, _ = _line(x, said)
+    steps = [int(s) for s in stride]
+    start = _start(line, said, size, steps, offset)
+    shape = tuple(int(n) for n in size)
+    factors = tuple((d, s) for d, s in enumerate(steps) if s)
+    return line.seen(LinearView(shape, (factors,), (start,)))
+
+
+def written_by_strides(
+    x: TensorArray, said: Any, source: TensorArray, size: Sequence[int],
+    stride: Sequence[int], offset: int | None = None,
+) -> TensorArray:  # fmt: skip
+    """A copy of ``x`` in which such elements are those of ``source``.
+
+    Raises ArgusError AG1041 as `walked_by_strides` does, and where what is written does
+    not lie side by side.
+    """
+    line, order = _line(x, said)
+    steps = [int(s) for s in stride]
+    start = _start(line, said, size, steps, offset)
+    if 0 in size:
+        return x
+    walked = sorted(range(len(steps)), key=lambda d: (-steps[d], d))
+    count = 1
+    for d in reversed(walked):
+        if size[d] != 1 and steps[d] != count:
+            raise fail("AG1041", None, "elements with gaps are written by strides")
+        count *= int(size[d])
+    new = source.seen(permuted(source.shape, walked)).reshape(-1).cast(x.element)
+    if count != line.size:
+        new = with_slice(line, new, 0, start, start + count)
+    shape = tuple(x.shape[d] for d in order)
+    back = [order.index(d) for d in range(x.ndim)]
+    return new.reshape(*shape).seen(permuted(shape, back))
+
+
+def _line(x: TensorArray, said: Any) -> tuple[TensorArray, list[int]]:
+    """The elements in the order of torch's memory, and dimensions, outermost first."""
     strides = tuple(int(n) for n in said.stride())
     order = sorted(range(x.ndim), key=lambda d: (-strides[d], d))
-    own, extent = int(said.storage_offset()), 1
+    extent = 1
     for d in reversed(order):
         if x.shape[d] != 1 and strides[d] != extent:
             raise fail("AG1041", None, "strides of a tensor that has gaps are walked")
         extent *= x.shape[d]
+    return x.seen(permuted(x.shape, order)).reshape(-1), order
+
+
+def _start(
+    line: TensorArray, said: Any, size: Sequence[int], steps: Sequence[int],
+    offset: int | None,
+) -> int:  # fmt: skip
+    """The first element that is walked, as a position in the line."""
+    own = int(said.storage_offset())
     start = (own if offset is None else int(offset)) - own
-    steps = [int(s) for s in stride]
     last = start + sum((n - 1) * s for n, s in zip(size, steps, strict=True))
-    if 0 not in size and (start < 0 or last >= extent):
-        raise fail("AG1041", None, "elements around a tensor are read by strides")
-    line = x.seen(permuted(x.shape, order)).reshape(-1)
-    shape = tuple(int(n) for n in size)
-    factors = tuple((d, s) for d, s in enumerate(steps) if s)
-    return line.seen(LinearView(shape, (factors,), (start,)))
+    if 0 not in size and (start < 0 or last >= line.size):
+        raise fail("AG1041", None, "elements around a tensor are walked by strides")
+    return start

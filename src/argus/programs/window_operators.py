@@ -39,7 +39,7 @@ def windows_of(
     return wide.seen(windowed(wide.shape, kernel, stride, dilation))
 
 
-class _Pool:
+class Pool:
     """The windows of a pool: how many along each dimension, and what is around them."""
 
     def __init__(
@@ -79,16 +79,10 @@ def max_pool(
 ) -> Any:  # fmt: skip
     """The largest of each window."""
     count = len(kernel)
-    pool = _Pool(x, kernel, stride, padding, dilation, ceil, count)
+    pool = Pool(x, kernel, stride, padding, dilation, ceil, count)
     if not x.element.is_float:
         raise UntranslatedError("the largest of whole numbers in windows")
     return np.max(pool.of(x, -math.inf), tuple(range(-count, 0)))
-
-
-@own("max_pool2d_with_indices", "max_pool3d_with_indices")
-def max_pool_with_indices(*args: Any, **named: Any) -> Any:
-    """The largest of each window; its position is not translated."""
-    return max_pool(*args, **named), None
 
 
 @own("avg_pool1d", "avg_pool2d", "avg_pool3d")
@@ -98,11 +92,28 @@ def avg_pool(
 ) -> Any:  # fmt: skip
     """The sum of each window over the number of its elements, or a divisor."""
     count = len(kernel)
-    pool = _Pool(x, kernel, stride, padding, 1, ceil, count)
+    pool = Pool(x, kernel, stride, padding, 1, ceil, count)
     total: Any = np.sum(pool.of(x, 0.0), tuple(range(-count, 0)))
     if divisor is not None:
         return total / float(divisor)
-    found, number = total, 1
+    found, number = total, 1.0
+    for size in element_counts(pool, total, include_padding):
+        if isinstance(size, float):
+            number *= size
+        else:
+            found = found / size
+    return found / number
+
+
+def element_counts(
+    pool: Pool, like: TensorArray, include_padding: bool
+) -> list[float | TensorArray]:
+    """Of each dimension how many elements windows have: a number, or numbers along it.
+
+    ``like`` has a place for each window.
+    """
+    count = len(pool.kernel)
+    found: list[float | TensorArray] = []
     for d in range(count):
         n, k, s, p = pool.extents[d], pool.kernel[d], pool.stride[d], pool.padding[d]
         low, high = (-p, n + p) if include_padding else (0, n)
@@ -111,10 +122,11 @@ def avg_pool(
             for o in range(pool.counts[d])
         }
         if len(sizes) == 1:
-            number *= sizes.pop()
-            continue
-        found = found / _sizes(x.recorder, total.shape, d - count, (k, s, p), low, high)
-    return found / float(number)
+            found.append(float(sizes.pop()))
+        else:
+            at = d - count
+            found.append(_sizes(like.recorder, like.shape, at, (k, s, p), low, high))
+    return found
 
 
 def _sizes(
