@@ -119,7 +119,6 @@ def argus_backend(
     an option or mode that there is not, and what proving and building kernels raise.
     """
     from torch._dynamo.backends.common import aot_autograd
-    from torch._functorch.partitioners import min_cut_rematerialization_partition
 
     chosen = BackendOptions.of(mode, options)
     each = {
@@ -131,9 +130,32 @@ def argus_backend(
     backend = aot_autograd(
         **each,
         decompositions=decompositions(),
-        partition_fn=min_cut_rematerialization_partition,
+        partition_fn=_partitioned,
     )
     return backend(graph, example_inputs)
+
+
+def _partitioned(joint: GraphModule, inputs: Any, **named: Any) -> Any:
+    """The forward and the backward graph.
+
+    What depends on no input (tables, masks) is in both: known where it is used.
+    """
+    import torch
+    from torch._functorch.partitioners import min_cut_rematerialization_partition
+    from torch.utils.checkpoint import CheckpointPolicy
+
+    known: set[Any] = set()
+    for node in joint.graph.nodes:
+        tags = getattr(node.target, "tags", ())
+        drawn = torch.Tag.nondeterministic_seeded in tags
+        if (
+            node.op == "call_function"
+            and not drawn
+            and all(n in known for n in node.all_input_nodes)
+        ):
+            known.add(node)
+            node.meta["recompute"] = CheckpointPolicy.MUST_RECOMPUTE
+    return min_cut_rematerialization_partition(joint, inputs, **named)
 
 
 def _compiled(

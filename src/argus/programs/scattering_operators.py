@@ -15,6 +15,7 @@ from typing import Any
 import numpy
 
 from argus.ir.dtypes import f32, i64
+from argus.programs.known_tables import digit_table
 from argus.programs.operator_table import own
 from argus.programs.table_operators import gather
 from argus.programs.tensor_array import TensorArray
@@ -233,12 +234,45 @@ def index_put(
     rows: Any = np.reshape(turned, (*kept, places))
     at: Any = np.reshape(entries, (*[1] * len(kept), entries.shape[0]))
     if accumulate:
-        found: Any = _combined(rows, at, given, "sum", True)
+        found: Any = _added_by_rule(rows, spread, given)
+        if found is None:
+            found = _combined(rows, at, given, "sum", True)
     else:
         found = _replaced(rows, at, given)
     whole: Any = np.reshape(found, turned.shape)
     back = [*ahead, *behind, *dims]
     return whole.seen(permuted(whole.shape, [back.index(d) for d in range(x.ndim)]))
+
+
+def _added_by_rule(rows: Any, table: TensorArray, given: Any) -> Any:
+    """Rows to which entries are added by a table that is known; None: it moves none so.
+
+    Digits that choose nothing are summed; the others are all places, in some order.
+    """
+    known = digit_table(table.operand)
+    places = rows.shape[-1]
+    if known is None or known.start:
+        return None
+    digits = list(enumerate(zip(known.sizes, known.factors, strict=True)))
+    moving = [(f, n, i) for i, (n, f) in digits if f and n > 1]
+    size = 1
+    for factor, n, _ in sorted(moving):
+        if factor != size:
+            return None
+        size *= n
+    if size != places:
+        return None
+    ahead = rows.ndim - 1
+    split: Any = given.reshape(*rows.shape[:-1], *known.sizes)
+    still = tuple(ahead + i for i, (n, f) in digits if not f or n == 1)
+    wide = f32 if rows.element.is_float else rows.element
+    added: Any = np.sum(split.cast(wide), still) if still else split.cast(wide)
+    kept = [i for i, (n, f) in digits if f and n > 1]
+    order = [kept.index(i) for _, _, i in sorted(moving, reverse=True)]
+    turned = added.seen(
+        permuted(added.shape, [*range(ahead), *(ahead + o for o in order)])
+    )
+    return rows.cast(wide) + turned.reshape(*rows.shape)
 
 
 def _masked(x: Any, tables: dict[int, TensorArray], values: Any, added: bool) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from argus.ir.dtypes import i64
+from argus.programs.known_tables import DigitTable, digit_table
 from argus.programs.operator_table import own
 from argus.programs.tensor_array import TensorArray
 from argus.programs.tensor_program import (
@@ -30,7 +31,13 @@ def _chosen(x: TensorArray, view: LinearView, table: TensorArray) -> TensorArray
 
 
 def _rows(x: TensorArray, dim: int, table: TensorArray) -> TensorArray:
-    """Positions of a dimension, in whose place those of the table stand."""
+    """Positions of a dimension, in whose place those of the table stand.
+
+    A view, where the table is known and moves elements by rule.
+    """
+    known = digit_table(table.operand)
+    if known is not None and known.inside(x.shape[dim]):
+        return _moved(x, dim, table, known)
     shape = (*x.shape[:dim], *table.shape, *x.shape[dim + 1 :])
     after, last = dim + table.ndim, len(shape)
     factors = tuple(
@@ -42,6 +49,23 @@ def _rows(x: TensorArray, dim: int, table: TensorArray) -> TensorArray:
         shape, tuple(((dim + d, 1),) for d in range(table.ndim)), (0,) * table.ndim
     )
     return _chosen(x, view, table.seen(along))
+
+
+def _moved(
+    x: TensorArray, dim: int, table: TensorArray, known: DigitTable
+) -> TensorArray:
+    """The same through a view."""
+    after = dim + len(known.sizes)
+    factors = tuple(
+        tuple((dim + i, f) for i, f in enumerate(known.factors))
+        if d == dim
+        else ((d if d < dim else after + d - dim - 1, 1),)
+        for d in range(x.ndim)
+    )
+    starts = tuple(known.start if d == dim else 0 for d in range(x.ndim))
+    shape = (*x.shape[:dim], *known.sizes, *x.shape[dim + 1 :])
+    seen = x.seen(LinearView(shape, factors, starts))
+    return seen.reshape(*x.shape[:dim], *table.shape, *x.shape[dim + 1 :])
 
 
 @own("embedding")
