@@ -1,4 +1,4 @@
-"""Tables that move elements by rule become views, and sums over what chooses nothing."""
+"""Tables that move elements by rule become views, and sums over the other digits."""
 
 from __future__ import annotations
 
