@@ -12,9 +12,10 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional  # noqa: E402
 
+from argus.ir.dtypes import DType, bf16, f32  # noqa: E402
 from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
-from argus.programs.products import ProductForm  # noqa: E402
+from argus.programs.products import ProductForm, parts_of_sum  # noqa: E402
 from argus.programs.proofs import proof_of  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula  # noqa: E402
@@ -72,7 +73,7 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...], int]] = {
     "rows that TMA cannot address": (lambda a, b: a @ b, (half(9, 7), half(7, 5)), 3),
     "a long sum": (
         lambda a, b: torch.relu(a @ b) + 1,
-        (half(24, 1024), half(1024, 16)),
+        (half(24, 6144), half(6144, 16)),
         2,
     ),
     "scaled summands": (
@@ -166,3 +167,15 @@ def test_operands_of_tf32_are_the_nearest_numbers(taps: int) -> None:
     assert 1e-4 < float(off) < 4e-4
     for step in plan.kernels:
         assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def test_a_sum_is_cut_where_that_is_predicted_to_be_faster() -> None:
+    for element, terms in ((bf16, 1), (f32, 1), (bf16, 6)):
+
+        def parts(*sizes: int, element: DType = element, terms: int = terms) -> int:
+            return parts_of_sum(*sizes, element=element, terms=terms)
+
+        assert parts(256, 256, 1 << 19, 1, 1) >= 32
+        assert parts(4096, 4096, 4096, 1, 1) == 1
+        assert parts(64, 64, 512, 1, 1) == 1
+        assert 7 * 64 * 64 % (parts(64, 64, 7 * 64 * 64, 1, 1) * 64) == 0

@@ -19,10 +19,9 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from argus.ir.dtypes import DType, bf16, f16, f32
-from argus.kernels.gemm.tiles import table
 from argus.programs.affine import Affine
 from argus.programs.lowering import offsets_through, over_windows
-from argus.programs.products import TMA_BYTES, addressed
+from argus.programs.products import TMA_BYTES, addressed, parts_of_sum
 from argus.programs.recorder import ProgramRecorder
 from argus.programs.rewriting import ProgramRewriter
 from argus.programs.tensor_program import (
@@ -51,9 +50,6 @@ _ROWS = 8
 """What sizes of rows of results are multiples of, for factors with the same rows."""
 _SHORT_ROW = 8
 """Elements of a row below which room for whole steps of 16 bytes is wasted."""
-_TILE = 64
-_LEAST_PART = 512
-"""Elements of K below which no part of the sum is worth a block."""
 
 
 def prepare_products(program: TensorProgram) -> TensorProgram:
@@ -206,10 +202,19 @@ class _Preparing(ProgramRewriter):
         if not summed:
             return made
         inner = max(summed, key=sizes.__getitem__)
-        rows = [prod(sizes[s] for s in side) for side in (mine, theirs)]
+        m, n = (prod(sizes[s] for s in side) for side in (mine, theirs))
         batch = prod(sizes[s] for s in set(made.result) - mine - theirs)
-        blocks = batch * prod(ceil(n / _TILE) for n in rows)
-        count = _parts_of_sum(sizes[inner], blocks)
+        outer = prod(sizes[s] for s in summed if s != inner)
+        dtype = bf16 if made.terms else made.left.value.dtype
+        count = parts_of_sum(
+            m,
+            n,
+            sizes[inner],
+            batch,
+            outer,
+            element=dtype,
+            terms=max(1, len(made.terms)),
+        )
         if count == 1 or made.left is made.right:
             return made
         part = replace(
@@ -332,13 +337,3 @@ def _cut(operand: ViewedValue, letters: str, inner: str, count: int) -> ViewedVa
     at, shape = letters.index(inner), operand.shape
     new = (*shape[:at], count, shape[at] // count, *shape[at + 1 :])
     return operand.through(ReshapedView(new))
-
-
-def _parts_of_sum(k: int, blocks: int) -> int:
-    """Into how many parts a sum is cut, so that blocks fill the device."""
-    room = table().multiprocessors // blocks
-    most = min(room, k // _LEAST_PART)
-    return max(
-        (d for d in range(1, most + 1) if k % d == 0 and k // d % _TILE == 0),
-        default=1,
-    )

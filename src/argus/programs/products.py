@@ -369,6 +369,41 @@ def predicted_time(
     return _of_table(m, n, batch, element)[1]
 
 
+_STEP_COST = {True: 0.69 / (128 * 256 * 32), False: 0.455 / (128 * 128 * 64)}
+"""Microseconds of an element of K of an element of the first tile of `_WIDE` (True) and
+of `_PARTS`, on an H200."""
+_MOST_PARTS = 64
+_LEAST_PART = 512
+_PART = 64
+"""Into how many parts a sum is cut at most; elements of K below which no part is worth
+a block; and what parts are multiples of."""
+
+
+def parts_of_sum(
+    m: int, n: int, k: int, batch: int, outer: int, *, element: DType, terms: int = 1
+) -> int:
+    """Into how many equal parts a sum over K is cut, which are results first.
+
+    What is predicted to take least, by the library's table. ``element``: of the factors
+    that are multiplied, ``terms`` times each.
+    """
+    found = table()
+
+    def time(parts: int) -> float:
+        groups = batch * parts
+        if element == f32 or terms > 1:
+            _, waves = _of_table(m, n, groups, element)
+            each = _STEP_COST[element == f32] * (k // parts) * outer * terms
+            us = waves * each
+        else:
+            us = _measured(m, n, k // parts, groups * outer, groups, (False, False))[1]
+        return us + (found.sum(parts, batch * m, n) if parts > 1 else 0.0)
+
+    most = min(_MOST_PARTS, k // _LEAST_PART)
+    able = (d for d in range(2, most + 1) if k % (d * _PART) == 0)
+    return min((1, *able), key=time)
+
+
 def _of_table(m: int, n: int, batch: int, element: DType) -> tuple[ProductTile, float]:
     count = table().multiprocessors
 
