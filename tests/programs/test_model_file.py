@@ -41,6 +41,19 @@ def get_inputs():
 def get_init_inputs():
     return [8]
 """,
+    "joined": """
+    def __init__(self):
+        super().__init__()
+        self.one = nn.Conv2d(3, 16, 1)
+        self.two = nn.Conv2d(3, 4, 1)
+
+    def forward(self, x):
+        return torch.cat([torch.relu(self.one(x)), self.two(x)], 1)
+
+
+def get_inputs():
+    return [torch.randn(1, 3, 64, 64)]
+""",
     "dropout": """
     def __init__(self):
         super().__init__()

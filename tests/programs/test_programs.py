@@ -82,7 +82,7 @@ def test_a_convolution_is_as_precise_as_torch_is_told_to_be(
     allowed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", allowed)
-    model = torch.nn.Conv2d(16, 18, 3, stride=2, padding=1, bias=False).eval()
+    model = torch.nn.Conv2d(16, 18, 3, 2, 1, dilation=2, bias=False).eval()
     inputs = (torch.randn(2, 16, 9, 11),)
     plan = plan_of(model, inputs)
     (step,) = plan.kernels

@@ -79,3 +79,17 @@ def test_results_lie_across_windows():
     source = next(e for e in step.group.lowered.elements if vector in e.whole.loops)
     assert source.whole.factor(vector) == 2
     assert min(a.size for a in form.axes) >= 16
+
+
+def test_short_sums_of_products_are_taken_without_tensor_cores():
+    """In full, and not as products of parts with copies before them."""
+    torch.manual_seed(0)
+    inputs = (torch.randn(2, 3, 12, 13), torch.randn(20, 3, 1, 1))
+    model = Formula(lambda x, w: torch.relu(functional.conv2d(x, w)))
+    plan = plan_of(model, inputs)
+    (step,) = plan.kernels
+    assert isinstance(step.group.form, GroupTiling)
+    assert len(step.group.form.axes) == 2  # what is read is used by several channels
+    assert proof_of(step).verdict is Verdict.EQUAL
+    found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(found, model(*inputs), rtol=1e-5, atol=1e-6)

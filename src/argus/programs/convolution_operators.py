@@ -32,6 +32,7 @@ from argus.programs.flat_convolutions import (
 )
 from argus.programs.numpy_functions import contracted, flip
 from argus.programs.operator_table import each, own
+from argus.programs.strided_convolutions import unstrided_products
 from argus.programs.tensor_array import TensorArray
 from argus.programs.views import permuted
 from argus.programs.window_operators import windows_of
@@ -68,6 +69,10 @@ def _windowed(
     flat = set(stride) == {1}
     worth = worth_channels_last(x, weight, groups, flat=flat)
     precision = convolution_precision(weight.shape[1], taps)
+    if groups == 1 and set(dilation) == {1}:
+        found = unstrided_products(x, weight, stride, borders, precision)
+        if found is not None:
+            return found
     if worth and flat:
         readings = [
             Reading(n + a + b - (k - 1) * d, k, d, (a, b))

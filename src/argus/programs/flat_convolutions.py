@@ -135,8 +135,21 @@ def worth_flat(
     before = predicted_time(
         filters, row, k, images * several * phases, steps, x.element
     )
-    after = predicted_time(filters * phases, flat.length, k, images, steps, x.element)
+    after = flat_time(x, filters, phases, readings, precision, groups)
     return before > _GAIN * after
+
+
+def flat_time(
+    x: TensorArray, filters: int, phases: int, readings: Sequence[Reading],
+    precision: str, groups: int,
+) -> float:  # fmt: skip
+    """The predicted time of a product of all pixels, see `worth_flat`."""
+    channels = channels_of(x.element, x.shape[1] // groups, precision)
+    flat = flat_space(x.shape[2:], readings, channels, x.element)
+    k = readings[-1].taps * channels
+    steps = prod(r.taps for r in readings[:-1])
+    images = x.shape[0] * groups
+    return predicted_time(filters * phases, flat.length, k, images, steps, x.element)
 
 
 def without_gaps(product: TensorArray) -> TensorArray:

@@ -19,6 +19,7 @@ from argus.programs.tensor_program import (
     ContractPrimitive,
     FilledPrimitive,
     GivenPrimitive,
+    JoinedPrimitive,
     MapPrimitive,
     PositionPrimitive,
     ProgramValue,
@@ -95,7 +96,8 @@ def _used(program: TensorProgram) -> set[ProgramValue]:
     """Values that results or calls of torch depend on."""
     used = {r.value for r in program.results if isinstance(r, ViewedValue)}
     for value in reversed(program.values):
-        if value in used or isinstance(value.made, TorchPrimitive):
+        needed = value in used or (value.home is not None and value.home in used)
+        if needed or isinstance(value.made, TorchPrimitive):
             used.add(value)
             used |= {operand.value for operand in operands_of(value)}
     return used
@@ -152,6 +154,8 @@ class _Grouping:
                 and all(o.value in self.free for o in operands_of(value))
             ):
                 self.free.add(value)
+            if value.home is not None and value in used:
+                self.needed.add(value)
             for operand in operands_of(value) if value in used else ():
                 self.readers.setdefault(operand.value, []).append(value)
         for result in program.results:
@@ -168,7 +172,7 @@ class _Grouping:
             if (not readers and value not in self.needed) or not value.size:
                 continue
             match value.made:
-                case GivenPrimitive() | TorchPrimitive():
+                case GivenPrimitive() | TorchPrimitive() | JoinedPrimitive():
                     continue
                 case _:
                     self._place(value, readers)

@@ -11,44 +11,49 @@ from typing import Any
 
 import numpy as np
 
+from argus.programs.joining import choice, may_lie_in_one
 from argus.programs.numpy_functions import expand_dims, flip, records
 from argus.programs.operator_table import each, own
 from argus.programs.recorder import promoted
 from argus.programs.tensor_array import TensorArray
-from argus.programs.tensor_program import FilledPrimitive, UntranslatedError
+from argus.programs.tensor_program import (
+    FilledPrimitive,
+    JoinPrimitive,
+    UntranslatedError,
+)
 from argus.programs.views import bordered, repeated
 
 
 @own("cat")
+def joined(arrays: Sequence[TensorArray], axis: int = 0) -> TensorArray:
+    """One after the other along a dimension, perhaps as parts of one value."""
+    parts, dim = _parts(arrays, axis)
+    if len(parts) < 2 or not may_lie_in_one([p.operand for p in parts]):
+        return concatenated(arrays, axis)
+    made = JoinPrimitive(tuple(p.operand for p in parts), dim)
+    shape = [*parts[0].shape]
+    shape[dim] = sum(p.shape[dim] for p in parts)
+    recorder = parts[0].recorder
+    return TensorArray(recorder, recorder.made("join", shape, parts[0].element, made))
+
+
 @records(np.concatenate)
 def concatenated(arrays: Sequence[TensorArray], axis: int = 0) -> TensorArray:
     """One after the other along a dimension."""
+    parts, dim = _parts(arrays, axis)
+    if len(parts) < 2:
+        return parts[0] if parts else arrays[0]
+    recorder = parts[0].recorder
+    made = choice(recorder, [p.operand for p in parts], dim)
+    return TensorArray(recorder, made)
+
+
+def _parts(arrays: Sequence[TensorArray], axis: int) -> tuple[list[TensorArray], int]:
+    """Tensors of one type that are not empty, and the dimension."""
     given = [a for a in arrays if a.shape != (0,)] or list(arrays[:1])
     dim = axis % given[0].ndim
     kind = promoted([a.element for a in given])
-    parts = [a.cast(kind) for a in given if a.shape[dim]]
-    if len(parts) < 2:
-        return parts[0] if parts else given[0]
-    recorder = parts[0].recorder
-    total = sum(p.shape[dim] for p in parts)
-    shape = [total if d == dim else n for d, n in enumerate(parts[0].shape)]
-    at = recorder.positions(shape, dim)
-    end, found = total, None
-    for part in reversed(parts):
-        n = part.shape[dim]
-        widths = [
-            (end - n, total - end) if d == dim else (0, 0) for d in range(part.ndim)
-        ]
-        zero = recorder.cast(0, kind)
-        assert isinstance(zero, bool | int | float)
-        seen = part.operand.through(bordered(part.shape, widths, zero))
-        if found is None:
-            found = seen
-        else:
-            found = recorder.map("where", recorder.map("lt", at, end), seen, found)
-        end -= n
-    assert found is not None
-    return TensorArray(recorder, found)
+    return [a.cast(kind) for a in given if a.shape[dim]], dim
 
 
 @records(np.stack)

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from argus.programs.plan import KernelStep, ProgramPlan
 from argus.programs.tensor_program import GivenPrimitive, ViewedValue
+from argus.programs.value_parts import parts_of
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -36,7 +37,8 @@ def constant_steps(plan: ProgramPlan) -> tuple[KernelStep, ...]:
         if not isinstance(step, KernelStep):
             continue
         written = set(step.written)
-        if set(step.read) <= known and not written & results:
+        whole = not any(map(parts_of, written))  # and not a part of what is joined
+        if set(step.read) <= known and whole and not written & results:
             known |= written
             found.append(step)
     return tuple(found)

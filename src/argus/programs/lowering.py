@@ -165,7 +165,7 @@ class _Lowering:
             if len(found) > 1:
                 raise NotFusedError("what is stored is read in another order")
         stores = tuple(
-            KernelStore(v, offset_of(v, p), node)
+            KernelStore(v.home or v, offset_of(v, p) + v.begin, node)
             for v, p, node in zip(stored, places, nodes, strict=True)
         )
         if any(not set(rows) <= s.offset.loops for s in stores):
@@ -201,6 +201,7 @@ class _Lowering:
         Borders, tables and loops that run backwards are apart.
         """
         space = self.space
+        value, offset = value.home or value, offset + value.begin
         rest, borders = Affine((), offset.constant), list[Border]()
         tables: list[TableIndex] = []
         for name, factor in offset.terms:
@@ -553,7 +554,7 @@ def source_offset(
     A reshape of a dense tensor moves nothing, and splits no loop. Raises like
     `source_coordinates`.
     """
-    dense = not operand.value.pitch
+    dense = not operand.value.pitch and operand.value.home is None
     if dense and operand.views and isinstance(operand.views[0], ReshapedView):
         shape = operand.views[0].shape
         seen = replace(operand.value, shape=shape)

@@ -18,13 +18,13 @@ from argus.diagnostics import fail
 from argus.programs.kept_values import constant_steps
 from argus.programs.naming import KernelTensor
 from argus.programs.plan import KernelStep, ProgramPlan
-from argus.programs.recurrences import part_of_recurrence
 from argus.programs.tensor_program import (
     GivenPrimitive,
     ProgramValue,
     TorchPrimitive,
     ViewedValue,
 )
+from argus.programs.value_parts import parts_of, touched
 
 _ALIGNMENT = 256
 """Bytes that the place of a value is a multiple of."""
@@ -132,7 +132,7 @@ def check_memory(plan: ProgramPlan, memory: ProgramMemory) -> None:
             for value in step.read:
                 _check_complete(value, parts)
         for value in step.written:
-            if not part_of_recurrence(value):
+            if not parts_of(value):
                 if value in written:
                     raise _unwritten(value, f"step {number} writes it again")
                 by_torch = isinstance(value.made, TorchPrimitive)
@@ -156,8 +156,7 @@ _Parts = dict[ProgramValue, set[int]]
 
 
 def _check_complete(value: ProgramValue, parts: _Parts) -> None:
-    part = part_of_recurrence(value)
-    if part and len(parts.get(value, ())) * part != value.size:
+    if len(parts.get(value, ())) != len(parts_of(value)):
         raise _unwritten(value, "it is read, and not all of its parts are written")
 
 
@@ -179,16 +178,17 @@ def _check_access(tensor: KernelTensor, step: KernelStep, parts: _Parts) -> None
         raise _unwritten(
             buffer, f"`{kernel}` touches elements {low} to {high} of {buffer.size}"
         )
-    part, first = part_of_recurrence(buffer), 0
-    done = parts.setdefault(buffer, set()) if part else set[int]()
+    ends, first = parts_of(buffer), 0
+    done = parts.setdefault(buffer, set()) if ends else set[int]()
     if not output:
-        if part and not done.issuperset(range(low // part, high // part + 1)):
+        if ends and not done.issuperset(touched(ends, tensor.start, pairs)):
             raise _unwritten(buffer, f"`{kernel}` reads parts that are not written")
         return
     whole = list(zip(buffer.shape, buffer.strides, strict=True))
-    if part:
-        number = tensor.start // part
-        first, whole = number * part, [(part, 1)]
+    if ends:
+        number = touched(ends, tensor.start, ())[0]
+        first = ends[number - 1] if number else 0
+        whole = [(ends[number] - first, 1), (buffer.size // ends[-1], ends[-1])]
         if number in done:
             raise _unwritten(buffer, f"`{kernel}` writes part {number} of it again")
         done.add(number)

@@ -137,6 +137,8 @@ def _alone(group: KernelGroup) -> bool:
         return True
     if group.lowered.flat or group.form.product is not None:
         return True
+    if any(v.home is not None for v in _results(group)):  # others read its home
+        return True
     kinds = ContractPrimitive | ScanPrimitive | GatherPrimitive
     return any(isinstance(v.made, kinds) for v in (*_results(group), *group.inside))
 

@@ -25,6 +25,7 @@ from argus.programs.expressions import (
 )
 from argus.programs.forms import source_of
 from argus.programs.grouping import KernelGroup, grouped
+from argus.programs.joining import join
 from argus.programs.kernel_text import KernelSource
 from argus.programs.merging import merged
 from argus.programs.naming import KernelTensor
@@ -156,7 +157,7 @@ def plan_of(model: Module, inputs: Sequence[Any]) -> ProgramPlan:
 
 def plan_program(program: TensorProgram) -> ProgramPlan:
     """The plan of a tensor program, after products and long sums are prepared."""
-    program = copy_what_no_loop_follows(program)
+    program = copy_what_no_loop_follows(join(program))
     program = split_reductions(prepare_products(program))
     groups = {g.stored: g for g in merged(program, grouped(program))}
     names: dict[str, str] = {}

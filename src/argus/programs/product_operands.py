@@ -21,7 +21,12 @@ from math import ceil, prod
 from argus.ir.dtypes import DType, bf16, f16, f32
 from argus.programs.affine import Affine
 from argus.programs.lowering import offsets_through, over_windows
-from argus.programs.products import TMA_BYTES, addressed, parts_of_sum
+from argus.programs.products import (
+    TMA_BYTES,
+    addressed,
+    parts_of_sum,
+    short_sum,
+)
 from argus.programs.recorder import ProgramRecorder
 from argus.programs.rewriting import ProgramRewriter
 from argus.programs.tensor_program import (
@@ -85,6 +90,9 @@ class _Preparing(ProgramRewriter):
         types = {made.left.value.dtype, made.right.value.dtype}
         many = all(prod(sizes[s] for s in side) > 1 for side in (mine, theirs))
         if not many or len(types) > 1 or not types <= {bf16, f16, f32}:
+            return made
+        length = prod(n for s, n in sizes.items() if s not in result)
+        if short_sum(made.left.value.dtype, made.precision, length):
             return made
         left, right = _Factor(made.left, made.left_letters), _Factor(
             made.right, made.right_letters

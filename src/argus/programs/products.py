@@ -34,6 +34,7 @@ TMA_BYTES = 16
 """What TMA needs starts and strides to be multiples of."""
 TMA_DIMENSIONS = 5
 """Most dimensions of a tensor that TMA walks."""
+_SHORT_SUM = 16
 _LEAST_ALONG = 16
 """Elements that lie side by side in the result, below which other rows are tiled."""
 _SWIZZLE = 128
@@ -102,7 +103,7 @@ def product_form(group: LoweredGroup) -> ProductForm | None:
     if not group.products:
         return None
     found = [r for r in group.reductions if _reused(group, r)]
-    if not found:
+    if not found or _short(group, found):
         return None
     if len(group.reductions) > 1:
         raise NotFusedError("a product beside another reduction")
@@ -153,6 +154,32 @@ def _reused(group: LoweredGroup, reduction: ReduceNode) -> bool:
         for pair in pairs
         if pair is not None
     )
+
+
+def _short(group: LoweredGroup, found: Sequence[ReduceNode]) -> bool:
+    """Whether sums of f32 are so short that other cores than tensor cores take them.
+
+    Raises NotFusedError where what is used by several results is computed on the way.
+    """
+    columns = [n for r in found for n in r.loops]
+    if not short_sum(f32, group.products[0], prod(group.sizes[n] for n in columns)):
+        return False
+    pairs = [factors_of(s) for r in found for s in _summands(r.body)]
+    factors = [f for pair in pairs if pair for f in pair]
+    if any(f.dtype != f32 for f in factors):
+        return False
+    if not all(isinstance(f, ElementNode) for f in factors):
+        raise NotFusedError("a factor that is computed on the way")
+    return True
+
+
+def short_sum(element: DType, precision: str, length: int) -> bool:
+    """Whether so few products of f32 are summed in full without tensor cores.
+
+    Parts of f32 would be as many products again, and copies before them; the results
+    take longer to be stored than so few products take to be summed.
+    """
+    return element == f32 and precision == "f32" and length <= _SHORT_SUM
 
 
 def _epilogue_fits(group: LoweredGroup, reduction: ReduceNode) -> None:
@@ -363,10 +390,11 @@ def chosen_tile(
 def predicted_time(
     m: int, n: int, k: int, batch: int, outer: int, element: DType
 ) -> float:
-    """The time of such a product, to be compared with others of the same sums."""
+    """The time of such a product of TF32 or 16 bits, to be compared with others."""
     if element != f32:
         return _measured(m, n, k, batch * outer, batch, (False, False))[1]
-    return _of_table(m, n, batch, element)[1]
+    tile, cost = _of_table(m, n, batch, element)
+    return cost * ceil(k / tile.bk) * outer
 
 
 _STEP_COST = {True: 0.69 / (128 * 256 * 32), False: 0.455 / (128 * 128 * 64)}

@@ -20,7 +20,6 @@ from argus.diagnostics import fail
 from argus.programs.kernel_text import KernelSource
 from argus.programs.naming import KernelTensor
 from argus.programs.plan import KernelStep, PlanStep, ProgramPlan, TorchStep
-from argus.programs.recurrences import part_of_recurrence
 from argus.programs.tensor_program import (
     CallOperand,
     ContractPrimitive,
@@ -40,6 +39,7 @@ from argus.programs.tensor_program import (
     WrittenPrimitive,
     stored_type,
 )
+from argus.programs.value_parts import parts_of
 from argus.programs.views import BorderedView, LinearView, OperandView, ReshapedView
 
 if TYPE_CHECKING:
@@ -129,8 +129,8 @@ def _value_data(value: ProgramValue) -> Data:
         data[made.kind] = made.source
         data["given"] = {"shape": [*made.shape], "strides": [*made.strides]}
         data["device"] = made.device
-    elif part := part_of_recurrence(value):
-        data["part"] = part
+    elif ends := parts_of(value):
+        data["parts"] = [*ends]
     return data
 
 
@@ -277,7 +277,7 @@ class _Reader:
         self, name: str, said: Data, made: Primitive | None = None
     ) -> ProgramValue:
         if made is None:
-            made = WrittenPrimitive(said.get("part", 0))
+            made = WrittenPrimitive(tuple(said.get("parts", ())))
             kinds = [k for k in ("input", "weight", "constant") if k in said]
             for kind in kinds:
                 shape, strides = said["given"]["shape"], said["given"]["strides"]

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from math import prod
 from typing import TYPE_CHECKING
 
 from argus.programs.tensor_program import (
@@ -18,9 +17,7 @@ from argus.programs.tensor_program import (
     ProgramValue,
     TensorProgram,
     TorchCall,
-    TorchPrimitive,
     ViewedValue,
-    WrittenPrimitive,
 )
 
 if TYPE_CHECKING:
@@ -105,14 +102,3 @@ def _placed(
         for t in step.source.tensors
     )
     return replace(step, source=replace(step.source, tensors=tensors))
-
-
-def part_of_recurrence(value: ProgramValue) -> int:
-    """Elements that one launch writes of a value, where several write it; else 0."""
-    match value.made:
-        case TorchPrimitive(call=RecurrentCall()):
-            return prod(value.shape[1:])
-        case WrittenPrimitive(part=part):
-            return part
-        case _:
-            return 0

@@ -8,6 +8,7 @@ from dataclasses import replace
 from argus.programs.tensor_program import (
     ContractPrimitive,
     GatherPrimitive,
+    JoinPrimitive,
     MapPrimitive,
     Primitive,
     ProgramValue,
@@ -42,6 +43,10 @@ def with_operands(
             a, b = changed(operand), changed(table)
             same = a is operand and b is table
             return made if same else GatherPrimitive(a, b)
+        case JoinPrimitive(operands=operands):
+            new = tuple(map(changed, operands))
+            same = all(a is b for a, b in zip(new, operands, strict=True))
+            return made if same else replace(made, operands=new)
         case _:
             return made
 
@@ -59,6 +64,10 @@ class ProgramRewriter:
         """What makes a value; operands of ``made`` are those of the new program."""
         raise NotImplementedError
 
+    def following(self, old: ProgramValue, new: ProgramValue) -> list[ProgramValue]:
+        """Further values, which come after one of the new program."""
+        return []
+
     def program(self, program: TensorProgram) -> TensorProgram:
         """The new program."""
         for value in program.values:
@@ -66,6 +75,7 @@ class ProgramRewriter:
             kept = value if made is value.made else replace(value, made=made)
             self._new[value] = kept
             self.values.append(kept)
+            self.values += self.following(value, kept)
         results = tuple(
             self._operand(r) if isinstance(r, ViewedValue) else r
             for r in program.results

@@ -9,6 +9,8 @@
 | `ScanPrimitive` | running sums along a dimension |
 | `ContractPrimitive` | a sum of products of two operands |
 | `GatherPrimitive` | elements that a table of positions chooses |
+| `JoinPrimitive` | operands one after the other, until `joining.py` |
+| `JoinedPrimitive` | a value whose parts are values of their own, that lie in it |
 | `TorchPrimitive` | what torch computes: an operator that is not translated |
 | `WrittenPrimitive` | a kernel of a plan that was read back, which says no more of it |
 
@@ -31,6 +33,8 @@ __all__ = [
     "FilledPrimitive",
     "GatherPrimitive",
     "GivenPrimitive",
+    "JoinPrimitive",
+    "JoinedPrimitive",
     "MapPrimitive",
     "PositionPrimitive",
     "Primitive",
@@ -71,7 +75,8 @@ class ProgramValue:
     """One value: a tensor that is stored in this order. ``name`` is unique.
 
     ``pitch``: elements between its rows (along the last dimension), where there are
-    more than in a row; 0: it is dense.
+    more than in a row; 0: it is dense. ``home``: a value of the same rank that it is a
+    part of, ``begin`` elements after its first.
     """
 
     name: str
@@ -79,6 +84,8 @@ class ProgramValue:
     dtype: DType
     made: Primitive
     pitch: int = 0
+    home: ProgramValue | None = None
+    begin: int = 0
 
     @property
     def size(self) -> int:
@@ -88,6 +95,8 @@ class ProgramValue:
     @property
     def strides(self) -> tuple[int, ...]:
         """Elements between neighbours of each dimension."""
+        if self.home is not None:
+            return self.home.strides
         shape = (*self.shape[:-1], self.pitch) if self.pitch else self.shape
         return tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
 
@@ -218,6 +227,25 @@ class GatherPrimitive:
 
 
 @dataclass(frozen=True)
+class JoinPrimitive:
+    """Operands of one type, one after the other along ``dim``."""
+
+    operands: tuple[ViewedValue, ...]
+    dim: int
+
+
+@dataclass(frozen=True)
+class JoinedPrimitive:
+    """Parts with so many positions along ``dim``, which are stored as such.
+
+    They are values of their own, which have this one as their ``home``.
+    """
+
+    sizes: tuple[int, ...]
+    dim: int
+
+
+@dataclass(frozen=True)
 class TorchPrimitive:
     """Result number ``index`` of a call that torch makes; see `TorchCall`."""
 
@@ -227,12 +255,12 @@ class TorchPrimitive:
 
 @dataclass(frozen=True)
 class WrittenPrimitive:
-    """What a kernel writes, of a plan that was read back: its file says what.
+    """What kernels write, of a plan that was read back: their files say what.
 
-    ``part``: elements that one of several launches writes, or 0.
+    ``bounds``: where the parts end that several launches write, see `parts_of`.
     """
 
-    part: int = 0
+    bounds: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -267,6 +295,8 @@ Primitive = (
     | ScanPrimitive
     | ContractPrimitive
     | GatherPrimitive
+    | JoinPrimitive
+    | JoinedPrimitive
     | TorchPrimitive
     | WrittenPrimitive
 )
@@ -306,9 +336,11 @@ def operands_of(value: ProgramValue) -> tuple[ViewedValue, ...]:
             return (left, right)
         case GatherPrimitive(operand=operand, table=table):
             return (operand, table)
+        case JoinPrimitive(operands=operands):
+            return operands
         case TorchPrimitive(call=call):
             return call.operands
         case GivenPrimitive() | FilledPrimitive() | PositionPrimitive():
             return ()
-        case WrittenPrimitive():
+        case JoinedPrimitive() | WrittenPrimitive():
             return ()

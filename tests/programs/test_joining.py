@@ -1,0 +1,122 @@
+"""Tensors put together: kernels store their parts of one value."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from argus.diagnostics import ArgusError  # noqa: E402
+from argus.programs import joining  # noqa: E402
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.memory import check_memory, memory_of  # noqa: E402
+from argus.programs.plan import KernelStep, ProgramPlan, plan_of  # noqa: E402
+from argus.programs.proofs import proof_of  # noqa: E402
+from argus.programs.tensor_program import JoinedPrimitive  # noqa: E402
+from argus.programs.value_parts import parts_of, touched  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
+from programs.modules import Formula  # noqa: E402
+
+functional = torch.nn.functional
+
+
+def _branches(x: Any, a: Any, b: Any) -> Any:
+    wide = functional.conv2d(x, b, padding=1)
+    pool = functional.avg_pool2d(x, 3, 1, 1)
+    return torch.cat([torch.relu(functional.conv2d(x, a)), torch.tanh(wide), pool], 1)
+
+
+def _used(x: Any, a: Any, b: Any) -> Any:
+    return functional.max_pool2d(_branches(x, a, b), 2) + 1
+
+
+def _kept(x: Any, a: Any, b: Any) -> Any:
+    first = torch.relu(functional.conv2d(x, a))
+    return torch.cat([first, torch.relu(functional.conv2d(x, b, padding=1))], 1) + (
+        first.sum()
+    )
+
+
+INPUTS = ((2, 17, 20, 24), (16, 17, 1, 1), (20, 17, 3, 3))
+
+
+@pytest.fixture
+def small(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where launches count and not bytes."""
+    monkeypatch.setattr(joining, "_LEAST", 0)
+
+
+def _planned(function: Any) -> tuple[ProgramPlan, Any, Any]:
+    torch.manual_seed(0)
+    inputs = tuple(torch.randn(s) for s in INPUTS)
+    wanted = function(*(t.double() for t in inputs))
+    return plan_of(Formula(function), inputs), inputs, wanted
+
+
+def _joined(plan: ProgramPlan) -> list[Any]:
+    return [v for v in plan.program.values if isinstance(v.made, JoinedPrimitive)]
+
+
+@pytest.mark.usefixtures("small")
+@pytest.mark.parametrize("function", [_branches, _used])
+def test_each_kernel_stores_its_part(function: Any) -> None:
+    plan, inputs, wanted = _planned(function)
+    (home,) = _joined(plan)
+    writers = [k for k in plan.kernels if home in k.written]
+    assert [k.source.tensors[-1].start for k in writers] == [0, *parts_of(home)[:2]]
+    assert not any("where" in k.computes for k in writers)
+    assert all(proof_of(k).verdict is Verdict.EQUAL for k in writers)
+    check_memory(plan, memory_of(plan))
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    assert (got.double() - wanted).abs().max() < 2e-3 * wanted.abs().max()
+
+
+@pytest.mark.usefixtures("small")
+def test_what_others_read_is_no_part() -> None:
+    plan, inputs, wanted = _planned(_kept)
+    assert not _joined(plan)
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    assert (got.double() - wanted).abs().max() < 2e-3 * wanted.abs().max()
+
+
+def test_small_tensors_are_a_choice() -> None:
+    assert not _joined(_planned(_branches)[0])
+
+
+@pytest.mark.usefixtures("small")
+def test_parts_are_written_once_and_before_they_are_read() -> None:
+    plan, *_ = _planned(_used)
+    (home,) = _joined(plan)
+    places = [i for i, k in enumerate(plan.steps) if home in k.written]
+    memory = memory_of(plan)
+    for at in places:
+        missing = (*plan.steps[:at], *plan.steps[at + 1 :])
+        twice = (*plan.steps[: at + 1], *plan.steps[at:])
+        for steps in (missing, twice):
+            with pytest.raises(ArgusError) as caught:
+                check_memory(replace(plan, steps=steps), memory)
+            assert caught.value.diagnostics[0].code == "AG1044"
+    step = plan.steps[places[1]]
+    assert isinstance(step, KernelStep)
+    source = step.source
+    *others, output = source.tensors
+    for start in (output.start + 1, 0, parts_of(home)[1]):
+        tensors = (*others, replace(output, start=start))
+        moved = replace(step, source=replace(source, tensors=tensors))
+        steps = (*plan.steps[: places[1]], moved, *plan.steps[places[1] + 1 :])
+        with pytest.raises(ArgusError) as caught:
+            check_memory(replace(plan, steps=steps), memory)
+        assert caught.value.diagnostics[0].code == "AG1044"
+
+
+def test_parts_that_an_access_touches() -> None:
+    ends = (4, 6, 12)  # of 12 elements, which may come again
+    assert touched(ends, 0, [(4, 1)]) == range(1)
+    assert touched(ends, 3, [(2, 1)]) == range(2)
+    assert touched(ends, 24, [(2, 3), (5, 12)]) == range(1)
+    assert touched(ends, 16, [(2, 1), (5, 12)]) == range(1, 2)
+    assert touched(ends, 11, [(8, -1)]) == range(1, 3)
+    assert touched(ends, 8, [(5, 1)]) == range(3)  # beyond the end of one

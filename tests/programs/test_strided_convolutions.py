@@ -1,0 +1,91 @@
+"""Convolutions with strides as those of pixels that have several neighbours."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from argus.programs import strided_convolutions  # noqa: E402
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.products import ProductForm  # noqa: E402
+from argus.programs.proofs import proof_of  # noqa: E402
+from argus.programs.tensor_program import ContractPrimitive  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
+from programs.modules import Formula  # noqa: E402
+
+Case = tuple[tuple[int, ...], tuple[int, ...], Any, Any, float]
+
+CASES: dict[str, Case] = {
+    "long windows": ((2, 3, 31, 35), (20, 3, 11, 11), 4, 2, 2e-3),
+    "in full": ((2, 3, 12, 16), (16, 3, 3, 3), 2, 1, 1e-6),
+    "one stride": ((2, 5, 9, 12), (16, 5, 3, 4), (1, 3), (1, 0), 2e-3),
+    "a small image": ((2, 32, 14, 14), (40, 32, 3, 3), 2, 1, 2e-3),
+    "what no window reads": ((1, 8, 12, 13), (16, 8, 3, 3), (2, 3), 0, 2e-3),
+    "three dimensions": ((1, 16, 5, 7, 6), (16, 16, 3, 3, 3), 2, 1, 2e-3),
+}
+
+
+@pytest.fixture
+def always(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where a launch is too small to gain from it."""
+    monkeypatch.setattr(strided_convolutions, "_GAIN", 0.0)
+
+
+def _planned(name: str, element: Any = None) -> tuple[ProgramPlan, Any, Any, float]:
+    shape, filters, stride, padding, near = CASES[name]
+    function = [None, None, torch.conv1d, torch.conv2d, torch.conv3d][len(shape) - 1]
+    torch.manual_seed(0)
+    inputs = (torch.randn(shape, dtype=element), torch.randn(filters, dtype=element))
+
+    def call(x: Any, w: Any) -> Any:
+        return function(x, w, None, stride, padding)
+
+    plan = plan_of(Formula(call), inputs)
+    return plan, inputs, call(*(t.double() for t in inputs)), near
+
+
+def _is_flat(plan: ProgramPlan) -> bool:
+    made = [v.made for v in plan.program.values]
+    (product,) = [m for m in made if isinstance(m, ContractPrimitive)]
+    return product.alone
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("name", CASES)
+def test_results_are_those_of_torch(name: str) -> None:
+    plan, inputs, wanted, near = _planned(name)
+    assert _is_flat(plan)
+    assert sum(isinstance(s.group.form, ProductForm) for s in plan.kernels) == 1
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    assert got.shape == wanted.shape
+    error = (got.double() - wanted).abs().max() / wanted.abs().max()
+    assert error < near
+
+
+@pytest.mark.usefixtures("always")
+def test_of_sixteen_bits() -> None:
+    plan, inputs, wanted, _ = _planned("a small image", torch.bfloat16)
+    assert _is_flat(plan)
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    assert (got.double() - wanted).abs().max() / wanted.abs().max() < 1e-2
+
+
+@pytest.mark.usefixtures("always")
+@pytest.mark.parametrize("name", ["long windows", "in full", "one stride"])
+def test_kernels_are_equal_to_their_references(name: str) -> None:
+    plan, *_ = _planned(name)
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def test_rows_that_are_too_short_for_tiles_are_one() -> None:
+    """A stride halves the rows of a small image; long rows stay rows."""
+    plan, *_ = _planned("a small image")
+    assert _is_flat(plan)
+    call = Formula(lambda x, w: torch.conv2d(x, w, None, 2, 1))
+    inputs = (torch.randn(4, 64, 128, 128), torch.randn(128, 64, 3, 3))
+    assert not _is_flat(plan_of(call, inputs))
