@@ -28,8 +28,8 @@ class Counted:
 
 def _program() -> tuple[torch.nn.Module, CompiledProgram, Counted, str]:
     torch.manual_seed(0)
-    model = torch.nn.Linear(8, 16).eval()
-    plan = plan_of(model, (torch.randn(4, 8),))
+    model = torch.nn.Linear(24, 16).eval()
+    plan = plan_of(model, (torch.randn(4, 24),))
     (constant,) = constant_steps(plan)
     assert len(plan.kernels) == 3  # parts of both factors, and the product
     run = Counted()
@@ -39,7 +39,7 @@ def _program() -> tuple[torch.nn.Module, CompiledProgram, Counted, str]:
 def test_parts_of_a_weight_are_made_once() -> None:
     model, program, run, constant = _program()
     for _ in range(3):
-        x = torch.randn(4, 8)
+        x = torch.randn(4, 24)
         torch.testing.assert_close(program(x), model(x).detach())
     assert run.names.count(constant) == 1
     assert len(run.names) == 1 + 3 * 2
@@ -47,7 +47,7 @@ def test_parts_of_a_weight_are_made_once() -> None:
 
 def _trained(model: torch.nn.Module) -> None:
     optimizer = torch.optim.SGD(model.parameters(), lr=0.5)
-    model(torch.randn(4, 8)).square().sum().backward()
+    model(torch.randn(4, 24)).square().sum().backward()
     optimizer.step()
 
 
@@ -63,7 +63,7 @@ def _in_place(model: torch.nn.Module) -> None:
 @pytest.mark.parametrize("change", [_trained, _loaded, _in_place])
 def test_a_weight_that_changed_is_noticed(change: Any) -> None:
     model, program, run, constant = _program()
-    x = torch.randn(4, 8)
+    x = torch.randn(4, 24)
     before = program(x)
     change(model)
     after = program(x)
@@ -76,7 +76,7 @@ def test_a_weight_that_changed_is_noticed(change: Any) -> None:
 def test_tensors_without_a_counter_are_taken_as_changed() -> None:
     with torch.inference_mode():
         model, program, run, constant = _program()
-        x = torch.randn(4, 8)
+        x = torch.randn(4, 24)
         program(x)
         next(model.parameters()).mul_(3.0)
         torch.testing.assert_close(program(x), model(x))
@@ -103,4 +103,4 @@ def test_results_that_depend_on_weights_alone_are_made_in_each_call() -> None:
 
 def test_inputs_are_never_constant() -> None:
     model = Formula(lambda x, w: x @ w)
-    assert constant_steps(plan_of(model, (torch.randn(4, 8), torch.randn(8, 4)))) == ()
+    assert constant_steps(plan_of(model, (torch.randn(4, 24), torch.randn(8, 4)))) == ()
