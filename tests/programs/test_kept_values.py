@@ -103,4 +103,5 @@ def test_results_that_depend_on_weights_alone_are_made_in_each_call() -> None:
 
 def test_inputs_are_never_constant() -> None:
     model = Formula(lambda x, w: x @ w)
-    assert constant_steps(plan_of(model, (torch.randn(4, 24), torch.randn(24, 4)))) == ()
+    inputs = (torch.randn(4, 24), torch.randn(24, 4))
+    assert constant_steps(plan_of(model, inputs)) == ()
