@@ -30,8 +30,17 @@ def smaller(n: int) -> int:
 
 
 def reduced(text: str) -> str:
-    """The file with small sizes: whole numbers that it assigns to names."""
+    """The file with small sizes: what its `SMALL` says of names.
+
+    Where it has none, whole numbers that it assigns to names are made smaller.
+    """
     tree = ast.parse(text)
+    for node in tree.body:
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        if isinstance(node, ast.AnnAssign):
+            targets = [node.target]
+        if [ast.unparse(t) for t in targets] == ["SMALL"]:
+            return f"{text}\nglobals().update(SMALL)\n"
 
     class Sizes(ast.NodeTransformer):
         def visit_Constant(self, node: ast.Constant) -> ast.AST:

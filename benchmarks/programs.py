@@ -11,8 +11,9 @@ proved and built at a time; one at a time has the GPU.
     plan     kernels, and what stays in torch, at the file's own sizes (no elements)
     proved   kernels by verdict, at the file's own sizes
     built    machine code of all kernels
-    small    the plan in the interpreter beside eager torch; sizes of the file (whole
-             numbers that it assigns) are halved until they are at most 16
+    small    the plan in the interpreter beside eager torch; sizes are those of the
+             file's `SMALL`, by their names, or else whole numbers that it assigns,
+             halved until they are at most 16
     gpu      five seeds beside eager torch, and times beside baselines: `program_gpu.py`
 
 Rows are written as they come, a line of JSON each. Baselines are `eager`, `graph` (the
