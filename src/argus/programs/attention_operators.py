@@ -106,8 +106,8 @@ def _attended(
         else:
             scores = scores + mask.cast(scores.element)
     most: Any = np.max(scores, axis=-1, keepdims=True)
-    masked = causal or mask is not None
-    if masked:  # rows without any key
+    masked = mask is not None
+    if masked:  # rows without any key; a causal query sees the first one
         most = np.where(np.equal(most, -inf), 0.0, most)
     weights: Any = np.exp(scores - most)
     total: Any = np.sum(weights, axis=-1, keepdims=True)

@@ -168,6 +168,8 @@ class ExpressionPool:
 
     def position(self, index: Affine, dtype: DType) -> ExpressionNode:
         """A whole number made of loop indices."""
+        if not index.terms:
+            return self.number(index.constant, dtype)
         return self._one(("position", index, dtype), lambda: PositionNode(index, dtype))
 
     def apply(
@@ -175,6 +177,10 @@ class ExpressionPool:
     ) -> ExpressionNode:
         """A function of nodes; of numbers a number."""
         given = tuple(parts)
+        if function == "where" and isinstance(given[0], NumberNode):
+            chosen = given[1] if given[0].value else given[2]
+            if chosen.dtype == dtype:
+                return chosen
         numbers = [p for p in given if isinstance(p, NumberNode)]
         if given and len(numbers) == len(given):
             computed = (

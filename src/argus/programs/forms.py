@@ -11,6 +11,8 @@ taken.
 
 from __future__ import annotations
 
+from argus.programs.attention_form import AttentionForm, attention_form
+from argus.programs.attention_text import attention_source
 from argus.programs.kernel_text import KernelSource, kernel_source
 from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.product_text import product_source
@@ -20,7 +22,7 @@ from argus.programs.tiling import tiling_of
 from argus.programs.tma_dimensions import with_few_dimensions
 from argus.programs.window_products import as_window_product
 
-KernelForm = ProductForm | GroupTiling
+KernelForm = ProductForm | AttentionForm | GroupTiling
 
 
 def formed(group: LoweredGroup) -> tuple[LoweredGroup, KernelForm]:
@@ -28,6 +30,8 @@ def formed(group: LoweredGroup) -> tuple[LoweredGroup, KernelForm]:
 
     Raises NotFusedError where no kernel can.
     """
+    if group.chained:
+        return attention_form(group)
     try:
         found = product_form(group)
         if found is not None:
@@ -46,5 +50,7 @@ def source_of(
     match form:
         case ProductForm():
             return product_source(group, form, name, title)
+        case AttentionForm():
+            return attention_source(group, form, name, title)
         case GroupTiling():
             return kernel_source(group, form, name, title)

@@ -2,7 +2,8 @@
 
 Decided here and nowhere else. From the results backwards, a value joins the kernel that
 reads it, if all that read it are in that kernel and it is still one the language can
-say; else it is stored by a kernel of its own.
+say; else it is stored by a kernel of its own. What lies between two products of
+attention joins at one time: it is a kernel as a whole only.
 """
 
 from __future__ import annotations
@@ -10,6 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from argus.programs.attention_chains import chains_to, places_among
+from argus.programs.attention_form import AttentionForm
 from argus.programs.counting import require_counted_once
 from argus.programs.expressions import ApplyNode
 from argus.programs.forms import KernelForm, formed, source_of
@@ -23,6 +26,7 @@ from argus.programs.tensor_program import (
     MapPrimitive,
     PositionPrimitive,
     ProgramValue,
+    ReducePrimitive,
     TensorProgram,
     TorchPrimitive,
     ViewedValue,
@@ -37,6 +41,8 @@ _REPEATED = 3
 """Kernels that may compute the same map."""
 _CHEAP = frozenset({"add", "sub", "mul", "neg", "abs", "maximum", "minimum", "cast"})
 """Functions that take no longer than reading what they give."""
+_CHOOSING = frozenset({"where", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"})
+"""Functions of masks that attention computes anew for each head."""
 _BRANCHING = frozenset({"tanh", "erf", "log1p"})
 """Functions whose code branches on the element."""
 _MANY_POINTS = 2**24
@@ -168,6 +174,8 @@ class _Grouping:
 
     def groups(self) -> list[KernelGroup]:
         for value in reversed(self.program.values):
+            if value in self.root:
+                continue  # a part of attention
             readers = self.readers.get(value, [])
             if (not readers and value not in self.needed) or not value.size:
                 continue
@@ -188,15 +196,110 @@ class _Grouping:
                 stored |= isinstance(reader.made, TorchPrimitive)
                 continue
             roots |= found
+        having = {r for r in roots if value in self.inside[r]}
+        if having and having == roots and not stored:
+            self.root[value] = roots
+            return  # made of positions, in attention
+        roots -= having
+        alone = stored or len(roots) != 1
+        if self._attends(value, None if alone else next(iter(roots))):
+            return
         if not stored and roots and (len(roots) == 1 or self._repeated(value, roots)):
             if all(self._joins(value, root) for root in roots):
-                self.root[value] = roots
+                self.root[value] = roots | having
                 return
             for root in roots:
-                self._set(root, self.inside[root] - {value})
+                if value in self.inside[root]:
+                    self._set(root, self.inside[root] - {value})
         self.inside[value] = set()
         self.root[value] = {value}
         self._set(value, set())
+
+    # -- attention
+
+    def _attends(self, value: ProgramValue, root: ProgramValue | None) -> bool:
+        """Whether a product is attention, as a part of a root's kernel or by itself."""
+        for between in chains_to(value, self.free):
+            if root is not None:
+                known = {*self.inside[root], root}
+                further = self._further(value, between, known)
+                if further is not None and not further & self.needed:
+                    inside = {*between, value, *known, *further} - {root}
+                    if self._set_attention(root, inside, ()):
+                        return True
+            further = self._further(value, between, set())
+            ends = () if further is None else tuple(further & self.needed)
+            if further is None or len(ends) > 1:
+                continue
+            if self._set_attention(value, {*between, *further} - {*ends}, ends):
+                return True
+        return False
+
+    def _further(
+        self,
+        value: ProgramValue,
+        between: frozenset[ProgramValue],
+        known: set[ProgramValue],
+    ) -> set[ProgramValue] | None:
+        """What else is made of parts of attention: numbers of rows, such as their sums.
+
+        Some of it may be a result. ``known`` is computed anyway. None: others read
+        parts, so that they have to be stored.
+        """
+        found: set[ProgramValue] = set()
+        parts = between - self.free
+        if parts & self.needed:
+            return None
+        while True:
+            inside = {*between, *known, *found}
+            readers = [
+                r
+                for v in (parts | found) - self.needed
+                for r in self.readers.get(v, [])
+            ]
+            open_ = {r for r in readers if r not in inside and r is not value}
+            if not open_:
+                small = all(v.size < value.size for v in found & self.needed)
+                return found if small else None
+            ready = {
+                r
+                for r in open_
+                if isinstance(r.made, MapPrimitive | ReducePrimitive)
+                and all(o.value in inside | self.free for o in operands_of(r))
+            }
+            if not ready:
+                return None
+            found |= ready
+
+    def _set_attention(
+        self,
+        root: ProgramValue,
+        inside: set[ProgramValue],
+        beside: tuple[ProgramValue, ...],
+    ) -> bool:
+        """Make it the kernel of a root, if it is attention."""
+        chosen = frozenset(inside)
+        for dims in places_among(beside[0].shape, root.shape) if beside else [()]:
+            try:
+                found = lowered(
+                    [*beside, root], chosen, [dims] if beside else (), chained=True
+                )
+                group, form = formed(found)
+                source_of(group, form, "kernel", "")
+            except NotFusedError:
+                continue
+            assert isinstance(form, AttentionForm)
+            self.inside[root] = set(chosen)
+            self.kernels[root] = KernelGroup(root, chosen, group, form, "", beside)
+            for value in {*chosen, *beside, root} - self.free:
+                self.root[value] = {root}
+                if value is not root:
+                    self.kernels.pop(value, None)
+                    self.inside.pop(value, None)
+            return True
+        return False
+
+    # -- maps, reductions and single products
 
     def _repeated(self, value: ProgramValue, roots: set[ProgramValue]) -> bool:
         """Whether each kernel computes a value anew: that reads no more than its store.
@@ -218,8 +321,15 @@ class _Grouping:
         return len(large) < 2 and all(v.dtype.bits <= value.dtype.bits for v in large)
 
     def _joins(self, value: ProgramValue, root: ProgramValue) -> bool:
-        if self.kernels[root].why or _alone(value):
+        kernel = self.kernels[root]
+        if kernel.why or _alone(value):
             return False
+        if isinstance(kernel.form, AttentionForm):
+            plain = isinstance(value.made, MapPrimitive) and (
+                value.made.function in _CHEAP | _CHOOSING
+            )
+            inside = {*self.inside[root], value}
+            return plain and self._set_attention(root, inside, kernel.beside)
         try:
             self._set(root, {*self.inside[root], value}, strict=True)
         except NotFusedError:

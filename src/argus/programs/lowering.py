@@ -21,6 +21,7 @@ from argus.programs.expressions import (
     ElementNode,
     ExpressionNode,
     ExpressionPool,
+    NumberNode,
     PositionNode,
     ReduceNode,
     ScanNode,
@@ -66,7 +67,7 @@ class LoweredGroup:
 
     ``flat``: names for several of them, outermost first, that are walked as one.
     ``products``: the precision of each sum of products in it. ``windows``: some are
-    over windows.
+    over windows. ``chained``: reductions over results of others, see `lowered`.
     """
 
     rows: tuple[str, ...]
@@ -77,6 +78,7 @@ class LoweredGroup:
     flat: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
     products: tuple[str, ...] = ()
     windows: bool = False
+    chained: bool = False
 
     @property
     def nodes(self) -> tuple[ExpressionNode, ...]:
@@ -103,18 +105,23 @@ def lowered(
     stored: Sequence[ProgramValue],
     inside: Collection[ProgramValue],
     dims: Sequence[Sequence[int]] = (),
+    *,
+    chained: bool = False,
 ) -> LoweredGroup:
     """One kernel that stores values, and computes those ``inside`` on the way.
 
     The loops of the results are the dimensions of the last value; ``dims`` has for each
-    of the others which of them its own are (-1: none, of size 1). Raises NotFusedError
-    where that is not one kernel, or where a value would be computed several times.
+    of the others which of them its own are (-1: none, of size 1). ``chained``: sums of
+    products may be of results of other reductions, and what is stored may have some of
+    the rows. Raises NotFusedError where that is not one kernel, or where a value would
+    be computed several times.
     """
     space = LoopSpace()
     try:
         for _ in range(_MOST_SPLITS):
             try:
-                return _collapsed(_Lowering(space, inside).group(stored, dims))
+                found = _Lowering(space, inside).group(stored, dims, chained)
+                return _collapsed(found)
             except NeedsSplitError as need:
                 space.split(need)
     except NotAffineError as error:
@@ -140,7 +147,10 @@ class _Lowering:
         self._done: dict[tuple[ProgramValue, tuple[Affine, ...]], ExpressionNode] = {}
 
     def group(
-        self, stored: Sequence[ProgramValue], dims: Sequence[Sequence[int]]
+        self,
+        stored: Sequence[ProgramValue],
+        dims: Sequence[Sequence[int]],
+        chained: bool,
     ) -> LoweredGroup:
         at: list[Affine] = []
         loops: list[str] = []
@@ -155,7 +165,8 @@ class _Lowering:
         nodes = [
             self._value(v, p, top=True) for v, p in zip(stored, places, strict=True)
         ]
-        nodes, rows, columns, names = self._matched(nodes, loops)
+        match = self._chained if chained else self._matched
+        nodes, rows, columns, names = match(nodes, loops)
         for value in stored[:-1]:
             found = {
                 tuple(i.renamed(names) for i in at)
@@ -168,7 +179,7 @@ class _Lowering:
             KernelStore(v.home or v, offset_of(v, p) + v.begin, node)
             for v, p, node in zip(stored, places, nodes, strict=True)
         )
-        if any(not set(rows) <= s.offset.loops for s in stores):
+        if not chained and any(not set(rows) <= s.offset.loops for s in stores):
             raise NotFusedError("results of different rows")
         sizes = {loop: self.space.sizes[loop] for loop in (*rows, *columns)}
         return LoweredGroup(
@@ -179,6 +190,7 @@ class _Lowering:
             self.pool,
             products=tuple(self.products),
             windows=self.windows,
+            chained=chained,
         )
 
     # -- expressions
@@ -235,6 +247,8 @@ class _Lowering:
         if extent == 1:
             return Affine()
         found = self._read(table, at)
+        if isinstance(found, NumberNode) and 0 <= found.value < extent:
+            return Affine((), int(found.value))
         if isinstance(found, PositionNode):
             low, high = found.index.range(self.space.sizes)
             if low >= 0 and high < extent:
@@ -432,6 +446,37 @@ class _Lowering:
         nodes = [self.pool.rewritten(n, rename, done) for n in nodes]
         return nodes, rows, columns, names
 
+    def _chained(
+        self, nodes: list[ExpressionNode], loops: list[str]
+    ) -> tuple[list[ExpressionNode], list[str], list[str], dict[str, str]]:
+        """Rows and columns where reductions are over results of others.
+
+        The loops of all reductions over such results are renamed to those of the last.
+        """
+        found = [n for n in walked(nodes) if isinstance(n, ReduceNode)]
+        outer = [r for r in found if any(
+            isinstance(n, ReduceNode) for n in walked([r.body])
+        )]  # fmt: skip
+        if not outer or any(isinstance(n, ScanNode) for n in walked(nodes)):
+            raise NotFusedError("no reduction over results of another one")
+        columns = list(outer[-1].loops)
+        names: dict[str, str] = {}
+        for reduction in outer:
+            names.update(self._paired(reduction.loops, columns))
+
+        def rename(n: ExpressionNode) -> ExpressionNode:
+            if isinstance(n, ReduceNode):
+                over = [names.get(loop, loop) for loop in n.loops]
+                return self.pool.reduce(n.function, n.body, over, n.dtype)
+            return self.pool.reindexed(n, lambda index: index.renamed(names))
+
+        done: dict[ExpressionNode, ExpressionNode] = {}
+        nodes = [self.pool.rewritten(n, rename, done) for n in nodes]
+        over = [
+            loop for n in walked(nodes) if isinstance(n, ReduceNode) for loop in n.loops
+        ]
+        return nodes, loops, list(dict.fromkeys([*columns, *over])), names
+
     def _paired(self, loops: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
         """Loops of a reduction by those of the columns, of the same sizes.
 
@@ -501,7 +546,8 @@ def _collapsed(group: LoweredGroup) -> LoweredGroup:
 
     def change(n: ExpressionNode) -> ExpressionNode:
         if isinstance(n, ReduceNode):
-            return pool.reduce(n.function, n.body, columns, n.dtype)
+            over = [loop for loop in n.loops if loop not in gone]
+            return pool.reduce(n.function, n.body, over, n.dtype)
         return pool.reindexed(n, without)
 
     done: dict[ExpressionNode, ExpressionNode] = {}

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from argus.programs.attention_form import AttentionForm
 from argus.programs.capture import capture
 from argus.programs.copying import copy_what_no_loop_follows
 from argus.programs.expressions import (
@@ -232,6 +233,8 @@ def _step(group: KernelGroup, names: dict[str, str]) -> PlanStep:
 def computed(group: KernelGroup) -> str:
     """The functions of a kernel, in order and each once."""
     assert group.lowered is not None
+    if isinstance(group.form, AttentionForm):
+        return "attention"
     names: list[str] = []
     inner: set[ExpressionNode] = set()
     if isinstance(group.form, ProductForm):

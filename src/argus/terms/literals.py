@@ -28,6 +28,8 @@ _STAND_IN = 1e29
 """What is at least as large stands for infinity; f32 ends at 3.4e38."""
 _CLOSE = 2.0**-22
 """A few units in the last place of f32, relative."""
+_EXACT = 2.0**-50
+"""A few units in the last place of f64, relative: of what a program has multiplied."""
 _DIGITS = 6
 """A decimal of at most so many digits is no rounded constant."""
 _ROOTS = 1024
@@ -88,6 +90,10 @@ def _named(value: float) -> tuple[str, Term] | None:
             if log2e:
                 return f"log2(e)/sqrt({n})", term * leaf_term(LN2, -1)
             return f"1/sqrt({n})", term
+    short = float(f"{value * log(2):.{_DIGITS}g}")
+    if short and abs(value * log(2) - short) <= _EXACT * short:
+        term = number(Fraction(repr(short))) * leaf_term(LN2, -1)
+        return f"log2(e) * {short:g}", term
     return None
 
 
