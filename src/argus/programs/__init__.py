@@ -10,7 +10,8 @@ lowering.py       a group over loops (`loops.py`), as expressions (`expressions.
                   `expression_text.py`)
 forms.py          the form of kernel of a group; `products.py`: matrix products
 attention_form.py  attention as one kernel; `attention_scores.py`: its masks,
-                  `attention_chains.py`, `attention_text.py`, `attention_tiles.py`
+                  `attention_chains.py`, `attention_text.py`, `attention_tiles.py`;
+                  `attention_gradients.py`: operators of gradients as one
 window_products.py  convolutions as matrix products; `window_product_text.py`
 kernel_text.py    the group as a kernel in the language; `reference_text.py`
 plan.py           launches, buffers, what stays in torch; `predictions.py`: times;

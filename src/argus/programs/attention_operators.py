@@ -11,11 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from argus.ir.dtypes import boolean
+from argus.ir.dtypes import boolean, f32
 from argus.programs.numpy_functions import wide_product
 from argus.programs.operator_table import own
 from argus.programs.tensor_array import TensorArray
 from argus.programs.tensor_program import UntranslatedError
+
+EFFICIENT_ROWS = 32
+"""Logarithms of `_scaled_dot_product_efficient_attention` are a multiple of it."""
 
 
 @own("scaled_dot_product_attention")
@@ -56,7 +59,28 @@ def flash_attention(
     return _attended(q, k, v, attn_mask, dropout_p, is_causal, scale, False)
 
 
-@own("_scaled_dot_product_efficient_attention", "_scaled_dot_product_cudnn_attention")
+@own("_scaled_dot_product_efficient_attention")
+def efficient_attention(
+    q: TensorArray,
+    k: TensorArray,
+    v: TensorArray,
+    attn_bias: TensorArray | None,
+    compute_log_sumexp: bool,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    scale: float | None = None,
+) -> list[Any]:
+    """The same; torch says that there are logarithms for a multiple of 32 queries."""
+    found = _attended(q, k, v, attn_bias, dropout_p, is_causal, scale, False)
+    if not compute_log_sumexp:
+        return found[:1]
+    more = -q.shape[-2] % EFFICIENT_ROWS
+    widths = [(0, 0)] * (q.ndim - 2) + [(0, more)]
+    return [found[0], np.pad(found[1], widths) if more else found[1]]
+
+
+@own("_scaled_dot_product_cudnn_attention")
 def attention_with_bias(
     q: TensorArray,
     k: TensorArray,
@@ -68,9 +92,88 @@ def attention_with_bias(
     *_: Any,
     scale: float | None = None,
 ) -> list[Any]:
-    """The same, as two others give it."""
+    """The same, as cuDNN gives it."""
     found = _attended(q, k, v, attn_bias, dropout_p, is_causal, scale, False)
     return found if compute_log_sumexp else found[:1]
+
+
+@own("_scaled_dot_product_flash_attention_for_cpu_backward")
+def attention_gradients(
+    grad: TensorArray,
+    q: TensorArray,
+    k: TensorArray,
+    v: TensorArray,
+    out: TensorArray,
+    logsumexp: TensorArray,
+    dropout_p: float = 0.0,
+    is_causal: bool = False,
+    *,
+    attn_mask: TensorArray | None = None,
+    scale: float | None = None,
+) -> list[Any]:
+    """Gradients of queries, keys and values (Dao et al. 2022, algorithm 4).
+
+    Shares are computed again from the logarithms of sums. What other devices' operators
+    have besides is left out before (`attention_gradients.py`).
+    """
+    if dropout_p:
+        raise UntranslatedError("attention with dropout")
+    factor = _scale(q, scale)
+    scores = _scores(q, k, attn_mask, is_causal, factor)
+    shift: Any = np.expand_dims(logsumexp, -1)
+    if attn_mask is not None:  # rows without any key
+        shift = np.where(np.equal(shift, -inf), 0.0, shift)
+    shares: Any = np.exp(scores - shift)
+    along: Any = np.sum(grad.cast(f32) * out.cast(f32), axis=-1, keepdims=True)
+    inner: Any = (shares * (_product(grad, _turned(v)) - along)) * factor
+    narrow, inner = shares.cast(q.element), inner.cast(q.element)
+    found = (
+        _product(inner, k),
+        _product(_turned(inner), q),
+        _product(_turned(narrow), grad),
+    )
+    return [x.cast(q.element) for x in found]
+
+
+def _turned(x: TensorArray) -> TensorArray:
+    """Rows as columns."""
+    found: Any = np.swapaxes(x, -1, -2)
+    return found
+
+
+def _product(x: TensorArray, y: TensorArray) -> TensorArray:
+    """A product of matrices, of floats in f32."""
+    return TensorArray(x.recorder, wide_product(x.recorder, x.operand, y.operand))
+
+
+def _scale(q: TensorArray, scale: float | None) -> float:
+    if q.ndim < 2 or not q.shape[-1]:
+        raise UntranslatedError("attention of queries without elements")
+    return 1 / sqrt(q.shape[-1]) if scale is None else scale
+
+
+def _scores(
+    q: TensorArray,
+    k: TensorArray,
+    mask: TensorArray | None,
+    causal: bool,
+    scale: float,
+) -> Any:
+    """Products of queries and keys, scaled and masked, in f32."""
+    recorder = q.recorder
+    scores: Any = _product(q, _turned(k)) * scale
+    if causal:
+        rows, columns = scores.ndim - 2, scores.ndim - 1
+        one, other = (
+            TensorArray(recorder, recorder.positions(scores.shape[-2:], d - rows))
+            for d in (rows, columns)
+        )
+        scores = np.where(np.greater_equal(one, other), scores, -inf)
+    if mask is None:
+        return scores
+    if mask.element == boolean:
+        return np.where(mask, scores, -inf)
+    return scores + mask.cast(scores.element)
 
 
 def _attended(
@@ -85,26 +188,10 @@ def _attended(
 ) -> list[Any]:
     if dropout:
         raise UntranslatedError("attention with dropout")
-    if q.ndim < 2 or not q.shape[-1]:
-        raise UntranslatedError("attention of queries without elements")
+    factor = _scale(q, scale)
     if grouped:
         k, v = (_repeated(x, q.shape[-3]) for x in (k, v))
-    recorder = q.recorder
-    keys: Any = np.swapaxes(k, -1, -2)
-    scores: Any = TensorArray(recorder, wide_product(recorder, q.operand, keys.operand))
-    scores = scores * (1 / sqrt(q.shape[-1]) if scale is None else scale)
-    if causal:
-        rows, columns = scores.ndim - 2, scores.ndim - 1
-        one, other = (
-            TensorArray(recorder, recorder.positions(scores.shape[-2:], d - rows))
-            for d in (rows, columns)
-        )
-        scores = np.where(np.greater_equal(one, other), scores, -inf)
-    if mask is not None:
-        if mask.element == boolean:
-            scores = np.where(mask, scores, -inf)
-        else:
-            scores = scores + mask.cast(scores.element)
+    scores = _scores(q, k, mask, causal, factor)
     most: Any = np.max(scores, axis=-1, keepdims=True)
     masked = mask is not None
     if masked:  # rows without any key; a causal query sees the first one
@@ -113,9 +200,8 @@ def _attended(
     total: Any = np.sum(weights, axis=-1, keepdims=True)
     divisor = np.where(np.equal(total, 0.0), 1.0, total) if masked else total
     shares = (weights / divisor).cast(q.element)
-    found = TensorArray(recorder, wide_product(recorder, shares.operand, v.operand))
     logarithm = np.squeeze(np.log(total) + most, axis=-1)
-    return [found.cast(q.element), logarithm]
+    return [_product(shares, v).cast(q.element), logarithm]
 
 
 def _repeated(x: TensorArray, heads: int) -> TensorArray:

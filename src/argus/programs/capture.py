@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import ArgusError, fail
+from argus.programs.attention_gradients import gradient_decompositions
 from argus.programs.graph_capture import GivenFrom, GraphCapture
 from argus.programs.operators import known
 from argus.programs.recurrence_shapes import shapes_alone
@@ -171,6 +172,7 @@ def decompositions() -> Any:
         name = str(overload)
         if name in _DECOMPOSED or not known(name):
             table.setdefault(overload, made)
+    table |= gradient_decompositions()
     return {op: how for op, how in table.items() if not _kept(op)}
 
 

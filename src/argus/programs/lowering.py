@@ -34,6 +34,7 @@ from argus.programs.tensor_program import (
     ContractPrimitive,
     FilledPrimitive,
     GatherPrimitive,
+    GivenPrimitive,
     MapPrimitive,
     PositionPrimitive,
     ProgramValue,
@@ -497,14 +498,23 @@ class _Lowering:
 
 
 def over_windows(made: ContractPrimitive) -> bool:
-    """Whether some coordinate of an operand is a sum of several indices."""
+    """Whether some coordinate of an operand is a sum of several indices.
+
+    The strides of a tensor that is given, and seen as a line, are none.
+    """
     return any(
         sum(view.shape[dim] > 1 for dim, _ in pairs) > 1
         for operand in (made.left, made.right)
-        for view in operand.views
+        for view in operand.views[_strided(operand.value) :]
         if isinstance(view, LinearView)
         for pairs in view.factors
     )
+
+
+def _strided(value: ProgramValue) -> bool:
+    """Whether the first view of a value has the strides of a given tensor."""
+    made = value.made
+    return isinstance(made, GivenPrimitive) and made.shape != value.shape
 
 
 def _collapsed(group: LoweredGroup) -> LoweredGroup:

@@ -1,0 +1,122 @@
+"""Gradients of attention: kernels, of whatever operator torch has chosen."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from argus.programs.attention_gradients import gradient_decompositions  # noqa: E402
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.plan import plan_of  # noqa: E402
+from programs.modules import Formula, random  # noqa: E402
+
+aten = torch.ops.aten
+forward = aten._scaled_dot_product_flash_attention_for_cpu
+backward = aten._scaled_dot_product_flash_attention_for_cpu_backward
+Q, K, V, G = (random(2, 2, n, 32) for n in (24, 40, 40, 24))
+KEPT = random(24, 40) > 0
+MASKS: dict[str, dict[str, Any]] = {
+    "plain": {"is_causal": False},
+    "causal": {"is_causal": True, "scale": 0.25},
+    "added": {"is_causal": False, "attn_mask": torch.where(KEPT, 0.0, -1e9)},
+}
+
+
+def exact(inputs: tuple[Any, ...], options: dict[str, Any]) -> list[Any]:
+    """The gradients in f64, from autograd."""
+    q, k, v = (x.double().requires_grad_() for x in inputs[:3])
+    wide = {n: x.double() if n == "attn_mask" else x for n, x in options.items()}
+    out = torch.nn.functional.scaled_dot_product_attention(q, k, v, **wide)
+    return list(torch.autograd.grad(out, (q, k, v), inputs[3].double()))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+@pytest.mark.parametrize("name", MASKS)
+def test_gradients_are_kernels(name: str, dtype: Any) -> None:
+    q, k, v, grad = inputs = tuple(x.to(dtype) for x in (Q, K, V, G))
+    options = dict(MASKS[name])
+    if "attn_mask" in options:
+        options["attn_mask"] = options["attn_mask"].to(dtype)
+    causal = options.pop("is_causal")
+    out, logarithms = forward(q, k, v, 0.0, causal, **options)
+
+    def gradients(*given: Any) -> Any:
+        return backward(*given, 0.0, causal, **options)
+
+    arguments = (grad, q, k, v, out, logarithms)
+    plan = plan_of(Formula(gradients).eval(), arguments)
+    assert plan.whole
+    found = run_plan(plan, arguments, plan.program.tensors, in_interpreter)
+    bound = 2e-6 if dtype is torch.float32 else 4e-2
+    for one, other in zip(
+        found, exact(inputs, {"is_causal": causal, **options}), strict=True
+    ):
+        assert one.dtype == dtype
+        torch.testing.assert_close(one.double(), other, rtol=bound, atol=bound)
+
+
+def test_what_torch_chooses_is_the_same_operator() -> None:
+    made = gradient_decompositions()
+    out, logarithms = forward(Q, K, V, 0.0, False)
+    wanted = backward(G, Q, K, V, out, logarithms, 0.0, False)
+    none = torch.zeros(())
+    flash = made[aten._scaled_dot_product_flash_attention_backward.default]
+    cudnn = made[aten._scaled_dot_product_cudnn_attention_backward.default]
+    efficient = made[aten._scaled_dot_product_efficient_attention_backward.default]
+    tensors, kept = (G, Q, K, V), (True, True, True, False)
+    rows = torch.nn.functional.pad(logarithms, (0, 8))  # a multiple of 32
+    found = [
+        flash(*tensors, out, logarithms, None, None, 24, 40, 0.0, False, none, none),
+        cudnn(
+            *tensors, out, logarithms, none, none, None, None, None, 24, 40, 0.0, False
+        ),
+        efficient(*tensors, None, out, rows, none, none, 0.0, kept)[:3],
+    ]
+    for each in found:
+        for one, other in zip(each, wanted, strict=True):
+            torch.testing.assert_close(one, other)
+
+
+def test_dropout_and_gradients_of_masks_stay_as_they_are() -> None:
+    made = gradient_decompositions()
+    out, logarithms = forward(Q, K, V, 0.0, False)
+    none = torch.zeros(())
+    flash = made[aten._scaled_dot_product_flash_attention_backward.default]
+    efficient = made[aten._scaled_dot_product_efficient_attention_backward.default]
+    tensors = (G, Q, K, V)
+    given = (*tensors, out, logarithms, None, None, 24, 40, 0.5, False, none, none)
+    assert flash(*given) is NotImplemented
+    wanted = (True, True, True, True)
+    given = (*tensors, KEPT.float(), out, logarithms, none, none, 0.0, wanted)
+    assert efficient(*given) is NotImplemented
+
+
+def test_training_has_one_kernel_forward() -> None:
+    """It stores the logarithms of sums beside the result."""
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = torch.nn.Linear(32, 96)
+
+        def forward(self, x: Any) -> Any:
+            q, k, v = self.inner(x).view(2, 24, 3, 2, 16).permute(2, 0, 3, 1, 4)
+            function = torch.nn.functional.scaled_dot_product_attention
+            return function(q, k, v, is_causal=True)
+
+    torch.manual_seed(0)
+    model, x = Model().bfloat16(), random(2, 24, 32).bfloat16()
+    reports: list[Any] = []
+    options = {"interpret": True, "report": reports.append}
+    compiled: Any = torch.compile(model, backend="argus", options=options)
+    (weight,) = torch.autograd.grad(
+        compiled(x).float().square().sum(), model.inner.weight
+    )
+    (wanted,) = torch.autograd.grad(model(x).float().square().sum(), model.inner.weight)
+    torch.testing.assert_close(weight, wanted, rtol=2e-2, atol=2e-2)
+    assert [r.left for r in reports] == [(), ()]
+    assert reports[0].kernels.count("attention") == 1
+    assert not any("exp" in name for name in reports[0].kernels)
