@@ -9,6 +9,7 @@ import pytest
 
 from argus.equivalence.references import Reference, load, reference_of
 from argus.equivalence.sizes import mended
+from argus.evaluation.equal.noise import Rounding, with_noise
 from argus.evaluation.equal.refuting import Tried, refute, tried_at
 from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import Kernel, load_kernels
@@ -407,3 +408,57 @@ def test_what_some_of_many_blocks_have_added_is_no_result(sizes: dict[str, int])
     found = tried_at(request, program, loaded(kernel), sizes)
     assert found.witness is None
     assert found.sizes
+
+
+QUANTISED = """@ag.kernel
+def k(X: f32["M N"], Q: i8["M N"], *, BN: int = 64):
+    M, N = X.shape
+    ag.require(N <= BN, "a row is a tile")
+    i = ag.block(M)
+    x = ag.load(X[i : i + 1, 0:], (1, BN))
+    top = ag.maximum(ag.max(ag.abs(x), "N"), 1e-8)
+    Q[i : i + 1, 0:] = ag.ROUND(x * (127.0 / top)).to(i8)
+
+
+@ag.reference
+def ref(X):
+    top = np.maximum(np.abs(X).max(1), 1e-8)
+    return np.rint(X / top[:, None] * 127.0)
+"""
+
+
+def test_a_step_of_a_function_is_no_witness():
+    """Two right formulas, one of which ends before a half, and the other behind."""
+    for seed in range(6):
+        kernel = kernels(QUANTISED.replace("ROUND", "round"))["k"]
+        request = Request(kernel, default_dtypes(kernel, {}))
+        found = refute(request, tile_program(request), loaded(kernel), seed=seed)
+        assert found.witness is None, found.witness
+    assert tried(QUANTISED.replace("ROUND", "floor")).witness is not None
+
+
+def test_a_comparison_with_what_is_given_is_one():
+    """Nothing is rounded before it decides."""
+    body = """@ag.kernel
+def k(X: f32["N"], Y: f32["N"], *, BN: int = 64):
+    i = ag.block(ag.cdiv(X.shape[0], BN))
+    x = ag.load(X[i * BN :], (BN,))
+    Y[i * BN :] = ag.where(x > 0.75, x * 2.0, 0.0)
+
+
+@ag.reference
+def ref(X):
+    return np.where(X >= 0.75, X * 2.0, 0.0)
+"""
+    found = tried(body).witness
+    assert found is not None
+    assert found.difference.wanted == 1.5
+
+
+def test_noise_leaves_what_is_exact():
+    for seed in range(4):
+        whole = with_noise(np.arange(12.0).reshape(3, 4), Rounding(seed))
+        assert ((whole * 2.0 + 1.0).sum() == 2.0 * 66.0 + 12.0).all()
+        assert (np.maximum(whole, 3.0) >= 3.0).all()
+        assert np.sqrt(whole)[0, 2] == pytest.approx(np.sqrt(2.0), rel=2e-7)
+        assert np.sqrt(whole)[0, 2] != np.sqrt(2.0)

@@ -150,3 +150,35 @@ def test_wrong(name: str, old: str, rule: str, new: str) -> None:
     bad = failing(placed(source.replace(old, new), kernel))
     rules = {o.rule for o in bad if o.verdict is Verdict.REFUTED}
     assert rule in rules, told(bad) or "proved"
+
+
+LARGEST = """
+@ag.kernel
+def largest(X: f32["M N"], Y: f32["M"], *, BN: int = 2048):
+    M, N = X.shape
+    ag.require(N <= BN, "a row is a tile")
+    ag.require(N > 0, "there is an element")
+    row = ag.block(M)
+    x = ag.load(X[row : row + 1, 0:], (1, BN))
+    Y[row : row + 1] = ag.max(OF, "N")
+"""
+
+
+@pytest.mark.parametrize(
+    ("of", "right"),
+    [
+        ("ag.abs(x)", True),
+        ("x * x", True),
+        ("ag.maximum(ag.abs(x), 1e-8)", True),
+        ("ag.abs(x).to(bf16).to(f32)", True),
+        ("x", False),
+        ("-ag.abs(x)", False),
+        ("ag.abs(x) - 1.0", False),
+        ("x * ag.abs(x)", False),
+        ("ag.where(x > 1.0, x, ag.abs(x))", False),
+        ("ag.exp(x)", False),  # padding is 1
+    ],
+)
+def test_padding_below_all_elements_changes_no_maximum(of: str, right: bool) -> None:
+    bad = failing(placed(HEAD + LARGEST.replace("OF", of), "largest"))
+    assert {o.rule for o in bad} == (set() if right else {"AG0310"}), told(bad)

@@ -16,6 +16,7 @@ import numpy as np
 
 from argus.diagnostics import ArgusError
 from argus.equivalence.references import Reference, Unusable
+from argus.evaluation.equal.noise import Rounding, with_noise
 from argus.evaluation.equal.trying import (
     Difference,
     Trial,
@@ -38,6 +39,8 @@ _FAR, _PLAIN = 0.5, 0.01
 ordinary inputs is, at least, so that the difference is not one of canceled digits."""
 _FEW = 16
 """Elements of which a norm says something, at least."""
+_DRAWS = 12
+"""Ways in which a reference is rounded."""
 ALL_BLOCKS = 256
 """Blocks that are run in the interpreter, at most."""
 
@@ -177,18 +180,37 @@ def _worst(got: Array, want: Array) -> tuple[int, ...] | None:
 
 
 def _sure(trial: Trial, reference: Reference, found: Difference) -> bool:
-    """Whether the reference says the same again, and in narrow whole numbers."""
+    """Whether the reference says the same again, and in narrow whole numbers.
+
+    And whatever its own rounding is: it may stand before a step of a function.
+    """
+    here, want = found.index, np.full(1, found.wanted)
     try:
         again = expected(trial, reference)[found.output]
         narrow = expected(trial, reference, narrow=True)[found.output]
     except Unusable:
         return False
-    here = found.index
-    want = np.full(1, found.wanted)
-    return bool(
+    if not (
         distance(again[here].reshape(1), want)[0] < 1e-9
         and distance(narrow[here].reshape(1), want)[0] < 1e-6
-    )
+    ):
+        return False
+    gap = abs(found.got - found.wanted)
+    for seed in range(_DRAWS):
+        way = Rounding(seed)
+        noisy = {
+            t.name: with_noise(compute(trial.arrays[t.name], t.dtype), way)
+            for t in _tensors(trial.program)
+            if t.dtype.is_float
+        }
+        try:
+            said = expected(trial, reference, values=noisy)[found.output]
+        except Unusable:
+            return True  # it takes no such arrays
+        off = abs(float(said[here]) - found.wanted)
+        if not off <= (gap / 4 if np.isfinite(gap) else np.inf):
+            return False
+    return True
 
 
 def _placed(trial: Trial, request: Request) -> Program:

@@ -12,8 +12,9 @@ from dataclasses import replace
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import binary
+from argus.ir.expr import Const, binary
 from argus.verify.tags.accumulation import bent
+from argus.verify.tags.bounds import least
 from argus.verify.tags.compare import Agreement, within
 from argus.verify.tags.findings import operand
 from argus.verify.tags.kinds import neutral
@@ -241,9 +242,20 @@ def _holes(
     return tuple(kept)
 
 
+def _below_all(state: WalkState, op: o.Reduce, h: Hole) -> bool:
+    """Whether what a hole holds is no larger than any element."""
+    if op.fn != "max" or isinstance(h.kind, str):
+        return False
+    return h.kind <= least(state.world.definitions, op.src)
+
+
 def _check(state: WalkState, op: o.Reduce, value: AbstractValue, h: Hole) -> None:
     if neutral(op.fn, h.kind):
         outcome = Agreement(Verdict.PROVED, "normal form")
+    elif _below_all(state, op, h):
+        # So it changes nothing where there is an element.
+        nothing = np.zeros((1, 1), dtype=np.int64)
+        outcome = within(Coord(Const(0), nothing), h.extent, state.scope)
     else:
         outcome = within(h.where, h.extent, state.scope)
     held = "arbitrary bits" if isinstance(h.kind, str) else f"{h.kind}"

@@ -35,6 +35,7 @@ from argus.verify.decide.conditions import context_of, proved
 from argus.verify.decide.evaluation import Unmodelled
 from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.polynomial import Poly
+from argus.verify.tags.bounds import definitions_of
 from argus.verify.tags.signs import never_negative
 from argus.verify.tags.values import ReducedDimension, RowStatistic
 
@@ -113,6 +114,7 @@ class TagWorld:
 
     def __init__(self, program: Program) -> None:
         self.program = program
+        self.definitions = definitions_of(program)
         self.cluster = program.cluster
         self.meanings: dict[str, Meaning] = {}
         self._interned: dict[object, Sym] = {}

@@ -1,0 +1,89 @@
+"""Whether what a reference says hangs on how its own numbers are rounded.
+
+    noisy = with_noise(array, Rounding(0))     # as an argument of it
+
+What such an array is used for is rounded as f32 would round it, at random: a function
+of floats whose result is not exact is off by up to one unit. A reference that then says
+something else (it rounds to whole numbers, compares, or cancels nearly everything) is
+no judge of that element.
+"""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+import numpy as np
+
+from argus.interpret.numbers import Array
+
+__all__ = ["Rounding", "with_noise"]
+
+_UNIT = 2.0**-23
+"""How far results are off, of their size: what constants are rounded by, too."""
+_MOST = 1 << 16
+"""Elements of which it is asked whether they are exact, at most."""
+_EXACT = frozenset(
+    (np.negative, np.absolute, np.positive, np.maximum, np.minimum, np.fmax, np.fmin)
+) | {np.floor, np.ceil, np.rint, np.trunc, np.sign, np.fabs, np.copysign}
+"""Functions whose results are exact."""
+
+
+class Rounding:
+    """A way to round: by odd seeds each element otherwise, by even ones all alike.
+
+    Of elements that are equal the largest would else be too large as a rule.
+    """
+
+    def __init__(self, seed: int) -> None:
+        self._rng, self._each = np.random.default_rng(seed), seed % 2 == 1
+
+    def factors(self, shape: tuple[int, ...]) -> Array:
+        """What results of that shape are multiplied by."""
+        return 1.0 + _UNIT * self._rng.uniform(-1.0, 1.0, shape if self._each else ())
+
+
+class _Noisy(np.ndarray[Any, Any]):
+    """An array whose functions are not exact."""
+
+    rounding: Rounding
+
+    def __array_finalize__(self, obj: Any) -> None:
+        self.rounding = getattr(obj, "rounding", None) or Rounding(0)
+
+    def __array_ufunc__(
+        self, ufunc: Any, method: str, *inputs: Any, **named: Any
+    ) -> Any:
+        plain: list[Any] = [_plain(x) for x in inputs]
+        out = named.pop("out", None)
+        if out is not None:
+            named["out"] = tuple(_plain(x) for x in out)
+        made = getattr(ufunc, method)(*plain, **named)
+        if method == "at" or out is not None:
+            return None if out is None else out[0] if len(out) == 1 else out
+        if isinstance(made, tuple):
+            parts = cast("tuple[Any, ...]", made)
+            return tuple(_as_noisy(np.asarray(x), self.rounding) for x in parts)
+        values = np.asarray(made)
+        if values.dtype.kind != "f" or ufunc in _EXACT:
+            return _as_noisy(values, self.rounding)
+        noise = self.rounding.factors(values.shape)
+        # Of what more bits do not change nothing was rounded.
+        wide: list[Any] = [np.asarray(x, np.longdouble) for x in plain]
+        if values.size <= _MOST and all(x.size <= _MOST for x in wide):
+            noise = np.where(getattr(ufunc, method)(*wide, **named) == values, 1, noise)
+        return _as_noisy(values * noise, self.rounding)
+
+
+def with_noise(array: Array, rounding: Rounding) -> Any:
+    """An array of floats of 64 bits whose functions are off."""
+    return _as_noisy(np.array(array, np.float64), rounding)
+
+
+def _as_noisy(values: Array, rounding: Rounding) -> _Noisy:
+    made = np.asarray(values).view(_Noisy)
+    made.rounding = rounding
+    return made
+
+
+def _plain(x: Any) -> Any:
+    return x.view(np.ndarray) if isinstance(x, _Noisy) else x
