@@ -191,3 +191,10 @@ def test_products_without_a_softmax_between_stay_apart() -> None:
     x, w, u = (random(*s).bfloat16() for s in ((64, 64), (64, 64), (64, 64)))
     plan = plan_of(Formula(lambda a, b, c: torch.relu(a @ b) @ c).eval(), (x, w, u))
     assert len(plan.kernels) == 2
+
+
+def test_long_sums_of_attention_are_not_cut() -> None:
+    """Where its queries fill a device."""
+    q = torch.empty(2, 8192, 32)
+    plan = plan_of(Formula(lambda q: attention(q, q, q)).eval(), (q,))
+    assert [s.computes for s in plan.kernels][-1] == "attention"

@@ -43,6 +43,15 @@ def chains_to(
                 yield between | {v for v in found if v in free}
 
 
+def softmax_before(value: ProgramValue) -> bool:
+    """Whether exponentials lie between a product and one before."""
+    return any(
+        isinstance(v.made, MapPrimitive) and v.made.function == "exp"
+        for between in chains_to(value, ())
+        for v in between
+    )
+
+
 def _above(
     value: ProgramValue, free: Collection[ProgramValue]
 ) -> dict[ProgramValue, None]:

@@ -20,6 +20,7 @@ from math import ceil, prod
 
 from argus.ir.dtypes import DType, bf16, f16, f32
 from argus.programs.affine import Affine
+from argus.programs.attention_chains import softmax_before
 from argus.programs.lowering import offsets_through, over_windows
 from argus.programs.products import (
     TMA_BYTES,
@@ -49,6 +50,8 @@ from argus.programs.views import (
 TERMS = ((1, 1), (2, 0), (0, 2), (1, 0), (0, 1), (0, 0))
 """Which parts of left and right are multiplied, the smallest products first."""
 _PARTS = 3
+_MANY_QUERIES = 64 * 128
+"""Rows from which on attention fills a device, and is better as a whole than in parts."""
 _LEFT, _RIGHT, _SUM = "TUS"
 """Letters of parts of the left and right factor, and of the sum."""
 _ROWS = 8
@@ -224,6 +227,8 @@ class _Preparing(ProgramRewriter):
             terms=max(1, len(made.terms)),
         )
         if count == 1 or made.left is made.right:
+            return made
+        if batch * m >= _MANY_QUERIES and softmax_before(value):
             return made
         part = replace(
             made,
