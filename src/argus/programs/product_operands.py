@@ -51,7 +51,7 @@ TERMS = ((1, 1), (2, 0), (0, 2), (1, 0), (0, 1), (0, 0))
 """Which parts of left and right are multiplied, the smallest products first."""
 _PARTS = 3
 _MANY_QUERIES = 64 * 128
-"""Rows from which on attention fills a device, and is better as a whole than in parts."""
+"""Rows from which on attention fills a device, and is better whole than in parts."""
 _LEFT, _RIGHT, _SUM = "TUS"
 """Letters of parts of the left and right factor, and of the sum."""
 _ROWS = 8
