@@ -9,7 +9,8 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from contextlib import nullcontext
+from collections.abc import Generator
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -128,6 +129,8 @@ def _without_elements(loaded: TorchFile, device: str | None) -> TorchFile:
             setattr(module, name, lost(tensor))
         for name, tensor in module.named_buffers(recurse=False):
             setattr(module, name, lost(tensor))
+    for module, name, _ in tensor_attributes(loaded.model):
+        setattr(module, name, lost(getattr(module, name)))
     return replace(loaded, inputs=_pytree.tree_map(lost, loaded.inputs))
 
 
@@ -139,7 +142,12 @@ def _exported(
     was = model.training
 
     try:
-        with warnings.catch_warnings(), torch.no_grad(), shapes_alone():
+        with (
+            warnings.catch_warnings(),
+            torch.no_grad(),
+            shapes_alone(),
+            _state_followed(model),
+        ):
             warnings.simplefilter("ignore")  # torch's, about itself
             exported: Any = torch.export.export(
                 model.train(training), inputs, strict=False
@@ -155,6 +163,61 @@ def _exported(
         ) from error
     finally:
         model.train(was)
+
+
+def tensor_attributes(model: Module) -> list[tuple[Module, str, str]]:
+    """Attributes that are tensors, and neither parameters nor buffers.
+
+    The module that has one, its name there, and its name from ``model`` on.
+    """
+    import torch
+
+    modules: Any = model.named_modules()
+    return [
+        (module, name, f"{prefix}.{name}" if prefix else name)
+        for prefix, module in modules
+        for name, value in vars(module).items()
+        if isinstance(value, torch.Tensor)
+    ]
+
+
+@contextmanager
+def _state_followed(model: Module) -> Generator[None]:
+    """Attributes that are tensors are buffers, and a buffer put anew is written to.
+
+    Torch follows what is written to buffers; of others, and of what is put in the place
+    of a buffer of an inner module, it loses that.
+    """
+    found = [(m, n, getattr(m, n)) for m, n, _ in tensor_attributes(model)]
+    for module, name, tensor in found:
+        delattr(module, name)
+        module.register_buffer(name, tensor, persistent=False)
+    forward = model.forward
+
+    @functools.wraps(forward)
+    def followed(*args: Any, **named: Any) -> Any:
+        held = [(m, dict(m.named_buffers(recurse=False))) for m in model.modules()]
+        result = forward(*args, **named)
+        for module, buffers in held:
+            own: dict[str, Any] = vars(module)["_buffers"]
+            for name, buffer in buffers.items():
+                if own[name] is not buffer:
+                    buffer.copy_(own[name])
+                    own[name] = buffer
+        return result
+
+    patched = "forward" not in vars(model)
+    model.forward = followed
+    try:
+        yield
+    finally:
+        if patched:
+            del model.forward
+        else:
+            model.forward = forward
+        for module, name, tensor in found:
+            delattr(module, name)
+            setattr(module, name, tensor)
 
 
 @functools.cache

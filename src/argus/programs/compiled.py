@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import fail
 from argus.programs.building import build_side_by_side
+from argus.programs.capture import tensor_attributes
 from argus.programs.execution import (
     KernelRunner,
     ProgramCall,
@@ -105,15 +106,16 @@ def compiled(
 
 
 def bound(plan: ProgramPlan, module: Module) -> ProgramPlan:
-    """A plan made of shapes alone, with the weights and buffers of a module.
+    """A plan made of shapes alone, with the weights, buffers and tensors of a module.
 
-    Constants that are neither are those of the plan. Raises ArgusError AG1041 for one
-    without elements: only a plan of the module itself (`plan_of`) has them.
+    Other constants are those of the plan. Raises ArgusError AG1041 for one without
+    elements: only a plan of the module itself (`plan_of`) has them.
     """
     from torch._subclasses import FakeTensor
 
     held: dict[str, Any] = dict(module.named_parameters(remove_duplicate=False))
     held |= dict(module.named_buffers(remove_duplicate=False))
+    held |= {name: getattr(m, own) for m, own, name in tensor_attributes(module)}
     tensors: dict[str, Any] = {}
     for name, tensor in plan.program.tensors.items():
         if name not in held and isinstance(tensor, FakeTensor):

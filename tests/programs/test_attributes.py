@@ -1,0 +1,93 @@
+"""Tensors that are plain attributes of a module are state, as buffers are."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from argus.programs.capture import capture_shapes  # noqa: E402
+from argus.programs.compiled import bound  # noqa: E402
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.plan import plan_of, plan_program  # noqa: E402
+
+FILE = """
+import torch
+
+class Cell(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.inner = torch.nn.Linear(12, 4)
+        self.state = torch.randn(2, 4)
+
+    def forward(self, x, start=None):
+        if start is not None:
+            self.state.copy_(start)
+        self.state = torch.tanh(self.inner(torch.cat((x, self.state), 1)))
+        return self.state * 2
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.cell = Cell()
+        self.scale = torch.full((4,), 3.0)
+
+    def forward(self, x):
+        return self.cell(x) * self.scale
+
+def get_inputs():
+    return [torch.randn(2, 8)]
+"""
+
+
+def model_of() -> Any:
+    names: dict[str, Any] = {}
+    exec(FILE, names)
+    torch.manual_seed(0)
+    return names["Model"]()
+
+
+def calls(plan: Any, model: Any, eager: Any) -> None:
+    for seed in range(3):
+        x = torch.randn(2, 8, generator=torch.Generator().manual_seed(seed))
+        with torch.no_grad():
+            wanted = eager(x)
+        found = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+        torch.testing.assert_close(found, wanted)
+        torch.testing.assert_close(model.cell.state, eager.cell.state)
+
+
+def test_an_attribute_that_is_put_anew_outlives_a_call() -> None:
+    model = model_of()
+    eager = copy.deepcopy(model)
+    plan = plan_of(model, (torch.randn(2, 8),))
+    assert plan.program.updates == ("cell.state",)
+    assert not plan.left
+    assert "state" in vars(model.cell)
+    assert not list(model.buffers())
+    calls(plan, model, eager)
+
+
+def test_one_that_is_written_to_is_state() -> None:
+    cell = model_of().cell
+    eager = copy.deepcopy(cell)
+    given = (torch.randn(2, 8), torch.randn(2, 4))
+    plan = plan_of(cell, given)
+    with torch.no_grad():
+        wanted = eager(*given)
+    found = run_plan(plan, given, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(found, wanted)
+    torch.testing.assert_close(cell.state, eager.state)
+
+
+def test_a_file_with_one_is_planned_by_shapes(tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text(FILE)
+    plan = plan_program(capture_shapes(path))
+    model = model_of()
+    eager = copy.deepcopy(model)
+    calls(bound(plan, model), model, eager)
