@@ -9,10 +9,10 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import Generator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import ArgusError, fail
 from argus.programs.attention_gradients import gradient_decompositions
@@ -172,10 +172,10 @@ def tensor_attributes(model: Module) -> list[tuple[Module, str, str]]:
     """
     import torch
 
-    modules: Any = model.named_modules()
+    named = cast("Iterable[tuple[str, Module]]", model.named_modules())
     return [
         (module, name, f"{prefix}.{name}" if prefix else name)
-        for prefix, module in modules
+        for prefix, module in named
         for name, value in vars(module).items()
         if isinstance(value, torch.Tensor)
     ]
