@@ -17,6 +17,7 @@ from argus.ir.dtypes import DTYPES
 from argus.kernels.attention.kernel import (
     LOG2E,
     soften,  # pyright: ignore[reportUnknownVariableType]
+    soften_masked,  # pyright: ignore[reportUnknownVariableType]
 )
 from argus.programs.attention_form import AttentionForm, unit
 from argus.programs.attention_tiles import AttentionTile, attention_tile
@@ -35,13 +36,14 @@ _USED = frozenset(
     (
         *("alpha", "i", "j", "k_ring", "keys", "l", "m", "o", "out", "p", "part"),
         *("q_ring", "query", "REGISTERS", "rest", "s", "slot", "soften", "STAGES"),
+        "soften_masked",
         *("steps", "t", "v_ring", "values", "WARPGROUPS", "weights", "x"),
         *(f"{name}{i}" for name in ("w", "q", "k", "v") for i in ("", 0, 1, 2)),
     )
 )
 _LOADING_REGISTERS = 24
-_SOFTEN: object = soften  # pyright: ignore[reportUnknownVariableType]
-"""The library's online softmax."""
+_SOFTEN: dict[bool, object] = {True: soften, False: soften_masked}
+"""The library's online softmax; True: with a factor of scores."""
 _LEAST = {True: "-1e30", False: "-3.4028234663852886e+38"}
 """What a maximum begins with, by whether a factor is multiplied into the exponent.
 
@@ -157,7 +159,7 @@ class _AttentionWriter(TileWriter):
         self._body()
         tensors = (*self.params.values(), *self.outputs)
         body = "\n".join(self.lines)
-        softens = library_text(_SOFTEN) if self.form.softmax else []
+        softens = self._softens()
         text = "\n".join([*(self.declared(t) for t in tensors), *softens, body])
         known = [type_name(t) for t in DTYPES.values()]
         types = sorted(t for t in known if re.search(rf"\b{t}\b", text))
@@ -191,6 +193,13 @@ class _AttentionWriter(TileWriter):
         ]
         outputs = tuple(t.name for t in self.outputs)
         return KernelSource(name, "\n".join(lines), tensors, outputs, sizes)
+
+    def _softens(self) -> list[str]:
+        """The online softmax."""
+        if not self.form.softmax:
+            return []
+        lines = library_text(_SOFTEN[self.form.factor is not None])
+        return [line.replace("LOG2E", repr(LOG2E)) for line in lines]
 
     def _statics(self) -> dict[str, int]:
         tile = self.tile
@@ -363,9 +372,11 @@ class _AttentionWriter(TileWriter):
             self.line("p = x")
             return
         factor = self.form.factor
-        fold = factor is not None
-        number = f"{factor!r} * {LOG2E}" if fold else "1.0"
-        self.line(f"p, alpha, m, l = soften(x, m, l, {number}, {fold})")
+        if factor is None:
+            self.line("p, alpha, m, l = soften_masked(x, m, l)")
+            return
+        number = f"{factor!r} * {LOG2E}"
+        self.line(f"p, alpha, m, l = soften(x, m, l, {number}, True)")
 
     def _weights(self) -> None:
         """Weights as the second product takes them, in parts where they are f32."""

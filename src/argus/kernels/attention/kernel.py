@@ -42,6 +42,15 @@ def soften(s, m, l, factor, FOLD):
 
 
 @ag.inline
+def soften_masked(s, m, l):
+    """Online softmax of scores s that may be as far below others as f32 reaches."""
+    m_new = ag.maximum(m, ag.max(s, "T"))
+    p = ag.exp2((s - m_new) * LOG2E)
+    alpha = ag.exp2((m - m_new) * LOG2E)
+    return p, alpha, m_new, l * alpha + ag.sum(p, "T")
+
+
+@ag.inline
 def reach(i, S, T, BQ, BT, CAUSAL):
     """Where tile i of queries begins, and how many blocks of keys it sees."""
     q0, steps = i * BQ, ag.cdiv(T, BT)
