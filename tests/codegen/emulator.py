@@ -226,6 +226,25 @@ static void argus_red_max_f32(float* p, float v) {
 static void argus_red_min_f32(float* p, float v) {
   pairwise(p, [=](u32 x) { return float_bits(argus_min(bits_float(x), v)); });
 }
+template <class F> u32 changing(void* p, F made) {
+  u32* q = (u32*)p;
+  u32 old = __atomic_load_n(q, __ATOMIC_SEQ_CST);
+  while (!__atomic_compare_exchange_n(q, &old, made(old), false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST));
+  return old;
+}
+#define ATOM_I32(fn, made) static int argus_atom_##fn##_i32(int* p, int v) { \
+  return changing(p, [=](u32 b) { int x = b; return (u32)(made); }); }
+#define ATOM_F32(fn, made) static float argus_atom_##fn##_f32(float* p, float v) { \
+  return bits_float(changing(p, [=](u32 b) { \
+    float x = bits_float(b); return float_bits(made); })); }
+ATOM_I32(add, (u32)x + (u32)v) ATOM_I32(max, std::max(x, v))
+ATOM_I32(min, std::min(x, v)) ATOM_I32(exchange, v)
+ATOM_F32(add, x + v) ATOM_F32(max, argus_max(x, v)) ATOM_F32(min, argus_min(x, v))
+ATOM_F32(exchange, v)
+static int argus_atom_cas_i32(int* p, int c, int v) {
+  return changing(p, [=](u32 b) { return (int)b == c ? (u32)v : b; });
+}
 template <int n> void cp_async(u32 to, void const* from, bool valid) {
   if (valid) std::memcpy(smem + to, from, n); else std::memset(smem + to, 0, n);
 }

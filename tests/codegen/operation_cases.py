@@ -42,6 +42,8 @@ def cases() -> Iterator[Case]:
     for dtype in ("f32", "i32"):
         for fn in ("max", "min"):
             yield _extremes(dtype, fn)
+        for warps in (1, 4):
+            yield _old_values(dtype, warps)
     yield from map(_product, ELEMENTS)
 
 
@@ -528,6 +530,44 @@ def _extremes(dtype: str, fn: str) -> Case:
     case.body[-1] = f"ag.atomic_{fn}(O0[rows, 0:], x, mask=x == x)"
     case.write("x", "R2 N", Output(dtype, (rows, columns)))
     case.body[-1] = f"ag.atomic_{fn}(O1[rows, 0:], x)"
+    return case
+
+
+def _old_values(dtype: str, warps: int) -> Case:
+    """Atomics that say what was there: each element is changed by one thread.
+
+    Tiles of more elements than threads, of fewer, and single elements; 77 is there.
+    """
+    n = 256
+    case = Case(
+        f"old_values_{dtype}_{warps}",
+        [f"x = ag.load(X[0:], ({n},))", "s = x[0:24].rename('S')"],
+        {"X": (dtype, "N", special(dtype, n, 53))},
+        warps=warps,
+    )
+    functions = ["add", "max", "min", "exchange"]
+    for fn in functions:
+        for value, shape in (("x", n), ("s", 24)):
+            memory, dim = f"O{len(case.outputs)}", "N" if shape == n else "S"
+            case.write(value, dim, Output(dtype, (shape,)))
+            case.body.pop()
+            change = f"ag.atomic_{fn}({memory}[0:{shape}], {value}, mask={value} == "
+            case.write(f"{change}{value})", dim, Output(dtype, (shape,)))
+    one = f"O{len(case.outputs)}"
+    case.write("x", "F", Output(dtype, (4,)))
+    case.body.pop()
+    number = "1.5" if dtype == "f32" else "3"
+    for i, fn in enumerate(functions):
+        case.body.append(f"old{i} = ag.atomic_{fn}({one}[{i}], {number})")
+        value = f"ag.full((8,), old{i}, ag.{dtype})"
+        case.write(value, "E", Output(dtype, (8,)))
+    if dtype == "i32":
+        memory = f"O{len(case.outputs)}"
+        case.write("x", "N", Output(dtype, (n,)))
+        case.body.pop()
+        expected = f"ag.where(ag.index({n}, 'N') % 3 == 0, 77, 5)"
+        old = f"ag.atomic_cas({memory}[0:{n}], {expected}, x)"
+        case.write(old, "N", Output(dtype, (n,)))
     return case
 
 

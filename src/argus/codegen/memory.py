@@ -34,6 +34,7 @@ from argus.ir.codec import bit_pattern
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, lift
 from argus.ir.placement import VectorPlan
+from argus.ir.walk import defined
 from argus.isa.memory import reduction
 from argus.layout import Fragment
 
@@ -262,7 +263,7 @@ def _load_pairs(
 def store_global(cx: Emission, op: o.StoreGlobal) -> None:
     """Guarded vector stores or reductions; a masked store goes element by element."""
     plan = vector_plan(op.plan, "StoreGlobal")
-    for tile in (op.src, op.mask) if op.mask is not None else (op.src,):
+    for tile in (*tiles_of(op), *defined(op)):
         same_layout(plan, tile)
     source = cx.array(op.src)
     first_holder = owner(cx, plan.layout) if plan.unique else None
@@ -279,6 +280,8 @@ def store_global(cx: Emission, op: o.StoreGlobal) -> None:
         if op.mask is not None:
             conditions.append(read(cx, cx.array(op.mask), step, regs))
         pointer = plus(name(target), where.offset)
+        if isinstance(op, o.Atomic):
+            return [*where.setup, *_atom(cx, op, step, regs, pointer, conditions)]
         if op.atomic is not None:
             body = _reduction(cx, op, source, step, regs, width, pointer)
         else:
@@ -291,6 +294,33 @@ def store_global(cx: Emission, op: o.StoreGlobal) -> None:
         store_halves(cx, count, access)
         return
     cx.loop(count, access)
+
+
+def tiles_of(op: o.StoreGlobal) -> tuple[o.Tile, ...]:
+    """Tiles of which a store takes element by element."""
+    expected = op.expected if isinstance(op, o.Atomic) else None
+    return tuple(x for x in (op.src, op.mask, expected) if x is not None)
+
+
+def _atom(
+    cx: Emission,
+    op: o.Atomic,
+    step: RegisterIteration,
+    regs: Ints,
+    pointer: CppExpression,
+    conditions: list[CppExpression],
+) -> list[str]:
+    """An element is changed, and what it was is kept: 0 where nothing is changed."""
+    form = reduction(op.src.dtype, op.atomic or "", old=True)
+    if form is None:
+        raise CodegenError(f"no atomic {op.atomic} of {op.src.dtype}")
+    given = [] if op.expected is None else [op.expected]
+    values = [read(cx, cx.array(x), step, regs) for x in (*given, op.src)]
+    changed = call(form.function, pointer, *values)
+    if conditions:
+        nothing = name("0.0f" if op.src.dtype.is_float else "0")
+        changed = chosen(joined("&&", conditions), changed, nothing)
+    return [assign(at(cx, cx.array(op.result), step, regs), changed)]
 
 
 def _guarded(setup: list[str], conditions: list[CppExpression], body: str) -> list[str]:

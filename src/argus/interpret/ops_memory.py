@@ -38,6 +38,7 @@ from argus.layout import Fragment
 __all__ = ["MemoryOp", "check_vectors", "gathered", "global_access", "run"]
 
 MemoryOp = o.LoadScalar | o.LoadGlobal | o.StoreGlobal | o.LoadShared | o.StoreShared
+_UNTOLD = 0x5EADBEEF
 MAX_VECTOR = 16
 """Most bytes of one access by one thread (PTX ISA, "Vectors": .v4.b32)."""
 
@@ -185,6 +186,9 @@ def _store_global(group: ThreadGroup, op: o.StoreGlobal) -> None:
         active = active & plan.layout.owner_mask().reshape(active.shape)
     places = tuple(c[active] for c in coords)
     values = group.get(op.src).reshape(active.shape)[active]
+    if isinstance(op, o.Atomic):
+        _atomic(group, op, held, places, values, active)
+        return
     if op.atomic is None:
         held.array[places] = values
         lost = to_bits(held.array[places], op.src.dtype) != to_bits(
@@ -208,6 +212,47 @@ def _store_global(group: ThreadGroup, op: o.StoreGlobal) -> None:
         held.array[...] = rounded(total, dtype)
         return
     np.add.at(held.array, places, values)
+
+
+def _atomic(
+    group: ThreadGroup,
+    op: o.Atomic,
+    held: GlobalArray,
+    places: tuple[Array, ...],
+    values: Array,
+    active: Array,
+) -> None:
+    """One element after the other, in the order of the threads, which is one of many.
+
+    Where nothing is changed the old value is 0. A thread that holds a copy of what
+    another one changed has not been told: it gets a number that gives it away.
+    """
+    dtype = op.view.dtype
+    old = np.zeros(active.shape, held.array.dtype)
+    if op.plan is not None and op.plan.unique:
+        owned = op.plan.layout.owner_mask().reshape(active.shape)
+        old[~owned] = np.nan if dtype.is_float else _UNTOLD
+    before = np.zeros(len(values), held.array.dtype)
+    expected = values
+    if op.expected is not None:
+        expected = group.get(op.expected).reshape(active.shape)[active]
+    for i, value in enumerate(values):
+        at = tuple(c[i : i + 1] for c in places)
+        before[i] = held.array[at][0]
+        match op.atomic:
+            case "add":
+                held.array[at] += value
+            case "exchange":
+                held.array[at] = value
+            case "cas":
+                if before[i] == expected[i]:
+                    held.array[at] = value
+            case "max" | "min" as fn:
+                extreme_at(fn, held.array, at, values[i : i + 1])
+            case _:
+                raise ValueError(f"no atomic {op.atomic}")
+    old[active] = before
+    group.put(op.result, old.reshape(group.threads, -1))
 
 
 # -------------------------------------------------------------------- shared

@@ -21,7 +21,7 @@ Need = Callable[[bool, str], None]
 """Raises when its condition does not hold."""
 
 _GLOBAL_LOAD = ("ld.global",)
-_GLOBAL_STORE = ("st.global", "red.global")
+_GLOBAL_STORE = ("st.global", "red.global", "atom.global")
 _SHARED_LOAD = ("ld.shared", "ldmatrix", "ldmatrix.trans")
 _SHARED_STORE = ("st.shared", "stmatrix", "stmatrix.trans")
 
@@ -107,8 +107,13 @@ class _Rules:
             case o.StoreGlobal():
                 self.vector(op.plan, op.src, _GLOBAL_STORE)
                 self.threads(op.src, op.mask)
-                atomic = op.plan is not None and op.plan.instruction == "red.global"
-                self.need(atomic == (op.atomic is not None), "atomic, but not red")
+                self.threads(op.src, op.expected if isinstance(op, o.Atomic) else None)
+                given = None if op.plan is None else op.plan.instruction
+                wanted = "st.global" if op.atomic is None else "red.global"
+                if isinstance(op, o.Atomic):
+                    self.same(op.src, op.result)
+                    wanted = "atom.global"
+                self.need(given == wanted, f"{given} for a store by {op.atomic}")
             case o.LoadShared():
                 self.vector(op.plan, op.result, _SHARED_LOAD)
             case o.StoreShared():

@@ -16,7 +16,8 @@ from argus.ir.op import Planned
 from argus.layout import Fragment
 
 VECTOR_INSTRUCTIONS = (
-    "ld.global", "st.global", "red.global", "ld.shared", "st.shared", "cp.async",
+    "ld.global", "st.global", "red.global", "atom.global", "ld.shared", "st.shared",
+    "cp.async",
     "ldmatrix", "ldmatrix.trans", "stmatrix", "stmatrix.trans",
 )  # fmt: skip
 """Kinds of instructions that a :class:`VectorPlan` may name."""
@@ -31,10 +32,10 @@ class VectorPlan:
     first being element ``layout.coord(t, s*width)``. For asynchronous copies there are
     no registers: ``layout`` distributes the tile over (thread, step) in the same way.
 
-    ``instruction``: "ld.global", "st.global", "red.global", "ld.shared", "st.shared",
-    "cp.async" (width * bytes in 4, 8, 16), or the warp-collective "ldmatrix",
-    "ldmatrix.trans", "stmatrix", "stmatrix.trans" with 16-bit elements where
-    width = 2 * (number of 8x8 matrices: 1, 2, 4): in access s, register pair j is
+    ``instruction``: "ld.global", "st.global", "red.global", "atom.global", "ld.shared",
+    "st.shared", "cp.async" (width * bytes in 4, 8, 16), or the warp-collective
+    "ldmatrix", "ldmatrix.trans", "stmatrix", "stmatrix.trans" with 16-bit elements,
+    where width = 2 * (number of 8x8 matrices: 1, 2, 4): in access s, register pair j is
     matrix j, and lane L supplies the address of row L%8 of matrix L//8, that is the
     address of the element that (plain) lane 4*(L%8), register s*width + 2*(L//8)
     or (trans) lane (L%8)//2, register s*width + 2*(L//8) + L%2 holds.

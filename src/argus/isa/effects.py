@@ -120,6 +120,9 @@ def effects_of(op: o.AnyOp) -> OpEffects:
         case o.LoadGlobal():
             record = memory.ORDINARY["ld.global"]
             return _does(record, {"p": op.view, "v": op.result})
+        case o.Atomic():
+            bound = {"p": op.view, "v": op.src, "c": op.expected}
+            return _does(_store_global(op), bound)
         case o.StoreGlobal():
             return _does(_store_global(op), {"p": op.view, "v": op.src})
         case o.LoadScalar():
@@ -275,7 +278,8 @@ def _copy(op: o.CopyAsync) -> OpEffects:
 def _store_global(op: o.StoreGlobal) -> Instruction | Ordinary:
     if op.atomic is None:
         return memory.ORDINARY["st.global"]
-    form = memory.reduction(op.view.dtype, op.atomic)
+    old = isinstance(op, o.Atomic)
+    form = memory.reduction(op.view.dtype, op.atomic, old=old)
     if form is None:
         what = f"{op.view.dtype} has no atomic {op.atomic}"
         raise ValueError(f"line {op.span.line}: {what}")

@@ -6,7 +6,7 @@ Ordinary vector accesses are plain C++ on int, int2, int4 pointers and have no f
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from argus.ir.dtypes import DType, bf16, f16, f32, i32
 from argus.isa.record import (
@@ -21,6 +21,7 @@ from argus.isa.record import (
 from argus.isa.text import asm, device
 
 __all__ = [
+    "ATOMS",
     "ORDINARY",
     "REDUCTIONS",
     "VECTOR_SIZES",
@@ -93,7 +94,8 @@ def _stream_store() -> Instruction:
 class Reduction:
     """One form of an atomic operation: `width` elements of `dtype` at a time.
 
-    `fn` is "add", "max" or "min". Without `ptx` it is a loop of compare-and-swap.
+    `fn` is "add", "max" or "min"; with `old` it returns what was there before, and may
+    be "exchange" or "cas", too. Without `ptx` it is a loop of compare-and-swap.
     """
 
     fn: str
@@ -102,12 +104,14 @@ class Reduction:
     ptx: str
     ctype: str
     targets: tuple[str, ...] = ALL_TARGETS
+    old: bool = False
 
     @property
     def function(self) -> str:
         """Its device function."""
         pair = f"x{self.width}" if self.width > 1 else ""
-        return f"argus_red_{self.fn}_{self.dtype.name}{pair}"
+        kind = "atom" if self.old else "red"
+        return f"argus_{kind}_{self.fn}_{self.dtype.name}{pair}"
 
 
 REDUCTIONS = (
@@ -122,9 +126,63 @@ REDUCTIONS = (
 )
 
 
-def reduction(dtype: DType, fn: str = "add") -> Reduction | None:
+ATOMS = (
+    *(replace(r, old=True) for r in REDUCTIONS if r.width == 1),
+    Reduction("exchange", f32, 1, "b32", "float", old=True),
+    Reduction("exchange", i32, 1, "b32", "int", old=True),
+    # Of floats it would compare bits: -0 is not +0, and a NaN may be itself.
+    Reduction("cas", i32, 1, "b32", "int", old=True),
+)
+"""Those that return what was there before."""
+_PTX_NAMES = {"exchange": "exch"}
+
+
+def reduction(dtype: DType, fn: str = "add", *, old: bool = False) -> Reduction | None:
     """The atomic operation on an element type; None where there is none."""
-    return next((r for r in REDUCTIONS if (r.dtype, r.fn) == (dtype, fn)), None)
+    forms = ATOMS if old else REDUCTIONS
+    return next((r for r in forms if (r.dtype, r.fn) == (dtype, fn)), None)
+
+
+def _atom(form: Reduction) -> Instruction:
+    """One that returns what was there before."""
+    ctype = form.ctype
+    held = {"float": "f", "int": "r"}[ctype]
+    compared = form.fn == "cas"
+    given = f"{ctype} c, {ctype} v" if compared else f"{ctype} v"
+    if form.ptx:
+        name = f"atom.relaxed.gpu.global.{_PTX_NAMES.get(form.fn, form.fn)}.{form.ptx}"
+        places = "%2, %3" if compared else "%2"
+        values = [f'"{held}"(c)'] if compared else []
+        body = f"{ctype} old;\n" + asm(
+            f"{name} %0, [%1], {places};",
+            [f'"={held}"(old)'],
+            ['"l"(__cvta_generic_to_global(p))', *values, f'"{held}"(v)'],
+        )
+        body += "\nreturn old;"
+    else:
+        name = f"atom.relaxed.gpu.global.cas.b32 ({form.fn}, old)"
+        body = _swapping(f"argus_{form.fn}", "return __uint_as_float(held)")
+    return Instruction(
+        name=name,
+        family="memory",
+        targets=form.targets,
+        scope="thread",
+        function=form.function,
+        cuda=device(f"{ctype} {form.function}({ctype}* p, {given})", body),
+        effects=Effects(
+            ("v", *(("c",) if compared else ()), "[p]"), ("[p]",), "generic"
+        ),
+        cost=InstructionCost(bytes=form.dtype.bytes),
+        source="PTX ISA, Parallel Synchronization and Communication: atom",
+        constraints=Constraints(
+            alignment=(("p", form.dtype.bytes),),
+            rules=(
+                "nobody changes the element between its old value and its new one",
+                "the order of the operations is not defined",
+            ),
+        ),
+        needs=() if form.ptx else (f"argus_{form.fn}",),
+    )
 
 
 def _reduce(form: Reduction) -> Instruction:
@@ -166,7 +224,7 @@ def _reduce(form: Reduction) -> Instruction:
     )
 
 
-def _swapping(combined: str) -> str:
+def _swapping(combined: str, leave: str = "return") -> str:
     """A loop that ends as soon as memory holds what it should.
 
     Most values change no extreme: they cost a load.
@@ -185,8 +243,8 @@ def _swapping(combined: str) -> str:
     return (
         f"u32 held, seen;\n{load}\nwhile (true) {{\n"
         f"  const u32 made = __float_as_uint({combined}(__uint_as_float(held), v));\n"
-        f"  if (made == held) return;\n{inner}"
-        "  if (seen == held) return;\n  held = seen;\n}"
+        f"  if (made == held) {leave};\n{inner}"
+        f"  if (seen == held) {leave};\n  held = seen;\n}}"
     )
 
 
@@ -196,4 +254,5 @@ def records() -> tuple[Instruction, ...]:
         _stream_load(),
         _stream_store(),
         *map(_reduce, REDUCTIONS),
+        *map(_atom, ATOMS),
     )

@@ -138,6 +138,8 @@ def expand_converts(program: Program) -> None:
     for group in groups(program):
 
         def rule(op: o.AnyOp) -> list[o.AnyOp] | None:
+            if isinstance(op, o.Atomic):
+                return _handed_on(program, op)
             return _through_shared(program, op) if isinstance(op, o.Convert) else None
 
         rewrite(group.block, rule)
@@ -148,23 +150,39 @@ def _through_shared(program: Program, op: o.Convert) -> list[o.AnyOp] | None:
     axes = tuple(range(source.rank))
     if target.register_map(source, axes) is not None:
         return None
+    note = f"{op.note}: through shared memory"
+    return _exchanged(program, op.src, op.result, note)
+
+
+def _handed_on(program: Program, op: o.Atomic) -> list[o.AnyOp] | None:
+    """Old values that one thread of several gets are for all that hold the element."""
+    if _need(op.result).replication == 1:
+        return None
+    every = op.result
+    op.result = _tile(every, _need(every), "old")
+    note = "old values are handed on to all threads that hold the element"
+    return [op, *_exchanged(program, op.result, every, note)]
+
+
+def _exchanged(
+    program: Program, src: o.Tile, result: o.Tile, note: str
+) -> list[o.AnyOp]:
+    """A store to scratch shared memory by those that own elements, and a load."""
     number = sum(s.scratch for s in program.shared)
     buffer = SharedAlloc(
         f"scratch{number}",
-        op.src.dtype,
-        op.src.shape,
-        op.src.dims,
+        src.dtype,
+        src.shape or (1,),
+        src.dims or (None,),
         1,
-        op.span,
+        result.span,
         scratch=True,
     )
     program.shared.append(buffer)
-    zero = Const(0)
-    view = SharedView(
-        buffer, zero, (zero,) * len(axes), axes, op.src.shape, op.src.dims
-    )
-    note = f"{op.note}: through shared memory"
+    axes, zero = tuple(range(len(src.shape))), Const(0)
+    origin = (zero,) * len(buffer.shape)
+    view = SharedView(buffer, zero, origin, axes, src.shape, src.dims)
     return [
-        o.StoreShared(view=view, src=op.src, span=op.span, note=note),
-        o.LoadShared(result=op.result, view=view, span=op.span, note=note),
+        o.StoreShared(view=view, src=src, span=result.span, note=note),
+        o.LoadShared(result=result, view=view, span=result.span, note=note),
     ]

@@ -22,6 +22,7 @@ from argus.ir import ops as o
 from argus.ir.memory import GlobalView
 from argus.ir.placement import VectorPlan
 from argus.ir.program import Program
+from argus.ir.walk import defined
 from argus.isa import memory, registers
 from argus.layout import Fragment
 from argus.lower.classes import Classes, TileClass
@@ -122,7 +123,9 @@ class _Inference:
             case o.LoadGlobal():
                 join((op.result, op.mask) if op.mask else (op.result,))
             case o.StoreGlobal():
-                join((op.src, op.mask) if op.mask else (op.src,))
+                join((*defined(op), op.src, *([op.mask] if op.mask else [])))
+                if isinstance(op, o.Atomic) and op.expected is not None:
+                    join((op.src, op.expected))
             case o.Full() | o.Index() | o.LoadShared():
                 self.union.add(op.result)
             case o.StoreShared():

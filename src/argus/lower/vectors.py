@@ -41,10 +41,12 @@ def select_accesses(program: Program) -> None:
                 case o.StoreGlobal():
                     layout = _need(op.src)
                     width = 1 if op.mask else global_width(program, op.view, layout)
+                    kind = "st.global"
                     if op.atomic:
-                        form = memory.reduction(op.view.dtype, op.atomic)
+                        old = isinstance(op, o.Atomic)
+                        form = memory.reduction(op.view.dtype, op.atomic, old=old)
                         width = min(width, 1 if form is None else form.width)
-                    kind = "red.global" if op.atomic else "st.global"
+                        kind = "atom.global" if old else "red.global"
                     unique = layout.replication > 1
                     op.plan = VectorPlan(layout, width, kind, unique)
                     _align(program, op.view, width)

@@ -394,8 +394,8 @@ def indexed(program: Program) -> dict[str, Expr]:
     found: dict[str, Expr] = {}
     for op in walk(program.body):
         match op:
-            case o.LoadGlobal(view=view) | o.StoreGlobal(view=view):
-                pass
+            case o.LoadGlobal() | o.StoreGlobal():
+                view = op.view
             case o.CopyAsync(src=view) | o.CopyOut(dst=view):
                 pass
             case (

@@ -268,6 +268,9 @@ class _Cluster:
                 role.tiles[op.result] = made
             case o.StoreGlobal():
                 mask = None if op.mask is None else role.tiles[op.mask]
+                if isinstance(op, o.Atomic):
+                    self._atomic(role, op, mask)
+                    return
                 self._write(role, op, op.view, role.tiles[op.src], mask, op.atomic)
             case o.LoadShared():
                 role.tiles[op.result] = self._read_shared(role, op.view)
@@ -345,6 +348,38 @@ class _Cluster:
                 pick.at(held, which, written)
             written = fitted(held, view.dtype, self.exact)
         tensor.write(places, written)
+
+    def _atomic(self, role: RoleState, op: o.Atomic, mask: Array | None) -> None:
+        """Elements one after the other; each sees what those before it have left."""
+        at, exists = self._places(role, op, op.view, mask)
+        tensor = self.tensors[op.view.tensor.name]
+        shape = op.view.shape
+        there = np.broadcast_to(exists, shape)
+        places = np.broadcast_to(at, shape)[there]
+        values = np.broadcast_to(role.tiles[op.src], shape)[there]
+        expected = values
+        if op.expected is not None:
+            expected = np.broadcast_to(role.tiles[op.expected], shape)[there]
+        old = np.zeros(shape, values.dtype)
+        before = np.zeros(len(values), values.dtype)
+        for i, place in enumerate(places):
+            where = np.array([place])
+            held = before[i] = tensor.read(where)[0]
+            new = values[i]
+            match op.atomic:
+                case "add":
+                    new = held + new
+                case "max" | "min":
+                    new = (np.maximum if op.atomic == "max" else np.minimum)(held, new)
+                case "exchange":
+                    pass
+                case "cas":
+                    new = new if held == expected[i] else held
+                case _:
+                    raise ValueError(f"no atomic {op.atomic}")
+            tensor.write(where, fitted(np.array([new]), op.view.dtype, self.exact))
+        old[there] = before
+        role.tiles[op.result] = old
 
     def _read_shared(self, role: RoleState, view: SharedView) -> Array:
         buffer, window = self._window(role, view)

@@ -277,6 +277,9 @@ class MeaningReader:
                 self._name(op.result, self._global(op.view, op.mask), None, "data")
             case o.LoadShared():
                 self._name(op.result, self._shared(op.view), None, "data")
+            case o.Atomic():
+                text = f"before {op.atomic}({self._global(op.view, op.mask)})"
+                self._name(op.result, text, None, "data")
             case o.StoreShared():
                 self._fill(op.view, self.tile(op.src))
             case o.CopyAsync():

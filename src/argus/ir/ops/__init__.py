@@ -33,6 +33,7 @@ from argus.ir.op import GroupWait as GroupWait
 from argus.ir.op import Op as Op
 from argus.ir.op import Structure as Structure
 from argus.ir.op import Synchronisation as Synchronisation
+from argus.ir.ops.memory import Atomic as Atomic
 from argus.ir.ops.memory import CopyAsync as CopyAsync
 from argus.ir.ops.memory import CopyOut as CopyOut
 from argus.ir.ops.memory import CopyOutCommit as CopyOutCommit
@@ -102,7 +103,7 @@ AnyRegisterOp = (
 
 AnyOp = (
     For | If | Roles | Let | LoadScalar | Extract | AnyRegisterOp | Dot
-    | LoadGlobal | StoreGlobal | LoadShared | StoreShared | CopyAsync | CopyOut
+    | LoadGlobal | StoreGlobal | Atomic | LoadShared | StoreShared | CopyAsync | CopyOut
     | CopyOutCommit | CopyOutWait | CpAsyncCommit | CpAsyncWait | CpAsyncArrive
     | BarrierExpect | BarrierArrive | BarrierWait | Sync | ClusterSync | Fence
     | WgmmaCommit | WgmmaWait | SetMaxRegisters | RingAcquire | RingPublish

@@ -35,7 +35,7 @@ class StoreGlobal(Access):
     """Registers to global memory; elements outside (or with a false mask) are skipped.
 
     ``atomic`` is None, "add", "max" or "min": memory becomes what it holds and the
-    element come to (relaxed, device scope).
+    element come to (relaxed, device scope). An :class:`Atomic` has further functions.
     """
 
     view: GlobalView
@@ -44,6 +44,30 @@ class StoreGlobal(Access):
     atomic: str | None = None
     evict: str | None = None
     plan: VectorPlan | None = None
+
+    @property
+    def stored(self) -> str | None:
+        """The function by which memory changes; None: it becomes the element."""
+        return self.atomic
+
+
+@dataclass(eq=False)
+class Atomic(StoreGlobal):
+    """A store that gives what each element was before, changed by nobody in between.
+
+    ``atomic`` is "add", "max", "min", "exchange" (memory becomes the element) or "cas"
+    (it does where it holds what ``expected`` has). Where nothing is stored ``result``
+    is 0. With ``plan.unique`` only the lowest holder of an element gets it: placing
+    hands it on to the others.
+    """
+
+    result: Result[Tile] = field(kw_only=True)
+    expected: Operand[Tile] | None = None
+
+    @property
+    def stored(self) -> str | None:
+        """As what it counts where only memory matters: an exchange stores."""
+        return None if self.atomic in ("exchange", "cas") else self.atomic
 
 
 @dataclass(eq=False)

@@ -78,6 +78,7 @@ SYNTAX: dict[type[Op], str] = {
     o.Dot: "{result} = dot {a}, {b}{~acc:+}{~instruction}{~inst_n}",
     o.LoadShared: "{result} = load {view}",
     o.LoadGlobal: "{result} = load {view}{~fill}{~mask}{~evict}",
+    o.Atomic: "{result} = atomic {atomic} {view}, {src}{~expected}{~mask}{~evict}",
     o.Elementwise: "{result} = {fn} {args}",
     o.StoreShared: "store {view}, {src}",
     o.StoreGlobal: "store {view}, {src}{~mask}{~atomic}{~evict}",
@@ -117,6 +118,8 @@ CHOICES: dict[tuple[type[Op], str], tuple[str, ...]] = {
     (o.LoadGlobal, "evict"): _EVICT,
     (o.StoreGlobal, "evict"): _EVICT,
     (o.StoreGlobal, "atomic"): ("add", "max", "min"),
+    (o.Atomic, "evict"): _EVICT,
+    (o.Atomic, "atomic"): ("add", "max", "min", "exchange", "cas"),
     (o.CopyAsync, "evict"): _EVICT,
 }
 """Strings that have few values, of which the type does not say so."""

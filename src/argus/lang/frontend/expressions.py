@@ -462,7 +462,15 @@ def _call(e: Elaborator, node: ast.Call) -> Value:
 
 
 _PLACES: dict[str, str] = dict.fromkeys(
-    ("store", "atomic_add", "atomic_max", "atomic_min"), "view"
+    (
+        "store",
+        "atomic_add",
+        "atomic_max",
+        "atomic_min",
+        "atomic_exchange",
+        "atomic_cas",
+    ),
+    "view",
 )
 """Built-in functions that write to their first argument: `L[0]` is a place there."""
 

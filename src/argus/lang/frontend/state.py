@@ -125,6 +125,8 @@ class Elaborator:
         self.steps = 0
         self.naming: tuple[str, Span] | None = None
         """The variable of the present assignment, and where its right side stands."""
+        self.discarded: Span | None = None
+        """Where a statement stands that is an expression: nobody uses its value."""
         self.used_unnamed: set[SharedAlloc] = set()
         self.stale = False
         self.annotation: AnnotationPlace | None = None

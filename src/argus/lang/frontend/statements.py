@@ -199,7 +199,9 @@ def _annotation(e: Elaborator, node: ast.expr) -> None:
 def _expression(e: Elaborator, node: ast.expr) -> None:
     if isinstance(node, ast.Constant) and node.value is Ellipsis:
         return
+    e.discarded = e.span(node)
     value = e.evaluate(node)
+    e.discarded = None
     if value == NOTHING and isinstance(node, ast.Call):
         return
     if isinstance(value, Builtin | Method | InlineValue):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from argus.diagnostics import Span
 from argus.ir.dtypes import DType
 from argus.ir.memory import BarrierRef, GlobalView, Ring, SharedView
-from argus.ir.ops import CopyAsync, Full, StoreGlobal, StoreShared, Tile
+from argus.ir.ops import Atomic, CopyAsync, Full, StoreGlobal, StoreShared, Tile
 from argus.lang.frontend import coerce
 from argus.lang.frontend.broadcast import unify_dims
 from argus.lang.frontend.state import Dims, Elaborator
@@ -26,7 +26,20 @@ from argus.lang.frontend.values import (
 )
 from argus.lang.frontend.views import global_view, view_shape
 
-Atomic = Literal["add", "max", "min"]
+AtomicFunction = Literal["add", "max", "min", "exchange", "cas"]
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """An atomic store: its function, and whether old elements are asked for.
+
+    ``expected``: what they are compared with; it stands at ``where``.
+    """
+
+    fn: AtomicFunction
+    old: bool
+    expected: Value | None = None
+    where: Span | None = None
 
 
 def store_into(
@@ -36,19 +49,22 @@ def store_into(
     where: Span,
     span: Span,
     mask: Tile | None = None,
-    atomic: Atomic | None = None,
-) -> None:
+    atomic: Change | None = None,
+) -> Tile | None:
     """Write a register tile or a number to a slice of a tensor or a shared tile.
+
+    Gives the old elements, where ``atomic`` asks for them.
 
     Raises ArgusError: sizes (AG0206), names (AG0218) or element types (AG0106) that
     differ, a place that cannot be written (AG0117).
     """
     match place:
         case ViewValue():
-            _store_global(e, place, value, where, span, mask, atomic)
+            return _store_global(e, place, value, where, span, mask, atomic)
         case SharedValue(view=view):
             t = _as_tile(e, value, view.dtype, view.shape, view.dims, span)
             store_shared(e, view, t, span)
+            return None
         case _:
             raise e.fail(
                 "AG0117",
@@ -69,8 +85,8 @@ def _store_global(
     where: Span,
     span: Span,
     mask: Tile | None,
-    atomic: Atomic | None,
-) -> None:
+    atomic: Change | None,
+) -> Tile | None:
     tensor = place.source.tensor
     if place.source.holes is not None:
         raise e.fail(
@@ -92,7 +108,32 @@ def _store_global(
         check_mask(e, mask, view, where)
     if tensor.name not in e.program.outputs:
         e.program.outputs.append(tensor.name)
-    e.emit(StoreGlobal(view, t, mask, atomic, span=where.to(span)))
+    at = where.to(span)
+    fn = None if atomic is None else atomic.fn
+    if atomic is None or not atomic.old:
+        e.emit(StoreGlobal(view, t, mask, fn, span=at))
+        return None
+    expected = None
+    if atomic.expected is not None:
+        expected = _expected(e, atomic.expected, t, atomic.where or span)
+    old = e.tile(t.dtype, t.shape, t.dims, at)
+    e.emit(Atomic(view, t, mask, fn, result=old, expected=expected, span=at))
+    return old
+
+
+def _expected(e: Elaborator, value: Value, t: Tile, span: Span) -> Tile:
+    """What a compare-and-swap compares with: as large as what it stores."""
+    made = _as_tile(e, value, t.dtype, t.shape, t.dims, span)
+    same_dtype(e, made.dtype, t.dtype, "a compare-and-swap", span)
+    if made.shape != t.shape:
+        raise e.fail(
+            "AG0206",
+            span,
+            f"what is expected is {axes_text(made.dims, made.shape)}, and what is "
+            f"stored {axes_text(t.dims, t.shape)}",
+        )
+    unify_dims(e, made.dims, t.dims, span)
+    return made
 
 
 def check_mask(e: Elaborator, mask: Tile, view: GlobalView, span: Span) -> None:

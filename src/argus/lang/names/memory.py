@@ -15,6 +15,8 @@ from argus.lang.names.values import (
 
 __all__ = [
     "atomic_add",
+    "atomic_cas",
+    "atomic_exchange",
     "atomic_max",
     "atomic_min",
     "barriers",
@@ -51,22 +53,44 @@ def store(view: View, tile: Tile | float, *, mask: Tile | None = None) -> None:
     raise outside("store")
 
 
-def atomic_add(view: View, tile: Tile, *, mask: Tile | None = None) -> None:
-    """Add a tile to memory, element by element, atomically (relaxed, device scope)."""
+def atomic_add(view: View, tile: Tile, *, mask: Tile | None = None) -> Tile:
+    """Add a tile to memory, element by element, atomically (relaxed, device scope).
+
+    What memory held before, as a tile, or of one element as a scalar; 0 where nothing
+    is changed. As a statement it adds f32, i32, bf16 or f16; old values are f32 or i32.
+    """
     raise outside("atomic_add")
 
 
-def atomic_max(view: View, tile: Tile, *, mask: Tile | None = None) -> None:
+def atomic_max(view: View, tile: Tile, *, mask: Tile | None = None) -> Tile:
     """Memory becomes what is larger of it and a tile, element by element, atomically.
 
-    NaN where one is; f32 or i32.
+    NaN where one is; f32 or i32. The result is that of `atomic_add`.
     """
     raise outside("atomic_max")
 
 
-def atomic_min(view: View, tile: Tile, *, mask: Tile | None = None) -> None:
+def atomic_min(view: View, tile: Tile, *, mask: Tile | None = None) -> Tile:
     """Memory becomes what is less of it and a tile, element by element, atomically."""
     raise outside("atomic_min")
+
+
+def atomic_exchange(view: View, tile: Tile, *, mask: Tile | None = None) -> Tile:
+    """Memory becomes a tile, element by element, atomically; f32 or i32.
+
+    The result is that of `atomic_add`.
+    """
+    raise outside("atomic_exchange")
+
+
+def atomic_cas(
+    view: View, expected: Tile, tile: Tile, *, mask: Tile | None = None
+) -> Tile:
+    """Compare and swap: memory becomes a tile where it holds what is expected; i32.
+
+    The result is that of `atomic_add`: where it is what was expected, it was swapped.
+    """
+    raise outside("atomic_cas")
 
 
 def shared(

@@ -99,6 +99,8 @@ class _Flow:
             case o.If():
                 for merge in op.tiles:
                     self.put(merge.result, self.of(merge.then) & self.of(merge.other))
+            case o.Atomic():
+                self.put(op.result, _Is.NOTHING)
             case (
                 o.Binding() | o.Roles() | o.StoreGlobal() | o.Copy()
                 | o.Synchronisation() | o.RingOp() | o.Annotation()

@@ -109,7 +109,12 @@ class ProgramWalk(Context):
             case o.LoadShared():
                 self.put(op.result, shared_value(self, op.view))
             case o.StoreGlobal():
-                self._store(op, op.view, op.src, op.mask, op.atomic)
+                if isinstance(op, o.Atomic) and op.atomic == "cas":
+                    raise Unknown("what a compare-and-swap leaves")
+                self._store(op, op.view, op.src, op.mask, op.stored)
+                for old in defined(op):
+                    why = Unknown("an old value, which depends on the order of blocks")
+                    self.state.tiles[old] = why
             case o.CopyOut():
                 self._store(op, op.dst, op.src, None, None)
             case o.StoreShared():

@@ -16,7 +16,7 @@ from typing import Generic, Protocol, TypeVar, assert_never
 from argus.ir import ops as o
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.program import Program
-from argus.ir.walk import blocks, used
+from argus.ir.walk import blocks, defined, used
 
 __all__ = ["FactDomain", "TileFacts", "walked"]
 
@@ -109,6 +109,8 @@ class TileFacts(Generic[F]):
                 self._put(op.result, domain.product(op, parts))
             case o.StoreGlobal():
                 domain.stored(self.of(op.src))
+                for old in defined(op):
+                    self._put(old, domain.element(domain.nothing()))
             case o.CopyOut():
                 domain.stored(self._held(op.src.alloc))
             case o.For():

@@ -346,5 +346,5 @@ def _whole(op: o.LoadShared | o.StoreShared) -> bool:
     return (
         zero
         and view.axes == tuple(range(len(view.shape)))
-        and view.shape == view.alloc.shape
+        and (view.shape or (1,)) == view.alloc.shape
     )

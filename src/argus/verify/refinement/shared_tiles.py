@@ -89,7 +89,7 @@ def access_gaps(op: o.AnyOp) -> list[Gap]:
             return [Gap(op.span, *reason)] if reason else []
         case o.StoreGlobal() if op.plan is not None and op.atomic is not None:
             if op.plan.layout.replication > 1 and not op.plan.unique:
-                text = "several threads add the same element"
+                text = "several threads change the same element"
                 return [Gap(op.span, text, wrong=True)]
             return []
         case (

@@ -65,7 +65,10 @@ def check_store(
                 _identity(state, op, name, tag, value, gathered=True)
     for hole in value.holes:
         _padding(state, op, view, placed, value, hole, mask)
-    atomic = isinstance(op, o.StoreGlobal) and op.atomic is not None
+    atomic = isinstance(op, o.StoreGlobal) and op.stored is not None
+    if isinstance(op, o.Atomic) and op.atomic == "cas":
+        outcome = unknown("a compare-and-swap stores only where memory has a value")
+        state.report("AG0306", f"{tensor.name} is written", op.span, outcome)
     value = _accumulators(state, op, value)
     if not atomic:
         _complete(state, op, value)

@@ -18,6 +18,7 @@ from typing import assert_never
 from argus.ir import ops as o
 from argus.ir.annotations import Assume, Check, Expect, Tag, Trust
 from argus.ir.memory import SharedAlloc
+from argus.ir.walk import defined
 from argus.ir.walk import walk as every
 from argus.isa.effects import effects_of
 from argus.verify.decide import negate
@@ -71,6 +72,9 @@ def _operation(state: WalkState, op: o.AnyOp) -> None:
             state.values[op.result] = transfers.load_shared(state, op)
         case o.StoreGlobal():
             transfers.store_global(state, op)
+            for old in defined(op):
+                reason = "an old value depends on the order of blocks"
+                state.values[old] = state.vague(old, reason)
         case o.StoreShared():
             transfers.store_shared(state, op)
         case o.CopyAsync():

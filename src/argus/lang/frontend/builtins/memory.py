@@ -20,7 +20,7 @@ from argus.lang.frontend.broadcast import unify_dims
 from argus.lang.frontend.builtins.sync import one_barrier
 from argus.lang.frontend.calls import BoundCall, builtin
 from argus.lang.frontend.shared import whole
-from argus.lang.frontend.tiles import scalar_for
+from argus.lang.frontend.tiles import extracted, scalar_for
 from argus.lang.frontend.values import (
     NOTHING,
     ScalarValue,
@@ -33,6 +33,7 @@ from argus.lang.frontend.values import (
     ViewValue,
     describe,
 )
+from argus.lang.frontend.values import number as number_of
 from argus.lang.frontend.views import global_view
 from argus.layout import Fragment
 
@@ -222,12 +223,25 @@ def atomic_min(call: BoundCall) -> Value:
     return _atomic(call, "min")
 
 
-def _atomic(call: BoundCall, fn: stores.Atomic) -> Value:
-    """Change memory by each element.
+@builtin("atomic_exchange")
+def atomic_exchange(call: BoundCall) -> Value:
+    """Memory becomes the element. See `_atomic`."""
+    return _atomic(call, "exchange")
+
+
+@builtin("atomic_cas")
+def atomic_cas(call: BoundCall) -> Value:
+    """Memory becomes the element where it is what is expected. See `_atomic`."""
+    return _atomic(call, "cas")
+
+
+def _atomic(call: BoundCall, fn: stores.AtomicFunction) -> Value:
+    """Change memory by each element; what it was before, where somebody uses it.
 
     Raises ArgusError: no hardware does it to elements of the type (AG0107), or the
     target does not (AG0602).
     """
+    e = call.e
     place, given = call.value("view"), call.value("tile")
     if not isinstance(place, ViewValue):
         raise call.wrong(
@@ -236,33 +250,40 @@ def _atomic(call: BoundCall, fn: stores.Atomic) -> Value:
     mask = call.tile("mask") if call.given("mask") else None
     number = isinstance(given, StaticValue | ScalarValue)
     dtype = place.source.tensor.dtype if number else call.tile("tile").dtype
-    form = memory.reduction(dtype, fn)
+    old = fn in ("exchange", "cas") or e.discarded != call.span
+    form = memory.reduction(dtype, fn, old=old)
     if form is None:
-        known = ", ".join(r.dtype.name for r in memory.REDUCTIONS if r.fn == fn)
-        raise call.e.fail(
+        forms = memory.ATOMS if old else memory.REDUCTIONS
+        known = ", ".join(r.dtype.name for r in forms if r.fn == fn)
+        there = old and memory.reduction(dtype, fn) is not None
+        raise e.fail(
             "AG0107",
             call.where("tile"),
-            f"`{call.name}` is not defined for {dtype}",
-            notes=(f"it is for {known}",),
+            f"`{call.name}` gives no old values of {dtype}"
+            if there
+            else f"`{call.name}` is not defined for {dtype}",
+            notes=(f"it does for {known}" if there else f"it is for {known}",),
+            help="use it as a statement of its own" if there else None,
         )
-    target = call.e.program.target.name
+    target = e.program.target.name
     if not registry.supports(form.function, target):
-        raise call.e.fail(
+        raise e.fail(
             "AG0602",
             call.where("tile"),
             f"{target} has no atomic addition of {dtype}",
             help="add f32 instead",
         )
-    stores.store_into(
-        call.e,
-        place,
-        given,
-        call.where("view"),
-        call.where("tile"),
-        mask,
-        atomic=fn,
+    expected = call.value("expected") if fn == "cas" else None
+    where = call.where("expected") if fn == "cas" else None
+    change = stores.Change(fn, old, expected, where)
+    before = stores.store_into(
+        e, place, given, call.where("view"), call.where("tile"), mask, change
     )
-    return NOTHING
+    if before is None or e.discarded == call.span:
+        return NOTHING
+    if not before.shape:  # of one element, as `V[0]` is
+        return number_of(extracted(e, before, "old", call.span))
+    return TileValue(before)
 
 
 def swizzle_of(call: BoundCall) -> int | None:
