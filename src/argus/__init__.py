@@ -26,6 +26,7 @@ from argus.lang.library import (
 )
 from argus.lang.names import annotate as _annotate
 from argus.lang.names import compute as _compute
+from argus.lang.names import debug as _debug
 from argus.lang.names import grid as _grid
 from argus.lang.names import inf, layouts
 from argus.lang.names import memory as _memory
@@ -33,6 +34,7 @@ from argus.lang.names import sync as _sync
 from argus.lang.names import types as _types
 from argus.lang.names.annotate import *  # noqa: F403
 from argus.lang.names.compute import *  # noqa: F403
+from argus.lang.names.debug import *  # noqa: F403
 from argus.lang.names.decorators import baseline, inline, kernel, reference
 from argus.lang.names.grid import *  # noqa: F403
 from argus.lang.names.memory import *  # noqa: F403
@@ -104,6 +106,7 @@ __all__ = [
 ]
 __all__ += _annotate.__all__
 __all__ += _compute.__all__
+__all__ += _debug.__all__
 __all__ += _grid.__all__
 __all__ += _memory.__all__
 __all__ += _sync.__all__

@@ -63,7 +63,8 @@ class HostCall:
         if not self._arrays:
             return
         try:
-            run(self._program, dict(self._arrays), self._scalars)
+            arrays = dict(self._arrays)
+            run(self._program, arrays, self._scalars, printed=print)
         except ArgumentError as error:
             raise fail("AG0808", self._program.span, str(error)) from error
         except InterpreterError as error:

@@ -88,6 +88,7 @@ class Identifiers:
     def __init__(self) -> None:
         self._wanted: list[str] = []
         self._spelled: list[str] = []
+        self._texts: dict[int, str] = {}
 
     def unique(self, wanted: str, *, prefix: str = "", suffix: str = "") -> str:
         """The mark of a new name, to be spelled like ``wanted`` where that is free.
@@ -104,11 +105,20 @@ class Identifiers:
             f"{n}\N{MATHEMATICAL RIGHT ANGLE BRACKET}"
         )
 
+    def verbatim(self, text: str) -> str:
+        """A mark that is spelled as ``text``, which is no name: a literal."""
+        mark = self.unique("")
+        self._texts[len(self._wanted) - 1] = text
+        return mark
+
     def settle(self, code: str) -> None:
         """Choose identifiers; ``code`` is the text of the printer, with the marks."""
         taken = words(MARK.sub(" ", code)) | _KEYWORDS
         self._spelled = []
-        for wanted in self._wanted:
+        for place, wanted in enumerate(self._wanted):
+            if place in self._texts:
+                self._spelled.append(self._texts[place])
+                continue
             name, number = _variable(wanted), 2
             while name in taken:
                 name, number = _variable(f"{wanted}_{number}"), number + 1

@@ -5,7 +5,17 @@ from __future__ import annotations
 from pathlib import Path
 from typing import assert_never
 
-from argus.codegen import matrix, memory, reduce, scan, shared, sort, sync, tiles
+from argus.codegen import (
+    matrix,
+    memory,
+    printing,
+    reduce,
+    scan,
+    shared,
+    sort,
+    sync,
+    tiles,
+)
 from argus.codegen.code import binary, call, converted, item, name
 from argus.codegen.context import Emission, EmissionGroup, in_group
 from argus.codegen.errors import CodegenError
@@ -159,6 +169,8 @@ def _one(cx: Emission, op: o.AnyOp) -> None:
             sync.set_max_registers(cx, op)
         case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
             raise CodegenError(f"{type(op).__name__} is left in a placed program")
+        case o.Print():
+            printing.print_values(cx, op)
         case o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust():
             raise CodegenError("annotations are dropped before anything is printed")
         case _:

@@ -19,7 +19,12 @@ from argus.diagnostics import ArgusError, fail
 from argus.equivalence.references import Unusable, by_output, executed
 from argus.evaluation.judge.candidate import environment
 from argus.evaluation.judge.reference import REFERENCE_FILE
-from argus.evaluation.judge.subject import Subject, own_request, subject_of
+from argus.evaluation.judge.subject import (
+    Subject,
+    check_silent,
+    own_request,
+    subject_of,
+)
 from argus.kernels.library import Case, LibraryEntry, Work
 from argus.lang.frontend.module import parse_module
 from argus.model import Prediction, predict
@@ -65,9 +70,10 @@ def timed_file(problem: FileProblem) -> TimedFile:
     """A problem of a file, ready to be timed; its text is executed.
 
     Each tensor counts as read or written once. Raises ArgusError AG1018 where the file
-    has no reference for the kernel, or cannot be executed.
+    has no reference for the kernel, or cannot be executed, and AG0127 where it prints.
     """
     subject = subject_of(problem)
+    check_silent(placed_program(own_request(subject)))
     names = baseline_names(problem.reference, problem.kernel)
     functions = {n: executed(problem.reference, n, REFERENCE_FILE) for n in names}
 

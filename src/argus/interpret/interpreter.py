@@ -11,7 +11,7 @@ point in the hardware's order of summation.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, assert_never
 
@@ -66,12 +66,15 @@ def run(
     seed: int = 0,
     schedule: Schedule = "random",
     collect: bool = False,
+    printed: Callable[[str], None] | None = None,
 ) -> Result:
     """Run every block of the grid, or those in `blocks` (with their whole clusters).
 
     `arrays` by parameter name are modified in place, `scalars` are the scalar
     arguments. `schedule`: "random" interleaves roles and completions by `seed`,
     "in_order" runs a role until it waits and completes everything as late as possible.
+
+    `printed` takes each line that `ag.print` prints; without it nobody asks for them.
 
     Raises InterpreterError at the first fault, unless `collect`: then the faults are in
     `Result.errors`. Raises ArgumentError for arguments that a launch would refuse, and
@@ -108,7 +111,9 @@ def run(
             for i in members
         ]
         with np.errstate(all="ignore"):  # the device does not warn either
-            Cluster(program, held, envs, faults, rng, schedule, run_block).run()
+            cluster = Cluster(program, held, envs, faults, rng, schedule, run_block)
+            cluster.printed = printed
+            cluster.run()
         done.extend(members)
     return Result(faults.found, grid, tuple(done))
 

@@ -264,6 +264,8 @@ class Cluster:
         runner: Callable[[ThreadGroup, o.Block], Steps],
     ) -> None:
         self.runner = runner
+        self.printed: Callable[[str], None] | None = None
+        """Takes the lines that a kernel prints."""
         self.program = program
         self.arrays = arrays
         self.faults = faults

@@ -9,6 +9,7 @@ from argus.interpret import ops_compute as compute
 from argus.interpret import ops_copy as copy
 from argus.interpret import ops_matrix as matrix
 from argus.interpret import ops_memory as memory
+from argus.interpret import ops_print as printing
 from argus.interpret import ops_sync as sync
 from argus.interpret.machine import Steps, ThreadGroup
 from argus.ir import ops as o
@@ -52,6 +53,8 @@ def run_block(group: ThreadGroup, block: o.Block) -> Steps:
                 yield from sync.run(group, op)
             case o.Assume():
                 assume.run(group, op)
+            case o.Print():
+                printing.run(group, op)
             case o.Tag() | o.Check() | o.Expect() | o.Trust():
                 pass  # about elements and cost, of which data show nothing
             case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():

@@ -5,11 +5,12 @@
     Assume   a fact about run-time values, taken as true and listed in every report
     Expect   performance facts that are binding for this kernel
     Trust    what is unknown about a statement is accepted, and listed
+    Print    values are printed when it runs: the only one that is code
 
-An annotation reads and defines nothing (:func:`argus.ir.walk.used` of it is empty): it
-keeps no value alive, needs no wait, and placing neither moves nor looks at it. The code
-generator drops all of them first (:func:`without_annotations`), so that the printed
-kernel is the same with and without them.
+An annotation but the last one reads and defines nothing (:func:`argus.ir.walk.used` of
+it is empty): it keeps no value alive, needs no wait, and placing neither moves nor looks
+at it. The code generator drops those first (:func:`without_annotations`), so that the
+printed kernel is the same with and without them.
 
 An annotation stands in program order, and speaks of values as they are there: a tile is
 its single assignment, a shared view is what its bytes hold at that point of its role.
@@ -23,12 +24,24 @@ from typing import TYPE_CHECKING, Literal
 
 from argus.ir.expr import Expr, Sym
 from argus.ir.memory import GlobalTensor, SharedView
-from argus.ir.op import Annotation, Inner, Mentioned
+from argus.ir.op import Annotation, Inner, Mentioned, Operand
 
 if TYPE_CHECKING:
     from argus.diagnostics import Span
     from argus.ir.ops import Block, Tile
     from argus.ir.program import Program
+
+
+@dataclass(eq=False)
+class Print(Annotation):
+    """Each time that it is reached, these values are printed; nothing else happens.
+
+    At most one of them is a tile: then there is a line for each of its elements, else
+    one line. Unlike the others it reads its operands, and is code.
+    """
+
+    text: str
+    values: tuple[Operand[Tile] | Expr, ...]
 
 
 @dataclass(eq=False)
@@ -117,7 +130,7 @@ class Trust(Annotation):
 
 
 AnyAnnotation = Tag | Check | Assume | Expect | Trust
-"""Every annotation."""
+"""Every annotation that makes no code."""
 
 
 def component(argument: int, name: str) -> Sym:
@@ -130,7 +143,7 @@ def annotations_of(program: Program) -> Iterator[AnyAnnotation]:
     from argus.ir.walk import walk
 
     for op in walk(program.body):
-        if isinstance(op, Annotation):
+        if isinstance(op, AnyAnnotation):
             yield op
 
 
@@ -148,5 +161,5 @@ def _stripped(block: Block) -> Block:
     from argus.ir import ops as o
     from argus.ir.walk import map_blocks
 
-    ops = (op for op in block.ops if not isinstance(op, Annotation))
+    ops = (op for op in block.ops if not isinstance(op, AnyAnnotation))
     return o.Block([map_blocks(op, _stripped) for op in ops])

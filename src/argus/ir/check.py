@@ -189,7 +189,7 @@ class _Checker:
         else:
             for symbol in bound(op):
                 self.bind(symbol, scope)
-        if isinstance(op, o.Annotation):
+        if isinstance(op, AnyAnnotation):
             self.annotation(op, scope)
 
     def loop(self, op: o.For, scope: _Scope) -> None:

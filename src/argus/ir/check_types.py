@@ -176,7 +176,7 @@ class Types:
                 o.For() | o.If() | o.Roles() | o.Let() | o.Full() | o.CopyOutCommit()
                 | o.CpAsyncCommit() | o.ClusterSync() | o.Fence() | o.WgmmaCommit()
                 | o.SetMaxRegisters() | o.Tag() | o.Check() | o.Assume() | o.Expect()
-                | o.Trust()
+                | o.Trust() | o.Print()
             ):  # fmt: skip
                 pass
             case _:

@@ -83,4 +83,4 @@ class GroupWait(Synchronisation):
 
 @dataclass(eq=False)
 class Annotation(Op):
-    """The author says something about the program: it does nothing when it runs."""
+    """The author says or asks something: no number of the program depends on it."""

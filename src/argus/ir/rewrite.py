@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from argus.ir import fields as f
 from argus.ir import ops as o
+from argus.ir.annotations import AnyAnnotation
 from argus.ir.expr import Arithmetic, Expr
 
 __all__ = ["change_expressions"]
@@ -20,7 +21,7 @@ def change_expressions(op: o.AnyOp, change: Callable[[Expr], Expr]) -> None:
     symbols has to make symbols of them. Nested blocks, the operands of an annotation
     and what a program declares (tensors, buffers, barriers) stay as they are.
     """
-    if isinstance(op, o.Annotation):
+    if isinstance(op, AnyAnnotation):
         return
     for field in fields(op):
         before = getattr(op, field.name)

@@ -247,8 +247,8 @@ class Tracer:
             case o.SetMaxRegisters():
                 return [s.WorkStep(latency=self._hardware.sync_cycles)]
             case (
-                o.Tag() | o.Check() | o.Trust() | o.Expect() | o.Assume()
-            ):  # they make no code
+                o.Tag() | o.Check() | o.Trust() | o.Expect() | o.Assume() | o.Print()
+            ):  # they make no code, or are not timed
                 return []
             case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
                 raise ValueError("a ring operation: the program is not placed")

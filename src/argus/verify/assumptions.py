@@ -125,7 +125,7 @@ def _places(
             case (
                 o.Binding() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
                 | o.Synchronisation() | o.RingOp() | o.Tag() | o.Check() | o.Expect()
-                | o.Trust()
+                | o.Trust() | o.Print()
             ):  # fmt: skip
                 pass
             case _:

@@ -77,6 +77,17 @@ BODIES: dict[str, str] = {
         Y[32:, 0:] = s.load()
         ag.cluster_sync()
 """,
+    "votes": """
+    x = ag.load(X[0:32, 0:32])
+    if ag.any(x > 3.0):
+        x = ag.minimum(x, 3.0)
+    ag.print("x", n, x[0:2, 0:2])
+    Y[0:32, 0:32] = x
+""",
+    "old values": """
+    old = ag.atomic_exchange(Y[0:32, 0:32], ag.load(X[0:32, 0:32]))
+    ag.print("old", old[0:2, 0:2])
+""",
     "annotations": """
     ag.expect(occupancy=1)
     ag.assume(n < 4)

@@ -143,4 +143,17 @@ CODES = (
         "of element-wise functions, `ag.where` and constants, and depends on its "
         "arguments alone.",
     ),
+    Code(
+        "AG0126",
+        "more than can be printed",
+        "`ag.print` takes a text of at most 200 characters, scalars, and at most one "
+        "tile of at most 1024 elements, of which each is a line.",
+    ),
+    Code(
+        "AG0127",
+        "a kernel that prints is not timed",
+        "`ag.print` is for finding out what happens. Its time would count, and a judge "
+        "does not run what writes to its output: `argus bench` and `argus optimize` "
+        "refuse it.",
+    ),
 )

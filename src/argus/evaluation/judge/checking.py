@@ -34,7 +34,7 @@ from argus.evaluation.judge.candidate import (
 from argus.evaluation.judge.equality import compared, undecided
 from argus.evaluation.judge.limits import Job
 from argus.evaluation.judge.speed import speed_limit
-from argus.evaluation.judge.subject import Subject, subject_of
+from argus.evaluation.judge.subject import Subject, check_silent, subject_of
 from argus.ir.program import Program
 from argus.model import predict
 from argus.requests import Request
@@ -115,6 +115,7 @@ def check(job: Job, clock: Clock) -> CandidateCheck:
         if job.prove:
             check_program(program, subject)
         check_requirements(program, subject)
+        check_silent(program)
     except ArgusError as error:
         return _ended(clock, "rejected", say.findings_of(error))
     except (RecursionError, MemoryError) as error:

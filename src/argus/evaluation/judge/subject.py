@@ -20,9 +20,10 @@ from argus.equivalence.references import executed
 from argus.evaluation.judge.reference import REFERENCE_FILE, called
 from argus.evaluation.loose import arguments_of
 from argus.evaluation.requests import contiguous_facts
-from argus.ir.annotations import Assume, Trust, annotations_of
+from argus.ir.annotations import Assume, Print, Trust, annotations_of
 from argus.ir.dtypes import DTYPES, DType
 from argus.ir.program import Program
+from argus.ir.walk import walk
 from argus.kernels.entry import choose
 from argus.kernels.library import (
     LIBRARY,
@@ -132,6 +133,18 @@ def _request(
     dtypes = {a.name: a.dtype for a in arguments}
     facts = contiguous_facts(kernel, shapes)
     return Request(kernel, dtypes, dict(statics), target, facts)
+
+
+def check_silent(program: Program) -> None:
+    """Raises ArgusError AG0127 for a program that prints."""
+    for op in walk(program.body):
+        if isinstance(op, Print):
+            raise fail(
+                "AG0127",
+                op.span,
+                "a kernel that prints is not timed",
+                help="take `ag.print` out; `argus run` and `argus test` run it",
+            )
 
 
 def stated_by(program: Program) -> frozenset[tuple[str, str]]:

@@ -192,7 +192,7 @@ class _Cluster:
                     o.Fence() | o.SetMaxRegisters() | o.WgmmaCommit() | o.WgmmaWait()
                     | o.CpAsyncCommit() | o.CpAsyncWait() | o.CopyOutCommit()
                     | o.CopyOutWait() | o.Assume() | o.Tag() | o.Check() | o.Expect()
-                    | o.Trust()
+                    | o.Trust() | o.Print()
                 ):  # fmt: skip
                     pass  # of order, cost and elements; values do not show them
                 case _:

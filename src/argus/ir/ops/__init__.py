@@ -21,6 +21,7 @@ from typing import get_args
 from argus.ir.annotations import Assume as Assume
 from argus.ir.annotations import Check as Check
 from argus.ir.annotations import Expect as Expect
+from argus.ir.annotations import Print as Print
 from argus.ir.annotations import Tag as Tag
 from argus.ir.annotations import Trust as Trust
 from argus.ir.memory import GlobalView as GlobalView
@@ -107,7 +108,7 @@ AnyOp = (
     | CopyOutCommit | CopyOutWait | CpAsyncCommit | CpAsyncWait | CpAsyncArrive
     | BarrierExpect | BarrierArrive | BarrierWait | Sync | ClusterSync | Fence
     | WgmmaCommit | WgmmaWait | SetMaxRegisters | RingAcquire | RingPublish
-    | RingWait | RingRelease | Tag | Check | Assume | Expect | Trust
+    | RingWait | RingRelease | Tag | Check | Assume | Expect | Trust | Print
 )  # fmt: skip
 """Every operation. Readers match on it and end with ``assert_never``."""
 

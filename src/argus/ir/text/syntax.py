@@ -106,6 +106,7 @@ SYNTAX: dict[type[Op], str] = {
     o.Check: "check {cond} for {dims} {shape} of {args} axes {axes}",
     o.Assume: "assume {cond}{~tables}{~elements}{~others}: {text}",
     o.Expect: "expect {facts}",
+    o.Print: "print {text} of {values}",
     o.Trust: "trust {covers}{whole? and the kernel}: {reason}",
 }
 """The parser takes the first template that fits a line."""

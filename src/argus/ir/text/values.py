@@ -256,6 +256,8 @@ class Values(Expressions):
                 return tuple(c.several(lambda: self.of(kind.parts[0]), "(", ")"))
             case "indexed":
                 return self.indices()
+            case "bare" if not c.peek():
+                return ()
             case "bare":
                 found = [self.of(kind.parts[0])]
                 while c.has(","):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 from argus.lang.names import (
     annotate,
     compute,
+    debug,
     grid,
     layouts,
     memory,
@@ -44,6 +45,7 @@ def _public(module: object) -> dict[str, Callable[..., object]]:
 FUNCTIONS: dict[str, Callable[..., object]] = {
     **_public(annotate),
     **_public(compute),
+    **_public(debug),
     **_public(grid),
     **_public(memory),
     **_public(sync),

@@ -146,7 +146,7 @@ class ProgramWalk(Context):
                 | o.SetMaxRegisters()
             ):  # fmt: skip
                 pass  # of order, which `argus.verify.order` proves
-            case o.Tag() | o.Check() | o.Expect() | o.Trust():
+            case o.Tag() | o.Check() | o.Expect() | o.Trust() | o.Print():
                 pass  # they do nothing, and say nothing of values
             case _:
                 assert_never(op)

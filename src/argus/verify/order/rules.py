@@ -154,7 +154,7 @@ def _rules(op: o.AnyOp) -> tuple[str, ...]:
             | o.CopyOutCommit() | o.CopyOutWait() | o.CpAsyncCommit()
             | o.CpAsyncWait() | o.Fence() | o.WgmmaCommit()
             | o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease()
-            | o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust()
+            | o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust() | o.Print()
         ):  # fmt: skip
             return ()
         case _:

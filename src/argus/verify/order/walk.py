@@ -199,7 +199,7 @@ class ClusterWalk(Machine):
                     group.env[op.sym.name] = self.table(f"%{op.sym.name}", at)
                 case o.RegisterOp() | o.LoadGlobal() | o.StoreGlobal():
                     pass
-                case o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust():
+                case o.Annotation():
                     pass  # annotations do nothing
                 case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
                     raise OutOfModel("a ring operation in a placed program")

@@ -90,7 +90,7 @@ def _operation(state: WalkState, op: o.AnyOp) -> None:
         case Assume():
             assume(state, op)
         case (
-            Expect() | Trust() | o.CopyOutCommit() | o.CopyOutWait()
+            Expect() | Trust() | o.Print() | o.CopyOutCommit() | o.CopyOutWait()
             | o.CpAsyncCommit() | o.CpAsyncWait() | o.CpAsyncArrive()
             | o.BarrierExpect() | o.BarrierArrive() | o.Sync() | o.ClusterSync()
             | o.Fence() | o.WgmmaCommit() | o.WgmmaWait() | o.SetMaxRegisters()
