@@ -28,15 +28,12 @@ def unify_dims(
     """Names of axes that meet by position; an unnamed axis takes the other's name."""
     for x, y in zip(a, b, strict=True):
         if x is not None and y is not None and x != y:
-            swapped = len(a) >= 2 and (*a[:-2], a[-1], a[-2]) == b
             raise e.fail(
                 code,
                 span,
                 f"dimension `{x}` meets dimension `{y}`",
                 notes=(f"left: {_names(a)}; right: {_names(b)}",),
-                help="transpose one of them with `.T`"
-                if swapped
-                else f'if they are the same, say so: `ag.rename(x, "{_text(a)}")`',
+                help=_other_names(a, b),
             )
     united = tuple(x or y for x, y in zip(a, b, strict=True))
     named = [d for d in united if d is not None]
@@ -48,6 +45,18 @@ def unify_dims(
 
 def _names(dims: Dims) -> str:
     return "(" + ", ".join(d or "_" for d in dims) + ")"
+
+
+def _other_names(a: Dims, b: Dims) -> str:
+    """What to write where names of axes that meet by position differ."""
+    if len(a) >= 2 and (*a[:-2], a[-1], a[-2]) == b:
+        return "transpose one of them: write `.T` behind it"
+    if None not in a and sorted(map(str, a)) == sorted(map(str, b)):
+        return f'bring the right one into order: `ag.permute(right, "{_text(a)}")`'
+    return (
+        "elements meet by position; if both mean the same, write "
+        f'`.rename("{_text(a)}")` behind the right one'
+    )
 
 
 def _text(dims: Dims) -> str:
@@ -79,9 +88,7 @@ def placement(
                 span,
                 f"dimension `{name}` has {size} elements on one side and "
                 f"{shape[axis]} on the other",
-                help="`ag.broadcast` repeats a tile; an extent of 1 is not repeated"
-                if size == 1
-                else None,
+                help=_other_sizes(size, shape[axis]),
             )
         axes.append(axis)
     if axes != sorted(axes):
@@ -100,13 +107,41 @@ def _no_place(
 ) -> ArgusError:
     left = axes_text(small.dims, small.shape)
     right = axes_text(dims, shape)
+    at = small.dims.index(name)
+    fitting = [
+        dim
+        for dim, size in zip(dims, shape, strict=True)
+        if size == small.shape[at] and dim is not None and dim not in small.dims
+    ]
+    names = list(small.dims)
+    names[at] = fitting[-1] if fitting else (dims[-1] or "N")
+    renamed = f'`.rename("{_text(tuple(names))}")`'
     if name is None:
         message = f"it is not known along which dimension {left} meets {right}"
-        help = f'name its axis, for instance `ag.rename(x, "{dims[-1] or "N"}")`'
+        help = f"name its axes, for instance {renamed} behind it"
+    elif None in dims:
+        message = f"{right} has no dimension `{name}`"
+        help = 'name its axes: `.rename("...")` behind it, or `dims=` where it is made'
     else:
         message = f"{right} has no dimension `{name}`"
-        help = "name its axes with `ag.rename` or `dims=`" if None in dims else None
+        help = f"if it runs along `{names[at]}`, write {renamed} behind {left}"
+        if not fitting:
+            help = (
+                f"no other dimension has {small.shape[at]} elements: reduce `{name}` "
+                f'away, as in `ag.sum(x, "{name}")`, or load the other with it'
+            )
     return e.fail("AG0201", span, message, help=help)
+
+
+def _other_sizes(one: int, other: int) -> str:
+    """What to write where sizes of a dimension differ."""
+    if 1 in (one, other):
+        return (
+            "a size of 1 is not repeated: leave that axis out (index it by a number, or "
+            "reduce it), and the tile is repeated along it by name"
+        )
+    part = f"0:{min(one, other)}"
+    return f"load both with one size, or take a part of the larger: `x[:, {part}]`"
 
 
 def meet(
@@ -124,7 +159,11 @@ def meet(
                     span,
                     f"{axes_text(lead.dims, lead.shape)} and "
                     f"{axes_text(t.dims, t.shape)} do not go together",
-                    help="`ag.broadcast(x, like)` repeats a tile",
+                    help=next(
+                        _other_sizes(x, y)
+                        for x, y in zip(shape, t.shape, strict=True)
+                        if x != y
+                    ),
                 )
     made: list[Tile] = []
     for t in tiles:
