@@ -11,7 +11,7 @@ from isa_device import I32, Device, Form, bits16, differences, generator
 
 from argus.ir import philox
 from argus.ir.functions import FUNCTIONS
-from argus.isa import math, registers
+from argus.isa import math, memory, registers
 
 COUNT = 1 << 16
 Inputs = Callable[[np.random.Generator], list[np.ndarray]]
@@ -493,6 +493,68 @@ extern "C" __global__ void test_{function}(const {ctype}* in, {ctype}* out) {{
         yield Form(function, (function,), f"test_{function}", text, check)
 
 
+def old_values() -> Iterator[Form]:
+    """Each of 64 addresses is changed by 512 threads, which all say what was there."""
+    changers = 512
+    for atom in memory.ATOMS:
+        fn, kind = atom.fn, atom.dtype.name
+        function, ctype = atom.function, atom.ctype
+        given = "0, in[i]" if fn == "cas" else "in[i]"
+        text = f"""
+extern "C" __global__ void test_{function}(const {ctype}* in, {ctype}* out,
+                                           {ctype}* old) {{
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  old[i] = {function}(out + i % 64, {given});
+}}
+"""
+
+        def check(
+            device: Device, kernel: Any, fn: str = fn, kind: str = kind
+        ) -> list[str]:
+            numpy_type = np.float32 if kind == "f32" else np.int32
+            rng = generator(f"old {fn} {kind}")
+            # All different at one address; a sum of ones, which are tickets.
+            values = rng.permuted(np.tile(np.arange(1, changers + 1), (64, 1)), axis=1)
+            values = (np.ones_like(values) if fn == "add" else values).T
+            values = np.ascontiguousarray(values).astype(numpy_type)
+            start = np.full(64, 300 if fn in ("max", "min") else 0, numpy_type)
+            out, old = device.upload(start), device.upload(np.zeros_like(values))
+            device.launch(kernel, [device.upload(values), out, old], grid=changers // 2)
+            left = device.download(out, start.shape, numpy_type)
+            seen = device.download(old, values.shape, numpy_type)
+            wrong = [
+                f"address {i}"
+                for i in range(64)
+                if not _one_after_another(
+                    fn, start[i], values[:, i], left[i], seen[:, i]
+                )
+            ]
+            return wrong[:4]
+
+        yield Form(f"{fn} {kind} old", (function,), f"test_{function}", text, check)
+
+
+def _one_after_another(
+    fn: str, start: Any, values: np.ndarray, left: Any, seen: np.ndarray
+) -> bool:
+    """Whether some order of the changes explains what was left, and seen."""
+    every = np.append(values, start)
+    match fn:
+        case "add":
+            return left == values.sum() and set(seen) == set(range(len(values)))
+        case "exchange":
+            return sorted(np.append(seen, left)) == sorted(every)
+        case "cas":
+            winner = seen == start
+            won = winner.sum() == 1 and left == values[winner][0]
+            return bool(won and (seen[~winner] == left).all())
+        case _:
+            pick = np.maximum if fn == "max" else np.minimum
+            steps = set(pick(seen, values)) | {start}
+            known = left == pick.reduce(every) and start in seen
+            return bool(known and set(seen) <= steps)
+
+
 def random_numbers() -> Iterator[Form]:
     """Words of Philox by seed and offset, each of the four in turn."""
 
@@ -524,3 +586,4 @@ def forms() -> Iterator[Form]:
     yield from shuffles()
     yield from streams()
     yield from reductions()
+    yield from old_values()
