@@ -120,9 +120,11 @@ def _step(d: Draft, x: Value, place: Place, operands: bool) -> Value:
     kind = d.pick(
         one=4, jump=1 if x.exact else 0, number=2, operand=3 if operands else 0,
         mask=1.5, branch=0.7, inline=1.2, static=0.8, scalar=0.8, half=0.5,
-        optional=0.6 if operands else 0,
+        optional=0.6 if operands else 0, vote=0.4,
     )  # fmt: skip
     match kind:
+        case "vote":
+            return _vote(d, x)
         case "one":
             tile, ref = d.rng.choice(list(_ONE.items()))
             return _once(d, tile, ref, x)
@@ -269,6 +271,22 @@ def _branch(d: Draft, x: Value) -> Value:
         with d.block(f"if {cond}:"):
             d.line(f"{made} = {x.name} * {a}")
     return replace(x, name=made, exact=False)
+
+
+def _vote(d: Draft, x: Value) -> Value:
+    """A change that a branch leaves out where no element needs it."""
+    d.use("vote")
+    made, limit = d.fresh(), d.rng.choice((0.25, 1.0, 1e9))
+    high = d.maybe(0.5)
+    fn, sign, bound = ("minimum", ">", limit) if high else ("maximum", "<", -limit)
+    asked = f"ag.any({x.name} {sign} {bound})"
+    if d.maybe(0.3):
+        asked = f"not ag.all(~({x.name} {sign} {bound}))"
+    d.line(f"{made} = {x.name}")
+    with d.block(f"if {asked}:"):
+        d.line(f"{made} = ag.{fn}({made}, {bound})")
+    d.ref(f"{made} = np.{fn}({x.name}, {bound})")
+    return replace(x, name=made)
 
 
 def _inline(d: Draft, x: Value) -> Value:

@@ -14,7 +14,7 @@ from generate.pipelines import pipelines
 from generate.products import products, role_products
 from generate.rates import rates
 from generate.shapes import halves, transposes, views
-from generate.stores import overlaps, tma_stores
+from generate.stores import old_values, overlaps, tma_stores
 from generate.tables import atomics, gathers, ragged
 
 FAMILIES: dict[str, tuple[float, Callable[[Draft, int], Generated]]] = {
@@ -36,6 +36,7 @@ FAMILIES: dict[str, tuple[float, Callable[[Draft, int], Generated]]] = {
     "rates": (2, rates),
     "tma_stores": (1.2, tma_stores),
     "overlaps": (0.4, overlaps),
+    "old_values": (0.3, old_values),
     "scalars": (0.6, scalars),
     "bounds": (0.6, bounds),
     "strides": (0.6, strides),

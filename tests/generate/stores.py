@@ -53,6 +53,39 @@ def tma_stores(d: Draft, seed: int) -> Generated:
     return d.finished(seed, "tma_stores", sizes)
 
 
+def old_values(d: Draft, seed: int) -> Generated:
+    """Y is changed by X, and Z is what it was: each element by one block."""
+    d.use("atomic", "old values")
+    bm, bn = d.rng.choice((1, 4, 16, 32)), d.rng.choice((32, 64))
+    rows, width = d.size("BM", bm), d.size("BN", bn)
+    if d.maybe(0.5):
+        d.line(f"ag.launch(warps={d.rng.choice((1, 2, 4))})")
+    counts = {"i": f"ag.cdiv(M, {rows})", "j": f"ag.cdiv(N, {width})"}
+    grid = Grid.drawn(d, counts, persistent=0.4)
+    d.tensor("Y", "f32", ("M", "N"), kind="both", draw="normal")
+    d.tensor("Z", "f32", ("M", "N"), kind="output")
+    grid.begin()
+    axes = {"M": (f"i * {rows}", rows), "N": (f"j * {width}", width)}
+    place = Place(axes, ("M", "N"))
+    fn, ref = d.rng.choice(
+        (
+            ("add", "Y + {}"),
+            ("max", "np.maximum(Y, {})"),
+            ("min", "np.minimum(Y, {})"),
+            ("exchange", "{} + 0 * Y"),
+        )
+    )
+    at = place.index(("M", "N"))
+    with grid.tiles():
+        x = loaded(d, place, "X", d.rng.choice(FLOATS), ("M", "N"))
+        x = to(d, chain(d, x, place, d.rng.randint(0, 2)), "f32")
+        d.line(f"Z[{at}] = ag.atomic_{fn}(Y[{at}], {x.name})")
+    d.ref(f"out_Y = {ref.format(x.name)}")
+    d.ref("out_Z = Y + 0")
+    sizes = sized(d, {"M": 3 * bm, "N": 2 * bn}, empty=False)
+    return d.finished(seed, "old_values", sizes, slack=4)
+
+
 def overlaps(d: Draft, seed: int) -> Generated:
     """Windows of X are added to Y, and neighbouring windows overlap."""
     d.use("atomic", "overlapping tiles")

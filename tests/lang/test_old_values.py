@@ -126,6 +126,21 @@ def test_a_statement_asks_for_no_old_values(tmp_path: Path) -> None:
     assert o.Atomic in kinds("t = 0; ag.atomic_exchange(Next[0], 1)")
 
 
+@pytest.mark.parametrize("rows", [1, 16])
+def test_what_is_stored_of_old_values_is_unknown(tmp_path: Path, rows: int) -> None:
+    """Also where threads hold copies, which get them through shared memory."""
+    text = EXCHANGED.replace("ag.atomic_", "Z[{at} :, 0:64] = ag.atomic_")
+    text = text.replace("32", str(rows)).replace("Y: f3" + str(rows), "Y: f32")
+    text = text.replace("f" + str(rows), "f32").replace("k(X", 'k(Z: f32["M N"], X')
+    text = text.format(grid=f"ag.cdiv(M, {rows})", at=f"i * {rows}")
+    request = _request(tmp_path, text, Z=f32, X=f32, Y=f32)
+    report = verify(placed_program(request))
+    assert report.verdict is Verdict.UNKNOWN
+    bad = [x for x in report.obligations if x.verdict is Verdict.UNKNOWN]
+    assert {x.rule for x in bad} == {"AG0305"}
+    assert "order of blocks" in bad[0].reason
+
+
 EXCHANGED = (
     HEAD
     + """def k(X: f32["M N"], Y: f32["M N"]):

@@ -36,7 +36,7 @@ def run(group: ThreadGroup, op: o.Print) -> None:
         values = compute(group.get(tile), tile.dtype)
         for thread, register in np.argwhere(owned):
             at = ", ".join(map(str, table[thread, register].tolist()))
-            value = _number(values[thread, register], tile.dtype.is_float)
+            value = _number(values[thread, register].item(), tile.dtype.is_float)
             who = f"block {group.block.index}, thread {first + int(thread)}"
             write(f"{who}: {said} [{at}] {value}")
 

@@ -8,9 +8,9 @@
     Print    values are printed when it runs: the only one that is code
 
 An annotation but the last one reads and defines nothing (:func:`argus.ir.walk.used` of
-it is empty): it keeps no value alive, needs no wait, and placing neither moves nor looks
-at it. The code generator drops those first (:func:`without_annotations`), so that the
-printed kernel is the same with and without them.
+it is empty): it keeps no value alive, needs no wait, and placing neither moves nor
+looks at it. The code generator drops those first (:func:`without_annotations`), so that
+the printed kernel is the same with and without them.
 
 An annotation stands in program order, and speaks of values as they are there: a tile is
 its single assignment, a shared view is what its bytes hold at that point of its role.

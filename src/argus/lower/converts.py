@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from math import prod
 
-from argus.diagnostics import fail
+from argus.diagnostics import Span, fail
 from argus.ir import ops as o
 from argus.ir.expr import Const
 from argus.ir.memory import SharedAlloc, SharedView
@@ -151,7 +151,7 @@ def _through_shared(program: Program, op: o.Convert) -> list[o.AnyOp] | None:
     if target.register_map(source, axes) is not None:
         return None
     note = f"{op.note}: through shared memory"
-    return _exchanged(program, op.src, op.result, note)
+    return _exchanged(program, op.src, op.result, op.span, note)
 
 
 def _handed_on(program: Program, op: o.Atomic) -> list[o.AnyOp] | None:
@@ -159,13 +159,15 @@ def _handed_on(program: Program, op: o.Atomic) -> list[o.AnyOp] | None:
     if _need(op.result).replication == 1:
         return None
     every = op.result
-    op.result = _tile(every, _need(every), "old")
+    op.result = o.Tile(
+        every.dtype, every.shape, every.dims, every.span, "old", every.layout
+    )
     note = "old values are handed on to all threads that hold the element"
-    return [op, *_exchanged(program, op.result, every, note)]
+    return [op, *_exchanged(program, op.result, every, op.span, note)]
 
 
 def _exchanged(
-    program: Program, src: o.Tile, result: o.Tile, note: str
+    program: Program, src: o.Tile, result: o.Tile, span: Span, note: str
 ) -> list[o.AnyOp]:
     """A store to scratch shared memory by those that own elements, and a load."""
     number = sum(s.scratch for s in program.shared)
@@ -175,7 +177,7 @@ def _exchanged(
         src.shape or (1,),
         src.dims or (None,),
         1,
-        result.span,
+        span,
         scratch=True,
     )
     program.shared.append(buffer)
@@ -183,6 +185,6 @@ def _exchanged(
     origin = (zero,) * len(buffer.shape)
     view = SharedView(buffer, zero, origin, axes, src.shape, src.dims)
     return [
-        o.StoreShared(view=view, src=src, span=result.span, note=note),
-        o.LoadShared(result=result, view=view, span=result.span, note=note),
+        o.StoreShared(view=view, src=src, span=span, note=note),
+        o.LoadShared(result=result, view=view, span=span, note=note),
     ]

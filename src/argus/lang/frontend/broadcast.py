@@ -137,8 +137,8 @@ def _other_sizes(one: int, other: int) -> str:
     """What to write where sizes of a dimension differ."""
     if 1 in (one, other):
         return (
-            "a size of 1 is not repeated: leave that axis out (index it by a number, or "
-            "reduce it), and the tile is repeated along it by name"
+            "a size of 1 is not repeated: leave that axis out (index it by a number, "
+            "or reduce it), and the tile is repeated along it by name"
         )
     part = f"0:{min(one, other)}"
     return f"load both with one size, or take a part of the larger: `x[:, {part}]`"

@@ -30,7 +30,7 @@ AtomicFunction = Literal["add", "max", "min", "exchange", "cas"]
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class AtomicChange:
     """An atomic store: its function, and whether old elements are asked for.
 
     ``expected``: what they are compared with; it stands at ``where``.
@@ -49,7 +49,7 @@ def store_into(
     where: Span,
     span: Span,
     mask: Tile | None = None,
-    atomic: Change | None = None,
+    atomic: AtomicChange | None = None,
 ) -> Tile | None:
     """Write a register tile or a number to a slice of a tensor or a shared tile.
 
@@ -85,7 +85,7 @@ def _store_global(
     where: Span,
     span: Span,
     mask: Tile | None,
-    atomic: Change | None,
+    atomic: AtomicChange | None,
 ) -> Tile | None:
     tensor = place.source.tensor
     if place.source.holes is not None:

@@ -275,7 +275,7 @@ def _atomic(call: BoundCall, fn: stores.AtomicFunction) -> Value:
         )
     expected = call.value("expected") if fn == "cas" else None
     where = call.where("expected") if fn == "cas" else None
-    change = stores.Change(fn, old, expected, where)
+    change = stores.AtomicChange(fn, old, expected, where)
     before = stores.store_into(
         e, place, given, call.where("view"), call.where("tile"), mask, change
     )
