@@ -87,6 +87,9 @@ template <class T> T __shfl_xor_sync(u32, T v, int m) {
 template <class T> T __shfl_up_sync(u32, T v, int d) {
   return exchange(v, lane_id() >= d ? lane_id() - d : lane_id());
 }
+template <class T> T __shfl_down_sync(u32, T v, int d) {
+  return exchange(v, lane_id() + d < 32 ? lane_id() + d : lane_id());
+}
 template <class T> T __shfl_sync(u32, T v, int lane) { return exchange(v, lane & 31); }
 
 static u16 argus_to_bf16(float f) {

@@ -227,6 +227,13 @@ def _combined(dtype: str, warps: int) -> Iterator[Case]:
             case.write(f"ag.scan{call}", "M N", Output(dtype, shape))
             case.write(f"ag.reduce{call}", left, Output(dtype, size))
         yield case
+        name = f"reverse_{dtype}_{warps}_{axis.lower()}"
+        case = Case(name, list(loads), inputs, prelude=_FUNCTIONS, warps=warps)
+        case.write(f'ag.cumsum(b, "{axis}", reverse=True)', "M N", Output(dtype, shape))
+        for part in (0, 1):
+            call = f'((a, b), "{axis}", affine, reverse=True)[{part}]'
+            case.write(f"ag.scan{call}", "M N", Output(dtype, shape))
+        yield case
 
 
 def _powers(dtype: str, shape: tuple[int, int]) -> Array:

@@ -25,7 +25,8 @@ _ONE = """
 functions_f32 elementwise_u8 elementwise_i64 elementwise_bf16 casts_f32 casts_i64
 casts_bf16 casts_e4m3 casts_e5m2 elementwise_u16 casts_i16 moves_u16 moves_e4m3
 reductions_i8_1_n reductions_bf16_1_m
-reductions_i64_4_n scans_u8_1 combined_f32 combined_i64_4 transpose_f32_32x32
+reductions_i64_4_n scans_u8_1 combined_f32 combined_i64_4 reverse_f32
+reverse_i64_4 transpose_f32_32x32
 sorts_f32 sorts_u8_4 sorts_bf16_1
 transpose_bf16_16x64 transpose_bool_16x64 transpose_u16_64x64 selections_bf16
 moves_u8 axes_f32 axes_bf16 axes_u8 axes_e4m3 axes_i64 axes_bool

@@ -335,7 +335,7 @@ def ends() -> Iterator[Form]:
 
 
 def shuffles() -> Iterator[Form]:
-    for mode, name in (("bfly", "xor"), ("up", "up"), ("idx", "idx")):
+    for mode, name in (("bfly", "xor"), ("up", "up"), ("down", "down"), ("idx", "idx")):
         function = f"argus_shfl_{name}"
         text = f"""
 extern "C" __global__ void test_{function}(

@@ -286,6 +286,8 @@ def test_shuffle_source() -> None:
         0,
         1,
     ]
+    down = [registers.shuffle_source("down", lane, 2) for lane in range(28, 32)]
+    assert down == [30, 31, 30, 31]
     assert registers.shuffle_source("idx", 5, 33) == 1
     with pytest.raises(ValueError, match="no shuffle mode"):
         registers.shuffle_source("sideways", 0, 0)

@@ -133,7 +133,19 @@ def _scans(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         torch.cumsum(x.flip(1), 1),
         torch.cumsum(functional.pad(x, (1, 0))[:, :-1], 1),
         torch.cumsum(x * (x > 0), 1),
+        (x * 2).flip(1).cumsum(1).flip(1) + 1,
+        functional.pad(torch.relu(x).cumsum(1)[:, :-1], (1, 0)),
+        x.flip(0).cumprod(0).flip(0),
     )
+
+
+def _places(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return *x.max(1), *(x.half() / 3).min(1), y.argmax(1)
+
+
+def _one_walk(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    rows = y.reshape(1, y.shape[0], 64, -1)
+    return x.softmax(1), (y + 1).log_softmax(1), functional.instance_norm(rows)
 
 
 def _picks(x: torch.Tensor, t: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -172,8 +184,18 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], int]] = {
         ),
         9,
     ),
-    "scans": (lambda: Formula(_scans), (random(3, 41),), 5),
-    "running products": (lambda: Formula(lambda x: x.cumprod(1)), (random(2, 70),), 6),
+    "places": (lambda: Formula(_places), (random(2, 40, 33), random(1030, 1100)), 2),
+    "one walk": (
+        lambda: Formula(_one_walk),
+        (random(265, 10240), random(265, 8704)),
+        3,
+    ),
+    "scans": (lambda: Formula(_scans), (random(3, 41),), 8),
+    "running products": (
+        lambda: Formula(lambda x: x.cumprod(1)),
+        (random(2, 1070),),
+        1,
+    ),
     "picks": (lambda: Formula(_picks), (random(3, 1100), torch.tensor([8, 0, 3])), 5),
     "pools": (lambda: Formula(_pools), (random(2, 9, 11),), 2),
 }

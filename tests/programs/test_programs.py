@@ -23,7 +23,10 @@ from argus.programs.tile_axes import GroupTiling  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import MODULES, Formula  # noqa: E402
 
-EQUAL = ("per channel", "transposed", "maps", "borders", "scans")
+EQUAL = (
+    "per channel", "transposed", "maps", "borders", "places", "one walk", "scans",
+    "running products",
+)  # fmt: skip
 """Of these every kernel is shown equal to its reference, too."""
 
 
@@ -339,6 +342,53 @@ def test_a_sum_counts_nothing_that_is_repeated() -> None:
     assert all(proof_of(step).verdict >= Verdict.PROVED for step in plan.kernels)
     (got,) = interpreted(plan, (x, bias))
     torch.testing.assert_close(got, model(x, bias))
+
+
+@pytest.mark.parametrize("dim", [0, 1])
+@pytest.mark.parametrize("name", ["max", "min"])
+def test_places_are_those_of_the_first_of_equal_numbers(name: str, dim: int) -> None:
+    """NaN comes before all numbers; of a row of infinities the first has the place."""
+    x = torch.randint(-2, 3, (40, 44)).float()
+    x[3, 30] = x[30, 3] = x[33, 3] = x[3, 36] = float("nan")
+    x[7], x[:, 7] = -float("inf"), float("inf")
+    x[8], x[:, 8] = float("inf"), -float("inf")
+    plan = plan_of(Formula(lambda x: getattr(torch, name)(x, dim)), (x,))
+    assert len(plan.kernels) == 1
+    (got, at), (best, place) = interpreted(plan, (x,)), getattr(torch, name)(x, dim)
+    torch.testing.assert_close(got, best, rtol=0, atol=0, equal_nan=True)
+    assert torch.equal(at, place)
+
+
+def test_softmax_of_long_rows_with_infinities_and_nan_is_that_of_torch() -> None:
+    x = torch.randn(265, 10240)
+    x[1, :5000], x[2], x[3, 5], x[4, 6] = -torch.inf, -torch.inf, torch.nan, torch.inf
+    x[5], x[5, 7] = -torch.inf, 1.0
+    plan = plan_of(Formula(lambda x: x.softmax(1)), (x,))
+    assert len(plan.kernels) == 1
+    (got,) = interpreted(plan, (x,))
+    torch.testing.assert_close(got, x.softmax(1), rtol=2e-6, atol=2e-6, equal_nan=True)
+
+
+def test_moments_of_numbers_far_from_0_are_as_precise_as_those_of_torch() -> None:
+    x = torch.randn(1, 265, 64, 136) + 1e4
+    norm = torch.nn.functional.instance_norm
+    plan = plan_of(Formula(norm), (x,))
+    (got,) = interpreted(plan, (x,))
+    exact = norm(x.double())
+    error, of_torch = ((y.double() - exact).norm() for y in (got, norm(x)))
+    assert error < 2 * of_torch
+
+
+def test_positions_of_whole_numbers_are_proved() -> None:
+    """Of 64 bits too, whose least number is the padding."""
+    for dtype in (torch.uint8, torch.int32, torch.int64):
+        x = torch.randint(0, 9, (3, 70, 40), dtype=dtype)
+        for dim in (1, 2):
+            plan = plan_of(Formula(lambda x, d=dim: x.argmin(d)), (x,))
+            (got,) = interpreted(plan, (x,))
+            assert torch.equal(got, x.argmin(dim))
+            for step in plan.kernels:
+                assert proof_of(step).verdict >= Verdict.PROVED, step.source.text
 
 
 def test_windows_are_walked_tap_by_tap() -> None:

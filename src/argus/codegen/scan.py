@@ -43,7 +43,12 @@ def alike(first: o.AnyOp, second: o.AnyOp) -> bool:
         and isinstance(second, o.Combining)
         and (first.srcs, first.axis) == (second.srcs, second.axis)
         and first.combine == second.combine
+        and _reverse(first) == _reverse(second)
     )
+
+
+def _reverse(op: o.Combining) -> bool:
+    return isinstance(op, o.Scan) and op.reverse
 
 
 def combine(cx: Emission, ops: Sequence[o.Combining]) -> None:
@@ -84,7 +89,10 @@ class _Combining:
         if width == 1:
             return _Lanes(name("0"), name("0"), weight, 1)
         lane = self.cx.thread_value(digit, "scan_lane")
-        last = TID % warp - lane * weight + (width - 1) * weight
+        first = TID % warp - lane * weight
+        last = first + (width - 1) * weight
+        if _reverse(self.op):
+            lane, last = width - 1 - lane, first
         last = self.cx.thread_value(last, "scan_last")
         return _Lanes(self.cx.code(lane), self.cx.code(last), weight, width)
 
@@ -99,7 +107,8 @@ class _Combining:
         outer = along // (below * width) if steps else along * 0
         keys = np.lexsort((along, outer, *reversed(parts)))
         rounds = len(np.unique(outer))
-        return keys.reshape(rows, rounds, -1)
+        table = keys.reshape(rows, rounds, -1)
+        return table[:, ::-1, ::-1] if _reverse(self.op) else table
 
     def run(self) -> None:
         """Print a loop over the rows that a thread holds."""
@@ -220,10 +229,10 @@ class _Combining:
             assign(name(x), name(y)) for x, y in zip(total, held[-1], strict=True)
         ]
         digit, weight, width = self.lanes.digit, self.lanes.weight, self.lanes.width
-        distance = 1
+        distance, mode = 1, "down" if _reverse(self.op) else "up"
         while distance < width:
             by = name(str(distance * weight))
-            up, shuffled = self._declared("scan_up", self._shuffled("up", total, by))
+            up, shuffled = self._declared("scan_up", self._shuffled(mode, total, by))
             inner = self._met(total, up, total)
             far = binary(">=", digit, name(str(distance))).bare
             lines += ["{", *(f"  {x}" for x in shuffled)]
@@ -231,7 +240,7 @@ class _Combining:
             distance *= 2
         base = carry
         if width > 1:
-            before = self._shuffled("up", total, name(str(weight)))
+            before = self._shuffled(mode, total, name(str(weight)))
             below, shuffled = self._declared("scan_below", before)
             lines += shuffled
             inside = binary(">", digit, name("0"))

@@ -34,6 +34,15 @@ def scanned(op: o.Combining, sources: Sequence[Array], real: np.dtype[Any]) -> A
     """
     types = [x.dtype for x in op.srcs]
     held = [_fitted(x, t, real) for x, t in zip(sources, types, strict=True)]
+    backwards = isinstance(op, o.Scan) and op.reverse
+    if backwards:
+        held = [x[..., ::-1] for x in held]
+    found = _scanned(op, held, real)
+    return found[..., ::-1] if backwards else found
+
+
+def _scanned(op: o.Combining, held: Sequence[Array], real: np.dtype[Any]) -> Array:
+    types = [x.dtype for x in op.srcs]
     running = _RUNNING.get(op.combine.single or "")
     with np.errstate(all="ignore"):
         if running is not None:

@@ -109,7 +109,7 @@ def _shuffle(mode: str, builtin: str, lane: str, rule: str) -> Instruction:
 
 
 def shuffle_source(mode: str, lane: int, operand: int) -> int:
-    """Lane whose value lane `lane` receives, for mode "bfly" (xor), "up" or "idx".
+    """Lane whose value lane `lane` receives: mode "bfly" (xor), "up", "down" or "idx".
 
     Raises ValueError for another mode.
     """
@@ -118,6 +118,8 @@ def shuffle_source(mode: str, lane: int, operand: int) -> int:
             return lane ^ operand
         case "up":
             return lane - operand if lane >= operand else lane
+        case "down":
+            return lane + operand if lane + operand < WARP_LANES else lane
         case "idx":
             return operand % WARP_LANES
         case _:
@@ -128,5 +130,6 @@ def records() -> tuple[Instruction, ...]:
     """All records of this family."""
     xor = _shuffle("xor", "__shfl_xor_sync", "mask", "lane i receives from i ^ mask")
     up = _shuffle("up", "__shfl_up_sync", "delta", "lane i < delta keeps its value")
+    down = _shuffle("down", "__shfl_down_sync", "delta", "the last keep their values")
     idx = _shuffle("idx", "__shfl_sync", "lane", "every lane receives from `lane`")
-    return (_setmaxnreg(True), _setmaxnreg(False), xor, up, idx)
+    return (_setmaxnreg(True), _setmaxnreg(False), xor, up, down, idx)

@@ -28,6 +28,8 @@ class TileClass:
     order: tuple[int, ...] | None = None
     in_warp: set[int] = field(default_factory=set[int])
     """Axes that must stay within one warp (scan, argmax)."""
+    runs: set[int] = field(default_factory=set[int])
+    """Axes along which a thread should hold elements that follow each other (scan)."""
     spread: dict[int, Spread] = field(default_factory=dict[int, Spread])
     """What threads may hold of axes along which elements are selected."""
 

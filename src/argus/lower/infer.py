@@ -62,6 +62,14 @@ def _check_registers(tile: o.Tile, most: int) -> None:
         )
 
 
+_RUN = 4
+"""Elements of a scan that a thread combines before lanes shuffle, at least.
+
+It is worth more than accesses of which neighbours are in neighbouring lanes: rows that
+are not aligned take more of the first cache, and a quarter of the shuffles.
+"""
+
+
 class _Inference:
     def __init__(self, program: Program, group: Group) -> None:
         self.program = program
@@ -152,6 +160,8 @@ class _Inference:
                 self._memory_hint(self._of(op.src), op.view, op.mask)
             case o.Combining():
                 self._of(op.srcs[0]).in_warp.add(op.axis)
+                if isinstance(op, o.Scan):
+                    self._of(op.srcs[0]).runs.add(op.axis)
             case o.Sort():
                 self._of(op.src).in_warp.add(op.axis)
             case o.Reduce(fn="argmax" | "argmin"):
@@ -327,6 +337,9 @@ class _Inference:
             aligned = global_alignment(self.program, view, most)
             bits = min(bits, aligned * view.dtype.bits)
         vector = max(1, bits // smallest)
+        fastest = cls.order[0] if cls.order else len(shape) - 1
+        if fastest in cls.runs:
+            vector = max(vector, min(_RUN, shape[fastest]))
         plain, spread = (
             default_layout(
                 shape,

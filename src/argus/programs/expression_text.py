@@ -5,22 +5,13 @@ from __future__ import annotations
 import math
 
 from argus.ir.dtypes import DType, boolean
+from argus.programs.numbers import neutral
 
 _INFIX = {
     "add": "+", "sub": "-", "mul": "*", "div": "/", "floordiv": "//", "mod": "%",
     "eq": "==", "ne": "!=", "lt": "<", "le": "<=", "gt": ">", "ge": ">=",
     "and": "&", "or": "|", "xor": "^", "shl": "<<", "shr": ">>",
 }  # fmt: skip
-
-NEUTRAL = {
-    "sum": (0.0, 0),
-    "prod": (1.0, 1),
-    "max": (-math.inf, -(2**63)),
-    "min": (math.inf, 2**63 - 1),
-    "argmax": (-math.inf, -(2**63)),
-    "argmin": (math.inf, 2**63 - 1),
-}
-"""What changes no reduction: of floats, of whole numbers."""
 
 COMBINE = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
 
@@ -42,8 +33,7 @@ def number_text(value: float | int | bool) -> str:
 
 def neutral_text(function: str, dtype: DType) -> str:
     """What changes no reduction of elements of a type."""
-    real, whole = NEUTRAL[function]
-    return number_text(real if dtype.is_float else whole)
+    return number_text(neutral(function, dtype))
 
 
 def call_text(function: str, parts: list[str], module: str = "ag") -> str:

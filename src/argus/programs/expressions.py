@@ -105,10 +105,15 @@ class ReduceNode:
 
 @dataclass(frozen=True, eq=False)
 class ScanNode:
-    """The sum of ``body`` over all indices of ``loop`` up to the present one."""
+    """``function`` of ``body`` over all indices of ``loop`` up to the present one.
 
+    ``reverse``: from the present one on.
+    """
+
+    function: str
     body: ExpressionNode
     loop: str
+    reverse: bool
     dtype: DType
 
 
@@ -203,10 +208,18 @@ class ExpressionPool:
             lambda: ReduceNode(function, body, over, dtype),
         )
 
-    def scan(self, body: ExpressionNode, loop: str, dtype: DType) -> ExpressionNode:
-        """Running sums along a loop."""
+    def scan(
+        self,
+        function: str,
+        body: ExpressionNode,
+        loop: str,
+        reverse: bool,
+        dtype: DType,
+    ) -> ExpressionNode:
+        """Running sums, products or extremes along a loop."""
         return self._one(
-            ("scan", body, loop, dtype), lambda: ScanNode(body, loop, dtype)
+            ("scan", function, body, loop, reverse, dtype),
+            lambda: ScanNode(function, body, loop, reverse, dtype),
         )
 
     def free(self, node: ExpressionNode) -> frozenset[str]:
@@ -247,8 +260,9 @@ class ExpressionPool:
             case ReduceNode(function=function, body=body, loops=loops, dtype=dtype):
                 inner = self.rewritten(body, change, done)
                 new = self.reduce(function, inner, loops, dtype)
-            case ScanNode(body=body, loop=loop, dtype=dtype):
-                new = self.scan(self.rewritten(body, change, done), loop, dtype)
+            case ScanNode(function=function, body=body, loop=loop, dtype=dtype):
+                inner = self.rewritten(body, change, done)
+                new = self.scan(function, inner, loop, node.reverse, dtype)
             case ElementNode(tables=tables) if tables:
                 moved = tuple(
                     TableIndex(

@@ -169,8 +169,10 @@ def _evaluated(value: ProgramValue, buffers: ProgramBuffers) -> Tensor:
             return torch.stack(each).sum(0)
         case ReducePrimitive(function=function, operand=operand, dims=dims):
             return _reduced(function, buffers.operand(operand), dims).to(dtype)
-        case ScanPrimitive(operand=operand, dim=dim):
-            return buffers.operand(operand).cumsum(dim, dtype=dtype)
+        case ScanPrimitive(operand=operand, dim=dim, function=function):
+            found = getattr(buffers.operand(operand), f"cum{function}")(dim)
+            # Of extremes torch has their places, too.
+            return (found[0] if isinstance(found, tuple) else found).to(dtype)
         case GatherPrimitive(operand=operand, table=table):
             at = buffers.operand(table).long().unsqueeze(-1)
             return buffers.operand(operand).gather(-1, at).squeeze(-1)

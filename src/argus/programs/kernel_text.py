@@ -9,24 +9,20 @@ unless a block holds them all.
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from contextlib import contextmanager
 from dataclasses import dataclass
 
 from argus.ir.dtypes import DTYPES
+from argus.programs.carried_text import pairs_of
+from argus.programs.column_text import ColumnWriter
 from argus.programs.expression_text import (
     COMBINE,
     bare,
     call_text,
     neutral_text,
-    number_text,
     type_name,
 )
 from argus.programs.expressions import (
-    ApplyNode,
     Border,
-    ElementNode,
-    ExpressionNode,
     NumberNode,
     ReduceNode,
 )
@@ -35,7 +31,6 @@ from argus.programs.naming import KernelTensor, accessed, table_dim
 from argus.programs.reference_text import reference_lines
 from argus.programs.tables import assumed_of
 from argus.programs.tile_axes import GroupTiling, levels_of
-from argus.programs.tile_text import TileWriter
 
 _LONG = 52
 """Letters of an expression that gets a name of its own."""
@@ -66,10 +61,14 @@ def kernel_source(
         from argus.programs.window_product_text import WindowProductWriter
 
         return WindowProductWriter(group, tiling, tiling.product).source(name, title)
+    if group.scans:
+        from argus.programs.scan_text import ScanWriter
+
+        return ScanWriter(group, tiling).source(name, title)
     return KernelWriter(group, tiling).source(name, title)
 
 
-class KernelWriter(TileWriter):
+class KernelWriter(ColumnWriter):
     """The lines of a kernel that walks its rows and columns in tiles."""
 
     def __init__(self, group: LoweredGroup, tiling: GroupTiling) -> None:
@@ -99,6 +98,7 @@ class KernelWriter(TileWriter):
             f"from argus import {', '.join(sorted(types))}",
             "",
             "",
+            *self.before(),
             "@ag.kernel",
             f"def {name}(",
             *(f"    {t.name}: {self.declared(t)}," for t in tensors),
@@ -140,6 +140,10 @@ class KernelWriter(TileWriter):
 
     # -- passes
 
+    def before(self) -> list[str]:
+        """Lines ahead of the kernel."""
+        return []
+
     def body(self) -> None:
         """The lines after the names of sizes."""
         group, tiling, letters = self.group, self.tiling, self.letters
@@ -150,6 +154,8 @@ class KernelWriter(TileWriter):
             self.line(f'ag.require({letter} > 0, "there is something to reduce")')
             if tiling.held and self.is_axis(loop):
                 self.line(f'ag.require({letter} <= B{letter}, "a block holds a row")')
+            elif tiling.whole:
+                self.line(f'ag.require({letter} % B{letter} == 0, "tiles are whole")')
         if group.columns:
             self._assumed()
         if tiling.warps != 4:
@@ -163,12 +169,21 @@ class KernelWriter(TileWriter):
                 for n in group.rows
             )
             self.line(f"{indices} = ag.block({counts})")
-        if group.scans:
-            self._scanned()
-            return
-        for level in levels_of(group):
-            self._reduced(level)
-        self._stored(list(zip(group.stores, self.outputs, strict=True)))
+        self.passes()
+
+    def passes(self) -> None:
+        """Reductions in their order, then what is stored."""
+        pairs = pairs_of(self.group) if self.tiling.whole else []
+        done = {p.second for p in pairs}
+        for level in levels_of(self.group):
+            left = [r for r in level if r not in done]
+            for reduction in left:
+                self.hoisted(reduction.body)
+            if self.tiling.held:
+                self._held(left)
+            elif left:
+                self.reduced(left, [p for p in pairs if p.first in left])
+        self._stored(list(zip(self.group.stores, self.outputs, strict=True)))
 
     def _assumed(self) -> None:
         """What torch requires of tables: with other numbers nothing is reduced."""
@@ -186,127 +201,9 @@ class KernelWriter(TileWriter):
         for line in said:
             self.line(line)
 
-    @contextmanager
-    def _columns(self, loops: Sequence[str]) -> Generator[None]:
-        if not loops:
-            yield
-            return
-        loop, letter = loops[0], self.letters[loops[0]]
-        step = f", B{letter}" if self.is_axis(loop) else ""
-        step += f", unroll={letter}" if loop in self.tiling.taps else ""
-        with (
-            self.loop(f"for {letter.lower()} in ag.range(0, {letter}{step}):"),
-            self._columns(loops[1:]),
-        ):
-            yield
-
-    @property
-    def _axes(self) -> list[str]:
-        """The column loops that are axes of tiles; several where all are held."""
-        return [n for n in self.group.columns if self.is_axis(n)]
-
-    def _masked(self, reduction: ReduceNode, like: str | None) -> str:
-        """The body of a reduction; what is past the end does not change it."""
-        body = reduction.body
-        neutral = neutral_text(reduction.function, body.dtype)
-        plain = isinstance(body, ElementNode) and not self.named(body)
-        if isinstance(body, ElementNode) and body.borders:
-            plain &= body.fill is None or number_text(body.fill) == neutral
-        if isinstance(body, ElementNode) and body.tables:
-            plain = False  # past its end a table chooses any element
-        text = self.text(body, neutral if plain else None)
-        if plain:
-            return text
-        kept: list[str] = []
-        for loop in self._axes:
-            letter = self.letters[loop]
-            whole = self.tiling.held and loop in self.fixed
-            whole = whole and self.tiling.size(loop) == self.group.sizes[loop]
-            if not whole and not (neutral == "0.0" and self._vanishes(body, loop)):
-                start = "" if self.tiling.held else f"{self.start(loop)} + "
-                index = f'ag.index({like or bare(text)}, "{letter}")'
-                kept.append(f"{start}{index} < {letter}")
-        for one in kept:
-            text = f"ag.where({one}, {bare(text)}, {neutral})"
-        return text
-
-    def _reduced(self, level: list[ReduceNode]) -> None:
-        for reduction in level:
-            self.hoisted(reduction.body)
-        if self.tiling.held:
-            self._held(level)
-            return
-        (loop,) = self._axes
-        letter = self.letters[loop]
-        others = [n for n in self.group.columns if n != loop]
-        axes = [a.loop for a in self.tiling.axes]
-        rows = [n for n in axes if n != loop]
-        totals: dict[ReduceNode, str] = {}
-        parts = {r: self.names.fresh(f"{r.function}_part") for r in level}
-        neutral = {r: neutral_text(r.function, r.dtype) for r in level}
-        if others:
-            for r in level:
-                totals[r] = self.assign(
-                    r, r.function, self.full(rows, neutral[r], r.dtype)
-                )
-        with self._columns(others):
-            for r in level:
-                kept = rows if r.function == "prod" else axes
-                self.line(f"{parts[r]} = {self.full(kept, neutral[r], r.dtype)}")
-            with self._columns([loop]):
-                for r in level:
-                    like = None if r.function == "prod" else parts[r]
-                    body = self._masked(r, like)
-                    if r.function == "prod":  # the verifier follows no other form
-                        body = f'ag.prod({bare(body)}, "{letter}")'
-                    text = call_text(COMBINE[r.function], [parts[r], body])
-                    self.line(f"{parts[r]} = {bare(text)}")
-            for r in level:
-                text = f'ag.{r.function}({parts[r]}, "{letter}")'
-                if r.function == "prod":
-                    text = parts[r]
-                if others:
-                    text = bare(call_text(COMBINE[r.function], [totals[r], text]))
-                    self.line(f"{totals[r]} = {text}")
-                else:
-                    self.assign(r, r.function, text)
-
-    def _vanishes(self, node: ExpressionNode, loop: str) -> bool:
-        """Whether a node is 0 past the end of an axis: made of elements that are."""
-        match node:
-            case ElementNode(offset=offset, fill=fill, tables=tables):
-                free = offset.loops if tables else self.group.pool.free(node)
-                return not fill and loop in free
-            case ApplyNode(function="mul" | "cast", parts=parts):
-                return all(self._vanishes(p, loop) for p in parts)
-            case _:
-                return False
-
-    def _scanned(self) -> None:
-        """Running sums, and what is stored of them: one pass over the columns."""
-        rows = [a.loop for a in self.tiling.axes if a.loop in self.group.rows]
-        (loop,) = self.group.columns
-        letter = self.letters[loop]
-        scans = self.group.scans
-        carried = {s: self.names.fresh("carry") for s in scans}
-        for s in scans:
-            self.hoisted(s.body)
-            zero = neutral_text("sum", s.dtype)
-            self.line(f"{carried[s]} = {self.full(rows, zero, s.dtype)}")
-        with self._columns([loop]):
-            for s in scans:
-                body = self.text(s.body)
-                if not self.named(s.body):
-                    body = self.assign(s.body, "x", body)
-                # What is past the end comes after all that is stored.
-                found = f'ag.cumsum({body}, "{letter}") + {carried[s]}'
-                self.assign(s, "cumsum", found)
-                self.line(f'{carried[s]} = {carried[s]} + ag.sum({body}, "{letter}")')
-            for store, t in zip(self.group.stores, self.outputs, strict=True):
-                self._put(store, t)
-
     def _held(self, level: list[ReduceNode]) -> None:
         """Reductions along axes that are whole in a tile; others are walked."""
+        self.together = level
         others = [n for n in self.group.columns if not self.is_axis(n)]
         axes = [a.loop for a in self.tiling.axes]
         bodies: dict[ReduceNode, str] = {}
@@ -315,17 +212,17 @@ class KernelWriter(TileWriter):
                 bodies[r] = self.names.fresh(f"{r.function}_part")
                 neutral = neutral_text(r.function, r.dtype)
                 self.line(f"{bodies[r]} = {self.full(axes, neutral, r.dtype)}")
-            with self._columns(others):
+            with self.along(others):
                 for r in level:
-                    parts = [bodies[r], self._masked(r, bodies[r])]
+                    parts = [bodies[r], self.masked(r, bodies[r])]
                     text = call_text(COMBINE[r.function], parts)
                     self.line(f"{bodies[r]} = {bare(text)}")
         for r in level:
             if not others:
                 like = self.text(r.body) if self.named(r.body) else None
-                bodies[r] = bare(self._masked(r, like))
+                bodies[r] = bare(self.masked(r, like))
             text = bodies[r]
-            for loop in self._axes:
+            for loop in self.held_axes:
                 text = f'ag.{r.function}({text}, "{self.letters[loop]}")'
             if r.function.startswith("arg"):
                 text += f".to({type_name(r.dtype)})"
@@ -342,12 +239,13 @@ class KernelWriter(TileWriter):
             if columns:
                 along.append((store, t))
             else:
-                self._put(store, t)
-        with self._columns([] if self.tiling.held or not along else self._walk()):
+                self.put(store, t)
+        with self.along([] if self.tiling.held or not along else self._walk()):
             for store, t in along:
-                self._put(store, t)
+                self.put(store, t)
 
-    def _put(self, store: KernelStore, t: KernelTensor) -> None:
+    def put(self, store: KernelStore, t: KernelTensor) -> None:
+        """Store what a result is in this tile."""
         text = bare(self.text(store.node))
         axes = [d for d in t.loops if self.is_axis(d)]
         wanted = tuple(a.loop for a in self.tiling.axes if a.loop in axes)
@@ -361,7 +259,7 @@ class KernelWriter(TileWriter):
         self.line(f"{self.place(t)} = {text}")
 
     def _walk(self) -> list[str]:
-        (loop,) = self._axes
+        (loop,) = self.held_axes
         return [*(n for n in self.group.columns if n != loop), loop]
 
 

@@ -29,6 +29,7 @@ from argus.programs.expressions import (
     walked,
 )
 from argus.programs.loops import LoopSpace, NeedsSplitError, NotAffineError
+from argus.programs.numbers import neutral
 from argus.programs.recorder import Part, type_of
 from argus.programs.tensor_program import (
     ContractPrimitive,
@@ -335,12 +336,8 @@ class _Lowering:
                 return self.pool.position(index * step + start, value.dtype)
             case ReducePrimitive(function=function, operand=operand, dims=dims):
                 return self._reduced(value, function, operand, dims, at)
-            case ScanPrimitive(operand=operand, dim=dim):
-                loops = at[dim].terms
-                if len(loops) != 1 or at[dim] != Affine.loop(loops[0][0]):
-                    raise NotFusedError("running sums that are read in another order")
-                body = self._read(operand, at)
-                return self.pool.scan(body, loops[0][0], value.dtype)
+            case ScanPrimitive():
+                return self._scanned(value, value.made, at)
             case ContractPrimitive():
                 return self._contracted(value, value.made, at)
             case GatherPrimitive(operand=operand, table=table):
@@ -374,6 +371,29 @@ class _Lowering:
         if set(loops) - self.pool.free(body):
             raise NotFusedError("a reduction of what is the same along a dimension")
         return self.pool.reduce(function, body, loops, value.dtype)
+
+    def _scanned(
+        self, value: ProgramValue, made: ScanPrimitive, at: tuple[Affine, ...]
+    ) -> ExpressionNode:
+        """A scan along the loop that reads it, from either end.
+
+        What is read so many elements before is a scan of what is read there: outside
+        of the row is what changes nothing.
+        """
+        space, index, extent = self.space, at[made.dim], value.shape[made.dim]
+        moved = index.replaced(space.borders)
+        if len(moved.terms) != 1:
+            raise NotFusedError("a scan that is read in another order")
+        ((loop, factor),) = moved.terms
+        whole = moved.range(space.sizes) == (0, extent - 1)
+        late = factor == 1 and moved.constant <= 0
+        if not (whole and factor == -1) and not late:
+            raise NotFusedError("a scan that is read in another order")
+        body = self._read(made.operand, at)
+        if moved != index:
+            outside = neutral(made.function, value.dtype)
+            body = self._inside((index,), outside, body)
+        return self.pool.scan(made.function, body, loop, factor < 0, value.dtype)
 
     def _contracted(
         self, value: ProgramValue, made: ContractPrimitive, at: tuple[Affine, ...]
@@ -422,7 +442,7 @@ class _Lowering:
         along = {n.loop for n in walked(nodes) if isinstance(n, ScanNode)}
         if along:
             if found or len(along) > 1 or not along <= set(loops):
-                raise NotFusedError("running sums beside other reductions")
+                raise NotFusedError("a scan beside other reductions")
             return nodes, [n for n in loops if n not in along], [*along], {}
         if not found:
             return nodes, loops, [], {}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import ml_dtypes
@@ -42,3 +43,16 @@ def _rounded(number: Number, dtype: DType) -> Number:
         np.float16 if dtype.foreign == "float16" else getattr(ml_dtypes, dtype.foreign)
     )
     return float(np.asarray(number, np.float32).astype(narrow))
+
+
+def neutral(function: str, dtype: DType) -> float | int:
+    """What changes no reduction (sum, prod, max, argmax, ...) of elements of a type."""
+    if function in ("sum", "prod"):
+        number = int(function == "prod")
+        return float(number) if dtype.is_float else number
+    largest = function.endswith("max")
+    if dtype.is_float:
+        return -math.inf if largest else math.inf
+    count = 1 << dtype.bits
+    least = 0 if dtype.name.startswith("u") else -count // 2
+    return least if largest else least + count - 1

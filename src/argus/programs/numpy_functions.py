@@ -343,54 +343,16 @@ def all_(x: TensorArray, axis: Any = None, keepdims: bool = False) -> Any:
     return FUNCTIONS[np.sum](others.cast(i64), axis, keepdims=keepdims) == 0
 
 
-@records(np.cumsum)
-def cumsum(x: TensorArray, axis: int) -> TensorArray:
-    """Running sums along a dimension."""
-    if not x.ndim or not x.size:
-        return x
-    return TensorArray(x.recorder, x.recorder.scan(x.operand, axis))
+def _scanned(name: str) -> Callable[..., TensorArray]:
+    def scanned(x: TensorArray, axis: int) -> TensorArray:
+        if not x.ndim or not x.size:
+            return x
+        return TensorArray(x.recorder, x.recorder.scan(name, x.operand, axis))
+
+    return scanned
 
 
-_SCANNED = 32
-"""Elements of a part of a running product."""
-
-
-@records(np.cumprod)
-def cumprod(x: TensorArray, axis: int) -> TensorArray:
-    """Running products along a dimension.
-
-    Those inside of parts, times the product of all parts before: each is a product of
-    what is before a position, so that nothing is carried.
-    """
-    if not x.ndim or not x.size:
-        return x
-    dim, last = axis % x.ndim, x.ndim - 1
-    rows = moveaxis(x, dim, last)
-    n = rows.shape[-1]
-    if n <= _SCANNED:
-        return moveaxis(_products_before(rows), last, dim)
-    parts = -(-n // _SCANNED)
-    more = [(0, 0)] * last + [(0, parts * _SCANNED - n)]
-    wide = pad(rows, more, 1)
-    if more[-1][1]:
-        wide = TensorArray(x.recorder, x.recorder.copied(wide.operand))
-    whole = reshaped(wide, (*rows.shape[:-1], parts, _SCANNED))
-    before = cumprod(FUNCTIONS[np.prod](whole, -1), -1)
-    first = pad(before[..., :-1], [(0, 0)] * last + [(1, 0)], 1)
-    found: Any = _products_before(whole) * expand_dims(first, -1)
-    return moveaxis(reshaped(found, wide.shape)[..., :n], last, dim)
-
-
-def _products_before(x: TensorArray) -> TensorArray:
-    """Products up to each position of the last dimension."""
-    n = x.shape[-1]
-    wide = broadcast_to(expand_dims(x, -2), (*x.shape, n))
-    recorder = x.recorder
-    at, of = (recorder.positions(wide.shape, x.ndim + d) for d in (-1, 0))
-    kept = recorder.map("le", of, at)
-    one = recorder.cast(1, x.element)
-    factors = recorder.map("where", kept, wide.operand, one)
-    return FUNCTIONS[np.prod](TensorArray(recorder, factors), -1)
+FUNCTIONS[np.cumsum], FUNCTIONS[np.cumprod] = _scanned("sum"), _scanned("prod")
 
 
 @records(np.reshape)

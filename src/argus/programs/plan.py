@@ -254,8 +254,8 @@ def computed(group: KernelGroup) -> str:
                 names.append(
                     "sum of products" if product and function == "sum" else function
                 )
-            case ScanNode():
-                names.append("cumsum")
+            case ScanNode(function=function):
+                names.append(f"cum{function}")
             case _:
                 pass
     return ", ".join(dict.fromkeys(names)) or "copy"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any, cast
 
 from argus.ir.dtypes import DType, boolean, f32, i64
@@ -25,7 +26,10 @@ Part = ViewedValue | float | int | bool
 """What a map is given: a tensor, or a number that is the same everywhere."""
 
 _MOST_POSITIONS = 1024
-"""Most elements among which a position is found in one tile."""
+"""Most whole numbers among which a position is found in one tile."""
+_FEW_ROWS = 1024
+"""Rows of which the positions of extremes are looked for by blocks together."""
+_LONG_ROW = 8192
 _EXACT_FLOATS = 1 << 24
 """Whole numbers up to it are f32."""
 _COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
@@ -208,24 +212,23 @@ class ProgramRecorder:
             return part
         return part.through(repeated(part.shape, shape))
 
-    def scan(self, part: ViewedValue, dim: int) -> ViewedValue:
-        """Running sums along a dimension. Those of 16-bit floats are f32."""
+    def scan(self, function: str, part: ViewedValue, dim: int) -> ViewedValue:
+        """Running sums, products, extremes. Those of 16-bit floats are f32."""
         dtype = part.value.dtype
         if dtype.kind == "bool" or (dtype.is_float and dtype.bits < 32):
             dtype = i64 if dtype.kind == "bool" else f32
             part = cast("ViewedValue", self.cast(part, dtype))
-        made = ScanPrimitive(part, dim % len(part.shape))
-        return self._value("cumsum", part.shape, dtype, made)
+        made = ScanPrimitive(part, dim % len(part.shape), function)
+        return self._value(f"cum{function}", part.shape, dtype, made)
 
     def reduce(
         self, function: str, part: ViewedValue, dims: Sequence[int], keep: bool
     ) -> ViewedValue:
         """``function`` over dimensions. Sums of 16-bit floats are f32."""
-        many = part.shape and _MOST_POSITIONS < part.shape[dims[0]] <= _EXACT_FLOATS
-        if function.startswith("arg") and many:
-            return self._first(function, part, dims[0] % len(part.shape), keep)
         rank = len(part.shape)
         gone = tuple(sorted({d % rank for d in dims})) if rank else ()
+        if function.startswith("arg") and gone and _apart(part, gone[0]):
+            return self._first(function, part, gone[0], keep)
         dtype = part.value.dtype
         if dtype.kind == "bool" or (dtype.is_float and dtype.bits < 32):
             wider = i64 if dtype.kind == "bool" else f32
@@ -262,6 +265,20 @@ class ProgramRecorder:
         places = self.map("where", found, at, float(part.shape[dim]))
         first = self.reduce("min", places, (dim,), keep)
         return cast("ViewedValue", self.cast(first, i64))
+
+
+def _apart(part: ViewedValue, dim: int) -> bool:
+    """Whether the place of an extreme is looked for after the extreme.
+
+    So it is in few and long rows, by many blocks, and of whole numbers, for which the
+    verifier follows no place that a loop carries.
+    """
+    n, size = part.shape[dim], prod(part.shape)
+    if n > _EXACT_FLOATS:
+        return False
+    if not part.value.dtype.is_float and n > _MOST_POSITIONS:
+        return True
+    return n > _LONG_ROW and size < _FEW_ROWS * n
 
 
 def _constant(part: Part) -> Part:

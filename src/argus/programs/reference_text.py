@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from argus.programs.affine import Affine
-from argus.programs.expression_text import bare, call_text, number_text
+from argus.programs.expression_text import COMBINE, bare, call_text, number_text
 from argus.programs.expressions import (
     ApplyNode,
     Border,
@@ -156,9 +156,8 @@ class _ReferenceWriter:
                 axis = axes[0] if function.startswith("arg") else axes
                 text = bare(self._text(body))
                 return f"np.{function}({text}, axis={axis}, keepdims=True)"
-            case ScanNode(body=body, loop=loop):
-                text = bare(self._text(body))
-                return f"np.cumsum({text}, axis={self.loops.index(loop)})"
+            case ScanNode():
+                return self._scanned(node)
             case ApplyNode(function=function, parts=parts, dtype=dtype):
                 texts = [self._text(p) for p in parts]
                 if function == "cast":
@@ -169,6 +168,16 @@ class _ReferenceWriter:
                 if function == "erf":
                     return f"np.vectorize(math.erf)({bare(texts[0])})"
                 return call_text(_NUMPY.get(function, function), texts, "np")
+
+    def _scanned(self, node: ScanNode) -> str:
+        text, axis = bare(self._text(node.body)), self.loops.index(node.loop)
+        function = COMBINE[node.function]
+        called = {"add": "np.cumsum", "mul": "np.cumprod"}.get(
+            function, f"np.{function}.accumulate"
+        )
+        if not node.reverse:
+            return f"{called}({text}, axis={axis})"
+        return f"np.flip({called}(np.flip({text}, {axis}), axis={axis}), {axis})"
 
     def result(self, store: KernelStore, t: KernelTensor) -> str:
         """What an output is, as its parameter has it."""

@@ -6,7 +6,7 @@
 | `MapPrimitive` | a function of `argus.ir.functions` at each position, or a cast |
 | `FilledPrimitive`, `PositionPrimitive` | one number; the position along a dimension |
 | `ReducePrimitive` | sum, prod, max, min, argmax or argmin over dimensions |
-| `ScanPrimitive` | running sums along a dimension |
+| `ScanPrimitive` | running sums, products or extremes along a dimension |
 | `ContractPrimitive` | a sum of products of two operands |
 | `GatherPrimitive` | elements that a table of positions chooses |
 | `JoinPrimitive` | operands one after the other, until `joining.py` |
@@ -180,10 +180,14 @@ class ReducePrimitive:
 
 @dataclass(frozen=True)
 class ScanPrimitive:
-    """The sum of all elements of the operand up to each position along ``dim``."""
+    """``function`` of all elements of the operand up to each position along ``dim``.
+
+    It is sum, prod, max or min.
+    """
 
     operand: ViewedValue
     dim: int
+    function: str = "sum"
 
 
 @dataclass(frozen=True)

@@ -32,7 +32,10 @@ class GroupTiling:
     """Axes of tiles, the vector axis last.
 
     ``held``: columns that are axes are whole in a tile. ``taps``: columns of few
-    indices that are walked one by one, in loops that are unrolled.
+    indices that are walked one by one, in loops that are unrolled. ``vectors``:
+    elements of a thread along the vector axis, where all threads lie along it; 0:
+    placing decides. ``whole``: tiles divide the columns, of which reductions that need
+    each other are found in one walk.
     """
 
     axes: tuple[TileAxis, ...]
@@ -40,6 +43,8 @@ class GroupTiling:
     warps: int
     product: WindowProduct | None = None
     taps: tuple[str, ...] = ()
+    vectors: int = 0
+    whole: bool = False
 
     def size(self, loop: str) -> int | None:
         """The size of a loop's axis; None where it is none."""

@@ -276,10 +276,19 @@ class TileWriter:
                 text += f".to({type_name(node.dtype)})"
             return self.assign(node, wish, text)
         extra = "" if fill in (None, "0.0", "0") else f", fill={fill}"
+        if self.tiling.vectors and len(axes) == len(self.tiling.axes):
+            extra += f", layout={self._lined(axes)}"
         text = f"ag.load({place}, {self.shape(axes)}{extra})"
         if tuple(axes) != wanted:
             text = self.turned(text, axes, node.dtype)
         return self.assign(node, wish, text)
+
+    def _lined(self, axes: Sequence[str]) -> str:
+        """A layout in which all threads lie along the vector axis."""
+        last = axes.index(self.tiling.axes[-1].loop)
+        order = (last, *(d for d in reversed(range(len(axes))) if d != last))
+        given = f"{32 * self.tiling.warps}, vector={self.tiling.vectors}"
+        return f"ag.layouts.blocked({self.shape(axes)}, {given}, order={order})"
 
     def turned(self, text: str, axes: Sequence[str], dtype: DType) -> str:
         """A tile of two axes with them in the other order.

@@ -6,12 +6,15 @@ two axes. The vector axis is the one along which most elements lie next to each 
 
 from __future__ import annotations
 
+from dataclasses import replace
 from math import prod
 
 from argus.ir.dtypes import DType
 from argus.programs.affine import Affine
+from argus.programs.carried_text import pairs_of
 from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.naming import accessed, fixed_loops
+from argus.programs.row_tiling import WARP_ROW, by_threads, by_warps
 from argus.programs.tables import chooses
 from argus.programs.tile_axes import (
     FEW_BLOCKS,
@@ -38,7 +41,8 @@ from argus.programs.window_tiling import (
 
 _HELD = 8192
 """Most columns that a block holds in registers."""
-_HELD_ARG = 16384
+_WHOLE = (2048, 1024, 512)
+"""Elements of tiles that may divide a row."""
 _ROW = 2048
 """Elements of a row of a tile, at most."""
 _MOST_DIMS = 8
@@ -191,23 +195,14 @@ def _product(group: LoweredGroup, product: WindowProduct) -> GroupTiling:
 
 
 def _scan(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
-    """Running sums along the only column, which is walked in tiles."""
+    """Scans along the only column, which is walked in tiles."""
+    if len({s.reverse for s in group.scans}) > 1:
+        raise NotFusedError("scans from both ends")
     (loop,) = group.columns
-    wide = min(power(group.sizes[loop]), 1024)
-    if not group.rows:
-        return GroupTiling((TileAxis(loop, wide),), False, max(1, wide // 256))
     vector = _vector(group, accesses)
     if vector == loop:
-        rows = prod(group.sizes[n] for n in group.rows)
-        high = min(power(group.sizes[group.rows[-1]]), max(1, 2048 // wide))
-        while high > 1 and rows // high < FEW_BLOCKS:
-            high //= 2
-        axes = (TileAxis(group.rows[-1], high), TileAxis(loop, wide))
-        axes = axes if high > 1 else axes[1:]
-        return GroupTiling(axes, False, max(1, min(4, high * wide // 256)))
-    side = min(power(group.sizes[vector]), 32)
-    axes = (TileAxis(loop, min(wide, 64)), TileAxis(vector, side))
-    return GroupTiling(axes, False, max(1, min(4, side * axes[0].size // 256)))
+        return by_warps(group, loop)
+    return by_threads(group, loop, vector)
 
 
 def _along(group: LoweredGroup, vector: str) -> GroupTiling:
@@ -219,13 +214,20 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
     )
     arg = any(r.function.startswith("arg") for level in levels for r in level)
     single = len(group.columns) == 1
-    held = single and ((passes > 1 and size <= _HELD) or arg)
+    if arg and not single:
+        raise NotFusedError("a position among the elements of several dimensions")
+    if arg:
+        found = by_warps(group, vector)
+        return replace(found, held=size <= WARP_ROW)
+    held = single and passes > 1 and size <= _HELD
     # Of several loops the inner one is added up at the end, not in each iteration.
     product = any(r.function == "prod" for level in levels for r in level)
     held |= not single and passes == 1 and size <= _ROW and not product
-    if arg and (not single or size > _HELD_ARG):
-        raise NotFusedError("a position among more elements than a block holds")
     wide = power(size) if held else min(power(size), _ROW)
+    whole = False
+    if not held and pairs_of(group):
+        dividing = [n for n in _WHOLE if size % n == 0]
+        whole, wide = bool(dividing), max((*dividing, 0)) or wide
     rows = prod(group.sizes[n] for n in group.rows)
     high = 1
     if group.rows and wide < 512:
@@ -237,7 +239,7 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
     axes = (TileAxis(vector, wide),)
     if high > 1:
         axes = (TileAxis(group.rows[-1], high), *axes)
-    return GroupTiling(axes, held, warps)
+    return GroupTiling(axes, held, warps, whole=whole)
 
 
 def _across(group: LoweredGroup, vector: str) -> GroupTiling:
@@ -251,8 +253,13 @@ def _across(group: LoweredGroup, vector: str) -> GroupTiling:
     while wide > 32 and others * -(-size // wide) < FEW_BLOCKS:
         wide //= 2
     high = min(power(depth), max(1, 1024 // wide))
-    if arg:
-        if len(group.columns) > 1 or depth > 1024:
+    if arg and len(group.columns) > 1:
+        raise NotFusedError("a position among the elements of several dimensions")
+    if arg and all(r.body.dtype.is_float for level in levels for r in level):
+        found = by_threads(group, inner, vector)
+        return replace(found, held=found.axes[0].size >= depth)
+    if arg:  # the verifier follows no place of whole numbers that a loop carries
+        if depth > 1024:
             raise NotFusedError("a position among more elements than a block holds")
         wide = min(wide, max(4, _HELD // power(depth)))
         high = power(depth)

@@ -30,6 +30,7 @@ from argus.terms.arithmetic import (
 )
 from argus.terms.cast import to_integer, to_real, to_truth
 from argus.terms.choosing import selected
+from argus.terms.folds import together
 from argus.terms.integers import Applied, Comparison, Integer
 from argus.terms.sets import IndexSet, union
 from argus.terms.term import LN2, ONE, Term, leaf_term, number
@@ -234,7 +235,7 @@ def _call(name: str) -> RealFunction:
 REAL: dict[str, RealFunction] = {
     "add": lambda world, where, a: add(world, where, a[0], a[1]),
     "sub": lambda world, where, a: add(world, where, a[0], -a[1]),
-    "mul": lambda world, where, a: multiply(world, where, a[0], a[1]),
+    "mul": lambda world, where, a: together(world, multiply(world, where, a[0], a[1])),
     "fma": lambda world, where, a: add(
         world, where, multiply(world, where, a[0], a[1]), a[2]
     ),

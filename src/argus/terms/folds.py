@@ -1,19 +1,29 @@
 """Products over sets of points, and places of extremes: functions of a family.
 
-Nothing is known of them but that they are functions of the numbers at the points: two
-are equal where the families are. A factor of 1 is left out of a product, and minus
-infinity is never the largest number of several, one of which is finite: a convention.
+Two are equal where the families are. A product of products is one over all of their
+points; else nothing is known of them but that they are functions of the numbers at the
+points. A factor of 1 is left out of a product, and minus infinity is never the largest
+number of several, one of which is finite: a convention.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from argus.terms.binding import BoundVariables
 from argus.terms.leaves import Fold, Generator
 from argus.terms.maxima import Source, monotone, opened
 from argus.terms.naming import generator_of
-from argus.terms.term import MINUS_INFINITY, ONE, Term, leaf_term, undefined
+from argus.terms.sums import renamed
+from argus.terms.term import (
+    MINUS_INFINITY,
+    ONE,
+    ZERO,
+    Product,
+    Term,
+    leaf_term,
+    undefined,
+)
 from argus.terms.world import World
 
 
@@ -25,7 +35,8 @@ def fold(world: World, function: str, sources: Sequence[Source]) -> Term:
         return fold(world, function, exponentials[1])
     neutral = ONE if function == "prod" else MINUS_INFINITY
     found: list[Generator] = []
-    for variables, domain, term in sources:
+    flat = _factors(world, sources) if function == "prod" else sources
+    for variables, domain, term in flat:
         closed = world.close(domain)
         if world.is_empty(closed) or not variables:
             if not closed.is_nothing and not variables:
@@ -47,6 +58,46 @@ def fold(world: World, function: str, sources: Sequence[Source]) -> Term:
     if not found:
         return ONE if function == "prod" else undefined("the place of no number")
     return leaf_term(Fold(function, found))
+
+
+def _factors(world: World, sources: Sequence[Source]) -> Iterator[Source]:
+    """Factors of products of products."""
+    for variables, domain, term in sources:
+        inner = term.single
+        if not isinstance(inner, Fold) or inner.function != "prod":
+            yield variables, domain, term
+            continue
+        for g in inner.generators:
+            env, fresh = renamed(world, g.variables)
+            both = domain & world.substitute(g.domain, env)
+            body = world.substitute(g.body, env)
+            yield from _factors(world, [([*variables, *fresh], both, body)])
+
+
+def together(world: World, term: Term) -> Term:
+    """A term in which products over sets that are multiplied are one product."""
+    found = {part: _folds(part) for part in term.parts}
+    if term.special is not None or all(len(folds) < 2 for folds in found.values()):
+        return term
+    total = ZERO
+    for part, coefficient in term.parts.items():
+        folds = found[part] if len(found[part]) > 1 else []
+        others = {f: y for f, y in part.factors if f not in folds}
+        rest = Term({Product(others, part.exponent): coefficient})
+        given: list[Source] = [
+            (g.variables, g.domain, g.body) for f in folds for g in f.generators
+        ]
+        total = total + rest * fold(world, "prod", opened(world, given))
+    return total
+
+
+def _folds(part: Product) -> list[Fold]:
+    """Products over sets that are factors, each once."""
+    return [
+        f
+        for f, power in part.factors
+        if power == 1 and isinstance(f, Fold) and f.function == "prod"
+    ]
 
 
 def _put(world: World, found: list[Generator], new: Generator) -> None:

@@ -258,6 +258,25 @@ def test_wrong_places(right: dict[str, str], change: dict[str, str]) -> None:
     assert found.reason
 
 
+MASKED = PLACE.replace(
+    "        m =",
+    """        x = ag.where(ag.index(x, "N") + n < {end}, x * {scale}, {outside})
+        m =""",
+)
+"""Of rows past the end the numbers are other terms than of those inside."""
+
+
+@pytest.mark.parametrize("right", [LARGEST, SMALLEST])
+def test_places_of_what_is_computed_of_a_tile(right: dict[str, str]) -> None:
+    padded = right | {"fill": "0.0", "end": "N", "outside": right["fill"]}
+    for scale, equal in (("1.0", True), ("-1.0", False), ("0.0", False)):
+        found = decided_text(MASKED.format(**padded, scale=scale))
+        assert found.equal == equal, found.reason
+    for change in ({"outside": "0.0"}, {"end": "N - 1"}, {"end": "N + 1"}):
+        found = decided_text(MASKED.format(**padded | change, scale="1.0"))
+        assert not found.equal
+
+
 def test_tiles_from_the_last_to_the_first_keep_the_last_of_equal_numbers() -> None:
     backwards = LARGEST | {
         "column": "((N - 1) // 64 * 64 - n)",

@@ -93,6 +93,45 @@ def ref(A, B):
         h = A[:, t] * h + B[:, t]
     return h
 """
+BACK = """
+@ag.kernel
+def k(A: f32["M N"], B: f32["M N"], H: f32["M N"]):
+    M, N = A.shape
+    ag.require(N <= 64, "a row is a tile")
+    i = ag.block(ag.cdiv(M, 4))
+    a = ag.load(A[i * 4 :, 0:], (4, 64))
+    b = ag.load(B[i * 4 :, 0:], (4, 64))
+    _, h = ag.scan((a, b), "N", linear, reverse=True)
+    H[i * 4 :, 0:] = h
+
+
+@ag.reference
+def ref(A, B):
+    M, N = A.shape
+    h = np.zeros((M,))
+    H = np.zeros((M, N))
+    for t in range(N):
+        h = A[:, {at}] * h + B[:, {at}]
+        H[:, {at}] = h
+    return H
+"""
+SUFFIXES = """
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"]):
+    M, N = X.shape
+    i = ag.block(M)
+    carry = ag.full((), 0.0, f32)
+    for n in ag.range(0, N, 64):
+        last = (ag.cdiv(N, 64) - 1) * 64 - n
+        x = ag.load(X[i, {last} :], (64,))
+        Y[i, {last} :] = ag.cumsum(x, "N", reverse={reverse}) + carry
+        carry = carry + {more}
+
+
+@ag.reference
+def ref(X):
+    return X[:, ::-1].cumsum(1)[:, ::-1]
+"""
 STEP, KEEP = "h = A[:, t] * h + B[:, t]", "H[:, t] = h"
 
 
@@ -118,6 +157,7 @@ def test_a_scan_is_what_numpy_accumulates(fn: str, ref: str) -> None:
         ("ag.minimum", "np.maximum.accumulate(A, axis=1)"),
         ("ag.maximum", "np.maximum.accumulate(A[:, ::-1], axis=1)[:, ::-1]"),
         ("times", "np.cumprod(A, axis=1) / A"),
+        ("times", "np.cumprod(A[:, ::-1], axis=1)[:, ::-1]"),
         ("minus", "np.cumsum(A, axis=1)"),
         ("minus", "np.subtract.accumulate(A, axis=1)"),
     ],
@@ -147,6 +187,37 @@ def test_a_linear_recurrence_is_a_loop() -> None:
 def test_another_recurrence_is_not(fn: str, first: str, second: str) -> None:
     text = FUNCTIONS + LINEAR.format(fn=fn, first=first, second=second)
     assert not decided_text(text).equal
+
+
+@pytest.mark.parametrize(
+    ("fn", "ref", "fill"),
+    [
+        ("times", "np.cumprod", "1.0"),
+        ("ag.maximum", "np.maximum.accumulate", "-ag.inf"),
+    ],
+)
+def test_a_scan_in_reverse_begins_with_padding(fn: str, ref: str, fill: str) -> None:
+    text = FUNCTIONS + ROWS.replace("(4, 64))", "(4, 64), fill={fill})")
+    right = {"fn": f"{fn}, reverse=True", "ref": f"{ref}(A[:, ::-1], axis=1)[:, ::-1]"}
+    found = decided_text(text.format(**right, fill=fill))
+    assert found.equal, found.reason
+    assert not decided_text(text.format(**right, fill="0.0")).equal
+    other = right | {"ref": f"{ref}(A, axis=1)"}
+    assert not decided_text(text.format(**other, fill=fill)).equal
+
+
+def test_a_scan_from_the_last_element() -> None:
+    found = decided_text(FUNCTIONS + BACK.format(at="N - 1 - t"))
+    assert found.equal, found.reason
+    assert not decided_text(FUNCTIONS + BACK.format(at="t")).equal
+
+
+def test_suffix_sums_with_what_is_carried_from_later_tiles() -> None:
+    right = {"last": "last", "reverse": "True", "more": 'ag.sum(x, "N")'}
+    found = decided_text(SUFFIXES.format(**right))
+    assert found.equal, found.reason
+    for change in ({"last": "n"}, {"reverse": "False"}, {"more": "0.0"}):
+        assert not decided_text(SUFFIXES.format(**right | change)).equal
 
 
 def test_a_fold_is_the_last_state() -> None:

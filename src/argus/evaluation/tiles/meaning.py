@@ -257,6 +257,8 @@ class MeaningReader:
                 self._name(op.result, text, None, self.origin(op.src))
             case o.Combining():
                 text = f"{type(op).__name__} {op.axis} {op.part} {op.combine}"
+                if isinstance(op, o.Scan) and op.reverse:
+                    text += " reverse"
                 text += f"({', '.join(map(self.tile, op.srcs))})"
                 self._name(op.result, text, None, _latest(map(self.origin, op.srcs)))
             case o.Reshape():

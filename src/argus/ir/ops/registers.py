@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from argus.ir.combine import Combination
@@ -200,7 +200,12 @@ class Combining(RegisterOp):
 
 @dataclass(eq=False)
 class Scan(Combining):
-    """For each element along ``axis``, those up to it and itself: a prefix sum."""
+    """For each element along ``axis``, those up to it and itself: a prefix sum.
+
+    ``reverse``: those from the last one to it, which come first in the combination.
+    """
+
+    reverse: bool = field(default=False, kw_only=True)
 
 
 @dataclass(eq=False)

@@ -69,7 +69,8 @@ SYNTAX: dict[type[Op], str] = {
     o.Join: "{result} = join {parts} axis {axis}",
     o.Slice: "{result} = slice {src} axis {axis} from {start}",
     o.StridedSlice: "{result} = slice {src} axis {axis} from {start} step {step}",
-    o.Scan: "{result} = scan {srcs} axis {axis} by {combine} part {part}",
+    o.Scan: "{result} = scan {srcs} axis {axis}{reverse? reverse} by {combine} "
+    "part {part}",
     o.ScanTotal: "{result} = fold {srcs} axis {axis} by {combine} part {part}",
     o.Sort: "{result} = sort {src} axis {axis}{descending? descending}"
     "{indices? indices}",

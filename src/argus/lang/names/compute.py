@@ -303,18 +303,26 @@ def argmin(x: Tile, dim: str | int) -> Tile:
     raise outside("argmin")
 
 
-def cumsum(x: Tile, dim: str | int) -> Tile:
-    """Inclusive prefix sum; of 16-bit floats in f32, of narrow integers in i32."""
+def cumsum(x: Tile, dim: str | int, *, reverse: bool = False) -> Tile:
+    """Inclusive prefix sum; of 16-bit floats in f32, of narrow integers in i32.
+
+    With `reverse` the sum of each element and those after it.
+    """
     raise outside("cumsum")
 
 
 def scan(
-    x: Tile | tuple[Tile, ...], dim: str | int, fn: Callable[..., object]
+    x: Tile | tuple[Tile, ...],
+    dim: str | int,
+    fn: Callable[..., object],
+    *,
+    reverse: bool = False,
 ) -> Tile | tuple[Tile, ...]:
     """For each element along a dimension, `fn` of those up to it and itself.
 
     `fn(a0, a1, ..., b0, b1, ...)` makes one state (a tuple) of two, of which `a` comes
     first along the dimension; it must be associative. Arithmetic types as in `sum`.
+    With `reverse` elements come from the last to the first.
     """
     raise outside("scan")
 

@@ -52,8 +52,14 @@ def _elements(
     if isinstance(op, o.ScanTotal):
         indices.insert(op.axis, at)
     else:
-        indices[op.axis] = at
+        indices[op.axis] = _counted(op, at)
     return [context.element(x, indices) for x in op.srcs]
+
+
+def _counted(op: o.Combining, at: Integer) -> Integer:
+    """A place along the axis in the order in which elements come, and back."""
+    backwards = isinstance(op, o.Scan) and op.reverse
+    return Integer.of(op.srcs[0].shape[op.axis] - 1) - at if backwards else at
 
 
 def _reduced(
@@ -61,10 +67,12 @@ def _reduced(
 ) -> Value:
     world = context.world
     bound = variable_of(world.fresh("r", 0, op.srcs[0].shape[op.axis]))
-    (value,) = _elements(context, op, axes, Integer.atom(bound))
+    (value,) = _elements(context, op, axes, _counted(op, Integer.atom(bound)))
     if isinstance(op, o.ScanTotal):
         return reduce(world, function, (bound,), value)
-    upto = world.compare(Integer.atom(bound), "<=", Integer.atom(axes[op.axis]))
+    assert isinstance(op, o.Scan)
+    order = ">=" if op.reverse else "<="
+    upto = world.compare(Integer.atom(bound), order, Integer.atom(axes[op.axis]))
     return reduce(world, function, (bound,), value, upto)
 
 
@@ -106,5 +114,5 @@ def _recurrent(context: Context, op: o.Combining, axes: Sequence[Variable]) -> V
         raise form
     at = Integer.of(extent)
     if isinstance(op, o.Scan):
-        at = Integer.atom(axes[op.axis]) + 1
+        at = _counted(op, Integer.atom(axes[op.axis])) + 1
     return form(at - first)

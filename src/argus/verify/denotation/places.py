@@ -33,7 +33,7 @@ from argus.terms import (
 )
 from argus.terms.cast import truncated
 from argus.terms.folds import fold
-from argus.terms.maxima import maximum_over, opened
+from argus.terms.maxima import Source, maximum_over, opened
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.dependence import CARRIED
 from argus.verify.denotation.rescaling import Form, Recurrence
@@ -47,20 +47,31 @@ Extreme = Callable[[Term, int], bool]
 
 @dataclass(frozen=True)
 class _Family:
-    """Numbers of an iteration: ``body`` where ``domain`` holds, at ``place``."""
+    """Numbers of an iteration: terms where their sets hold. Places add ``offset``."""
 
     variable: Variable
-    domain: IndexSet
-    body: Term
+    parts: tuple[tuple[IndexSet, Term], ...]
     offset: Integer
+
+    @property
+    def domain(self) -> IndexSet:
+        """Where there is a number."""
+        return union(s for s, _ in self.parts)
+
+    @property
+    def sources(self) -> list[Source]:
+        """Variables, sets and terms."""
+        return [([self.variable], s, x) for s, x in self.parts]
 
     def at(self, world: World, place: Integer, env: dict[Variable, Integer]) -> _Family:
         """The numbers of another iteration, by their place."""
         offset = world.substitute(self.offset, env)
         both = {**env, self.variable: place - offset}
-        domain = world.substitute(self.domain, both)
-        body = world.substitute(self.body, both)
-        return _Family(variable_of(place), domain, body, offset)
+        parts = tuple(
+            (world.substitute(s, both), world.substitute(x, both))
+            for s, x in self.parts
+        )
+        return _Family(variable_of(place), parts, offset)
 
 
 def place_of_extreme(
@@ -78,7 +89,7 @@ def place_of_extreme(
     if family is None:
         return None
     where = union(s for s, _ in taken)
-    largest = maximum_over(world, [([family.variable], family.domain, family.body)])
+    largest = maximum_over(world, family.sources)
     for best, is_extreme in others.values():
         for sign in (1, -1):
             old = leaf_term(Carried(best.name, integers(one.axes))).scaled(sign)
@@ -101,12 +112,16 @@ def _family(world: World, place: Integer) -> _Family | None:
         if not isinstance(leaf, Fold) or leaf.function != "argmax":
             continue
         offset = place - Integer.atom(atom)
-        if atom in offset.atoms() or len(leaf.generators) != 1:
+        if atom in offset.atoms():
             return None
-        (generator,) = leaf.generators
-        source = (generator.variables, generator.domain, generator.body)
-        ((names, domain, body),) = opened(world, [source])
-        return _Family(names[0], domain, body, offset)
+        parts: list[tuple[IndexSet, Term]] = []
+        variable = world.fresh("p")
+        for generator in leaf.generators:
+            source = (generator.variables, generator.domain, generator.body)
+            (((name,), domain, body),) = opened(world, [source])
+            env = {name: variable}
+            parts.append((world.substitute(domain, env), world.substitute(body, env)))
+        return _Family(variable_of(variable), tuple(parts), offset)
     return None
 
 
@@ -120,19 +135,21 @@ def _form(
     wrong = early.domain & late.domain & world.compare(i, "<", j)
     if not world.is_empty(wrong & world.compare(p, ">=", q)):
         return None
-    if variable_of(i) in early.body.free_variables():
+    if any(variable_of(i) in x.free_variables() for _, x in early.parts):
         return None
 
     def form(at: Integer) -> Value:
         place, turn = world.fresh("p"), world.fresh("i", 0, at)
         found = family.at(world, place, {counter: turn})
-        domain = world.project(world.close(found.domain), [variable_of(turn)])
-        some = world.project(domain, [variable_of(place)])
+        sources: list[Source] = []
+        for own, body in found.parts:
+            domain = world.project(world.close(own), [variable_of(turn)])
+            sources.append(([variable_of(place)], domain, body))
+        domains = [domain for _, domain, _ in sources]
+        some = world.project(union(domains), [variable_of(place)])
         if world.is_empty(some):
             return first
-        whole = truncated(
-            world, fold(world, "argmax", [([variable_of(place)], domain, found.body)])
-        )
+        whole = truncated(world, fold(world, "argmax", sources))
         return chosen(world, [(~some, first), (some, Value.whole(whole))])
 
     return form

@@ -385,11 +385,11 @@ class _Solver:
 
     def _balanced(self, one: Recurrence, gained: Value) -> Form | None:
         """A sum of what is quadratic in another carried value."""
-        if len(gained.terms) != 1 or not gained.terms[0][0].is_universe:
+        if len(gained.terms) != 1:
             return None
-        ((_, term),) = gained.terms
+        ((where, term),) = gained.terms
         for me in _carried_leaves(term):
-            found = self._without_square(one, term, me)
+            found = self._without_square(one, where, term, me)
             if found is not None:
                 return found
         return None
@@ -401,14 +401,20 @@ class _Solver:
         return found[0][1] if len(found) == 1 else None
 
     def _without_square(
-        self, one: Recurrence, summand: Term, me: Carried
+        self, one: Recurrence, where: IndexSet, summand: Term, me: Carried
     ) -> Form | None:
-        """The form of ``c + t*q*m*m``, without that; None where m is left in it."""
+        """The form of ``c + t*q*m*m``, without that; None where m is left in it.
+
+        ``where``: elements for which both recurrences say what they yield.
+        """
         world, counter = self.world, self.counter
         scale, other = self.scales.get(me.name), self.found.get(me.name)
         if scale is None or other is None or len(other.yielded.terms) != 1:
             return None
         axes = dict(zip(other.axes, me.indices, strict=True))
+        known = world.substitute(other.yielded.terms[0][0], axes)
+        if not world.is_subset(where, known):
+            return None
         after = self._beside(world.substitute(other.yielded.terms[0][1], axes), me)
         gained = self._beside(summand, me)
         if gained is None or after is None:
@@ -433,7 +439,7 @@ class _Solver:
             return apply(world, "mul", apply(world, "mul", weighted, there), there)
 
         first = apply(world, "add", one.init, square(Integer.of(0)))
-        total = self._summed(first, Value.real(left), None)
+        total = self._summed(first, Value("real", ((where, left),)), None)
         return lambda at: apply(world, "sub", total(at), square(at))
 
     # ------------------------------------------------------------------ closing

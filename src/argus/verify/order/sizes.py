@@ -30,6 +30,8 @@ __all__ = ["ITERATIONS", "Sizes", "trips"]
 Table = Callable[[str, tuple[int, ...]], int]
 _TRIES = (16, 128, 64, 256, 1, 32, 512, 1024, 0)
 _STRIDE = 1 << 16
+_USUAL = 16
+"""Elements of what decides nothing, or as many as are known to divide it."""
 _FACTORS = (1, 2, 4, 8, 16)
 ITERATIONS = "iterations"
 """What the course of a loop begins with; that of each iteration follows."""
@@ -208,7 +210,8 @@ class Sizes:
         if sym.kind == "stride":
             self.fixed.setdefault(sym.name, _STRIDE)
         else:
-            self.fixed.setdefault(sym.name, self.units.get(sym.name, 16))
+            usual = lcm(_USUAL, self.program.facts.get(sym.name, 1))
+            self.fixed.setdefault(sym.name, self.units.get(sym.name, usual))
 
     def between(self, size: str) -> list[int]:
         """Some numbers of elements, less than a tile, to add to a size."""

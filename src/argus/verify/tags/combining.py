@@ -47,6 +47,10 @@ def scanned(state: WalkState, op: o.Scan) -> AbstractValue:
             continue
         if (tag.offs - table != tag.offs.flat[0] - table.flat[0]).any():
             continue  # another axis
+        if op.reverse:  # where its row ends is for terms to say
+            flaw = Flaw(f"a running sum from the last {name} on", False)
+            sums[RUNNING + name] = (replace(extra()[0], flaw=flaw),)
+            continue
         low = binary("+", tag.base, int(tag.offs.min()))
         begins = state.scope.equal(low, Const(0))
         if begins.verdict is not Verdict.PROVED:
@@ -56,9 +60,8 @@ def scanned(state: WalkState, op: o.Scan) -> AbstractValue:
     holes: list[Hole] = []
     for h in value.holes:
         # What comes after the elements of a tile changes none of them.
-        if not _after_all(state, op, h.where) and not along_rows(
-            state, op.srcs[0], op.axis, h.where
-        ):
+        after = not op.reverse and _after_all(state, op, h.where)
+        if not after and not along_rows(state, op.srcs[0], op.axis, h.where):
             _check_padding(state, op, h)
         holes.append(replace(h, kind="junk"))
     return replace(value, sums=sums, holes=tuple(holes))

@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from argus.ir.dtypes import DType
 from argus.ir.functions import FUNCTIONS, law
 from argus.verify.tags.values import MASKED, Kind
 
@@ -37,19 +38,32 @@ def join(a: Kind, b: Kind) -> Kind:
     return "junk" if "junk" in (a, b) else "data"
 
 
-def neutral(fn: str, kind: Kind) -> bool:
-    """Whether elements of this kind may take part in a reduction uncounted."""
+def neutral(fn: str, kind: Kind, dtype: DType) -> bool:
+    """Whether elements of this kind and type may take part in a reduction uncounted."""
     match fn:
         case "sum":
             return kind == 0
         case "max" | "argmax":
-            return is_negative_infinity(kind)
+            return is_negative_infinity(kind) or kind in _ends(kind, dtype)[:1]
         case "min" | "argmin":
-            return is_positive_infinity(kind)
+            return is_positive_infinity(kind) or kind in _ends(kind, dtype)[1:]
         case "prod":
             return kind == 1
         case _:
             raise ValueError(f"no reduction {fn}")
+
+
+def _ends(kind: Kind, dtype: DType) -> tuple[int, ...]:
+    """The least and the largest whole number of a type, if padding is such a number.
+
+    What was computed of padding is a float, which has not all numbers of 64 bits.
+    """
+    if dtype.kind != "int" or (dtype.bits > 32 and not isinstance(kind, int)):
+        return ()
+    count = 1 << dtype.bits
+    if dtype.name.startswith("u"):
+        return 0, count - 1
+    return -count // 2, count // 2 - 1
 
 
 def fold(fn: str, kinds: Sequence[Kind]) -> Kind:

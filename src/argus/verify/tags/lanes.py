@@ -94,7 +94,7 @@ def accumulated(
                 continue
             holes = [x for x in holes if x.name != name]
             outcome = Agreement(Verdict.PROVED, "normal form")
-            if not neutral(REDUCING[op.fn], h.kind):
+            if not neutral(REDUCING[op.fn], h.kind, op.result.dtype):
                 outcome = within(h.where, h.extent, state.scope)
             state.report(
                 "AG0310",

@@ -250,7 +250,7 @@ def _below_all(state: WalkState, op: o.Reduce, h: Hole) -> bool:
 
 
 def _check(state: WalkState, op: o.Reduce, value: AbstractValue, h: Hole) -> None:
-    if neutral(op.fn, h.kind):
+    if neutral(op.fn, h.kind, op.src.dtype):
         outcome = Agreement(Verdict.PROVED, "normal form")
     elif _below_all(state, op, h):
         # So it changes nothing where there is an element.

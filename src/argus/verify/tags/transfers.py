@@ -55,7 +55,10 @@ def load_global(state: WalkState, op: o.LoadGlobal) -> AbstractValue:
     coordinate = [table[:, :, i].astype(np.int64) for i in range(table.shape[2])]
     placed = elements(state, op.view, coordinate)
     fill = state.close(op.fill)
-    kind: Kind = float(fill.value) if isinstance(fill, Const) else "junk"
+    kind: Kind = "junk"
+    if isinstance(fill, Const):  # floats do not tell large whole numbers apart
+        whole = type(fill.value) is int and op.result.dtype.kind == "int"
+        kind = fill.value if whole else float(fill.value)
     value = loaded(state, op.view, placed, state.shape(op.result), kind, op)
     if op.plan is not None:
         check_vectors(state, op, op.plan, op.view, placed)

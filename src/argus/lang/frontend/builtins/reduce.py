@@ -132,14 +132,14 @@ def vote(call: BoundCall) -> Value:
 @builtin("cumsum")
 def cumsum(call: BoundCall) -> Value:
     """Inclusive prefix sum."""
-    e = call.e
+    e, reverse = call.e, call.flag("reverse", False)
     t = call.tile("x")
     axis = coerce.axis_of(e, call.value("dim"), call.where("dim"), t.dims)
     if t.dtype.kind == "bool":
         raise e.fail("AG0107", call.where("x"), "`cumsum` is not defined for bool")
     t = cast(e, t, accumulated("cumsum", t.dtype), call.span)
     combine = Combination.of("add", t.dtype)
-    return combining(e, Scan, [t], axis, combine, call.span)[0]
+    return combining(e, Scan, [t], axis, combine, call.span, reverse)[0]
 
 
 @builtin("index")

@@ -50,7 +50,8 @@ def _given(call: BoundCall, cls: type[Scan] | type[ScanTotal]) -> Value:
     axis = coerce.axis_of(e, call.value("dim"), call.where("dim"), dims)
     tiles = [cast(e, t, accumulated("sum", t.dtype), call.span) for t in met]
     combine = _read(call, tiles)
-    made = combining(e, cls, tiles, axis, combine, call.span)
+    reverse = cls is Scan and call.flag("reverse", False)
+    made = combining(e, cls, tiles, axis, combine, call.span, reverse)
     return TupleValue(made) if several else made[0]
 
 
@@ -61,6 +62,7 @@ def combining(
     axis: int,
     combine: Combination,
     span: Span,
+    reverse: bool = False,
 ) -> tuple[Value, ...]:
     """Emit a scan or fold of tiles of one shape, an operation for each part."""
     found: list[Value] = []
@@ -70,7 +72,10 @@ def combining(
             shape = shape[:axis] + shape[axis + 1 :]
             dims = dims[:axis] + dims[axis + 1 :]
         result = e.tile(t.dtype, shape, dims, span)
-        e.emit(cls(result, tuple(tiles), axis, combine, part, span=span))
+        made = cls(result, tuple(tiles), axis, combine, part, span=span)
+        if isinstance(made, Scan):
+            made.reverse = reverse
+        e.emit(made)
         found.append(TileValue(result))
     return tuple(found)
 
