@@ -170,9 +170,14 @@ def _evaluated(value: ProgramValue, buffers: ProgramBuffers) -> Tensor:
         case ReducePrimitive(function=function, operand=operand, dims=dims):
             return _reduced(function, buffers.operand(operand), dims).to(dtype)
         case ScanPrimitive(operand=operand, dim=dim, function=function):
-            found = getattr(buffers.operand(operand), f"cum{function}")(dim)
-            # Of extremes torch has their places, too.
-            return (found[0] if isinstance(found, tuple) else found).to(dtype)
+            x = buffers.operand(operand)
+            match function:
+                case "sum":
+                    return x.cumsum(dim, dtype=dtype)
+                case "prod":
+                    return x.cumprod(dim, dtype=dtype)
+                case _:  # with their places
+                    return getattr(x, f"cum{function}")(dim)[0]
         case GatherPrimitive(operand=operand, table=table):
             at = buffers.operand(table).long().unsqueeze(-1)
             return buffers.operand(operand).gather(-1, at).squeeze(-1)
