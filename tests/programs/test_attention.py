@@ -198,3 +198,10 @@ def test_long_sums_of_attention_are_not_cut() -> None:
     q = torch.empty(2, 8192, 32)
     plan = plan_of(Formula(lambda q: attention(q, q, q)).eval(), (q,))
     assert [s.computes for s in plan.kernels][-1] == "attention"
+
+
+def test_few_queries_of_many_keys_stay_apart() -> None:
+    """One block for each head would walk all keys."""
+    q, k = (torch.empty(1, 8, n, 64, dtype=torch.bfloat16) for n in (4, 8192))
+    plan = plan_of(Formula(lambda q, k: attention(q, k, k)).eval(), (q, k))
+    assert plan.whole and "attention" not in [s.computes for s in plan.kernels]

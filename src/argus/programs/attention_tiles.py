@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from math import ceil
+from math import ceil, prod
 
 from argus.kernels.attention.entry import attention_form as library_form
 from argus.kernels.attention.kernel import attention_persistent
+from argus.kernels.gemm.tiles import table
 from argus.programs.attention_form import AttentionForm
 from argus.programs.lowering import NotFusedError
 
@@ -14,6 +15,10 @@ _STEP = 16
 """Elements that an instruction multiplies: what tiles are multiples of."""
 _SHARED = 226 * 1024
 """Bytes of shared memory for the tiles of a block."""
+_FEW, _MANY_STEPS = 4, 32
+"""Multiprocessors for each block, and blocks of keys, beyond which keys are better cut:
+products of attention then stay apart, which cut their sums.
+"""
 _NARROW = 64
 """Keys of a tile where each of their scores has a number of its own besides."""
 
@@ -81,4 +86,8 @@ def attention_tile(
         tile = replace(tile, **change)  # type: ignore[arg-type]
     if tile.bytes(factors) > _SHARED:
         raise NotFusedError("tiles of attention that do not fit shared memory")
+    blocks = ceil(sizes[form.row] / tile.bs) * prod(sizes[n] for n in form.batch)
+    idle = blocks * _FEW < table().multiprocessors
+    if idle and sizes[form.along] > _MANY_STEPS * tile.bt:
+        raise NotFusedError("few queries of many keys, which few blocks would walk")
     return tile
