@@ -91,10 +91,20 @@ _BEGINS = (
 )
 
 
+_TRUST = (0.0, 0.0, 0.0, 0.0, 0.5, 3.0, 1.0, 0.0)
+"""How much the logarithm of a number of an older table counts, in measurements: those
+of split lines and sectors, and of memory, show at few sizes only."""
+
+
 def with_times(
-    tile: MeasuredTile, measured: Mapping[Size, Mapping[str, float]]
+    tile: MeasuredTile,
+    measured: Mapping[Size, Mapping[str, float]],
+    before: Sequence[float] = (),
 ) -> MeasuredTile:
-    """The tile with the numbers that its measurements say."""
+    """The tile with the numbers that its measurements say.
+
+    ``before``: those of an older table, of the tile or of its mirror image.
+    """
     rows: list[tuple[float, ...]] = []
     times: list[float] = []
     begin = name_of(tile).removesuffix("1")
@@ -108,10 +118,15 @@ def with_times(
     if len(times) < 3 * len(FACTORS):
         raise SystemExit(f"{name_of(tile)}: {len(times)} measurements are too few")
     columns, logs = np.array(rows).T, np.log(np.array(times))
-    return replace(
-        tile,
-        times=fitted(lambda x: np.log(microseconds(x, columns)) - logs, _BEGINS),
-    )
+    known = np.log(np.maximum(before or 1.0, 1e-5))
+    trust = np.array(_TRUST) * bool(before)
+
+    def errors(x: Any) -> Any:
+        found = np.log(microseconds(x, columns)) - logs
+        return np.concatenate([found, trust * (np.log(x) - known)])
+
+    begins = (*_BEGINS, *([[max(t, 1e-4) for t in before]] if before else []))
+    return replace(tile, times=fitted(errors, begins))
 
 
 def bounded(tiles: Sequence[MeasuredTile]) -> list[MeasuredTile]:
@@ -134,7 +149,7 @@ def _tile_with_times(
     tile = MeasuredTile(entry["form"], entry["statics"], entry["resident"])
     if "times" in entry:
         return replace(tile, times=tuple(entry["times"]))
-    return with_times(tile, measured)
+    return with_times(tile, measured, entry.get("before", ()))
 
 
 def write_table(data: Mapping[str, Any], out: Path) -> None:

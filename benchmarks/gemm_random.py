@@ -141,7 +141,9 @@ def _integers(size: Size) -> Operands:
         lambda: library._int_mm(a, b.T),
         lambda: c.double(),
         lambda: (
-            a.double() @ b.double().T if m * n * k < 2**34 else library._int_mm(a, b.T)
+            a.double() @ b.double().T
+            if m * n * k < 2**34
+            else library._int_mm(a, b.T).double()
         ),
         (a, b),
     )

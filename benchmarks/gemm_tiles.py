@@ -315,6 +315,17 @@ def others() -> dict[str, Any]:
     }
 
 
+def older(
+    tile: MeasuredTile, table: Mapping[str, Mapping[str, Any]]
+) -> dict[str, Sequence[float]]:
+    """What an older table says of a tile, or of its mirror image."""
+    sizes = tile.statics
+    turned = {"BM": sizes["BN"], "BN": sizes["BM"], "SWAP": not sizes.get("SWAP")}
+    mirror = replace(tile, statics={**sizes, **turned})
+    found = table.get(name_of(tile)) or table.get(name_of(mirror))
+    return {"before": found["times"]} if found else {}
+
+
 def main() -> None:
     """Measure, fit, report, write."""
     import torch
@@ -331,6 +342,7 @@ def main() -> None:
     os.environ["ARGUS_CHECK"] = "0"  # the tiles are proved where they are used
     partly = args.add or args.again
     old: dict[str, Any] = json.loads(args.out.read_text()) if partly else {"tiles": []}
+    before = {name_of(MeasuredTile(t["form"], t["statics"])): t for t in old["tiles"]}
     if args.again:
         old["tiles"] = [t for t in old["tiles"] if t["form"] not in args.again]
     kept = {name_of(MeasuredTile(t["form"], t["statics"])) for t in old["tiles"]}
@@ -373,8 +385,8 @@ def main() -> None:
         **others(),
         "tiles": [
             *old["tiles"],
-            *({"form": t.form, "statics": t.statics, "resident": t.resident}
-              for t in tiles),
+            *({"form": t.form, "statics": t.statics, "resident": t.resident,
+               **older(t, before)} for t in tiles),
         ],
         "measured": list(measured.items()),
     }  # fmt: skip

@@ -5,7 +5,7 @@ See `kernels/launching.py`; `test_gemm_plans.py` has those of 16 bits.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -37,7 +37,7 @@ from argus.kernels.gemm.tiles import (
 from argus.kernels.scaled import entry as scaled_entry
 from argus.kernels.scaled.kernel import scaled_sm90
 from argus.kernels.single import entry as single_entry
-from argus.kernels.single.kernel import single_sm90, split_parts
+from argus.kernels.single.kernel import single_sm90, single_split, split_parts
 from argus.kernels.single.launch import single_launches, single_plan
 from argus.lang.library import relu
 from argus.requests import Request
@@ -49,9 +49,12 @@ def tile(form: str, names: str, *values: int) -> MeasuredTile:
     return MeasuredTile(form, dict(zip(names.split(), values, strict=True)))
 
 
+TF32 = single_entry.TF32_ELEMENTS
 _SMALL = "BM BN BK STAGES WARPGROUPS SWAP"
 SWAPPED = tile("small", _SMALL, 8, 64, 64, 2, 1, True)
 STRAIGHT = tile("small", _SMALL, 64, 16, 64, 3, 1, False)
+SPLIT = tile("split", "BM BN BK STAGES SWAP", 128, 128, 64, 2, False)
+SPLIT_SWAPPED = tile("split", "BM BN BK STAGES SWAP", 64, 128, 64, 2, True)
 THIN = tile("thin", "BM BN BK WARPS", 2, 4, 128, 1)
 PAIRS = tile("pairs", "BM BN BK STAGES WARPS MMA", 64, 16, 64, 3, 4, False)
 LARGE = tile("persistent", "BM BN BK STAGES WARPGROUPS CLUSTER", 64, 32, 64, 2, 1, 1)
@@ -140,19 +143,31 @@ def test_plans_are_the_product(which: str, name: str) -> None:
     assert len(sequence.steps) == 1 + any(plan.copies) + (plan.parts > 1)
 
 
-@pytest.mark.parametrize("plan", ["swapped", "straight parts", "thin"])
+WHOLE = {
+    "swapped": (PLANS["swapped"], 3),
+    "straight parts": (PLANS["straight parts"], 4),
+    "thin": (PLANS["thin"], 1),
+    "split": (ProductPlan(SPLIT), 2),
+    "split parts": (ProductPlan(SPLIT_SWAPPED, 3), 2),
+    "split copies": (ProductPlan(SPLIT, 2, (True, True)), 3),
+}
+
+
+@pytest.mark.parametrize("plan", WHOLE)
 def test_f32_in_parts_is_as_accurate_as_f32(plan: str) -> None:
-    m, n, k = 10, 72, 211
+    chosen, launched = WHOLE[plan]
+    m, n, k = 10, 72, 212 if plan in ("split", "split parts") else 211
     arrays = NumpyArrays(3)
     a, b = arrays.normal(f32, (m, k)), arrays.normal(f32, (n, k))
     c, bias = arrays.poisoned(f32, (m, n)), arrays.normal(f32, (n,))
     names = tensor_places("A", "B", "C", "Bias")
     given = Operands(m, n, k, f32, names, single_entry.TF32_ELEMENTS)
-    sequence = single_launches(PLANS[plan], given, {"ACTIVATION": relu}, "f32")
+    given = replace(given, helpers=single_entry.SINGLES)
+    sequence = single_launches(chosen, given, {"ACTIVATION": relu}, "f32")
     execute(sequence, (a, b, c, bias))
     want = np.maximum(a.astype(np.float64) @ b.T.astype(np.float64) + bias, 0)
     assert np.linalg.norm(c - want) < 3e-7 * np.linalg.norm(want)
-    assert len(sequence.steps) == {"swapped": 3, "straight parts": 4, "thin": 1}[plan]
+    assert len(sequence.steps) == launched
 
 
 PARTS = {"X": f32, "P": bf16}
@@ -215,6 +230,10 @@ def _helpers(kind: Kind, helpers: Helpers, sums: DType) -> list[Request]:
                 single_entry.SINGLES if kind.factor is f32 else scaled_entry.EIGHTS,
                 f32 if kind.factor.is_float else i32,
             )
+        ),
+        *(
+            Request(single_split, dict.fromkeys("ABW", f32), tile.statics_of(TF32))
+            for tile in (*single_entry.SPLIT_TILES, SPLIT_SWAPPED)
         ),
         *(
             Request(

@@ -107,6 +107,19 @@ def test_products_of_f32_are_as_near_as_those_of_torch() -> None:
     assert float(ours / exact.norm()) < 2e-7  # torch's: 1e-7 to 2e-7
 
 
+def test_few_rows_and_long_sums_of_f32_are_split_in_the_kernel() -> None:
+    inputs = (random(66, 4100), random(70, 4100))
+    plan = planned(lambda a, b: torch.relu(a @ b.T) + 1, inputs)
+    (form,) = forms(plan)
+    assert form.tile.split
+    assert 'role("split"' in plan.kernels[0].source.text
+    exact = torch.relu(inputs[0].double() @ inputs[1].double().T) + 1
+    off = (result(plan, inputs).double() - exact).norm() / exact.norm()
+    assert float(off) < 3e-7
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
 def test_with_torchs_flag_they_are_of_tf32() -> None:
     torch.backends.cuda.matmul.allow_tf32 = True
     inputs = (random(20, 24), random(16, 24))

@@ -4,7 +4,8 @@
 
 - Factors of f32 become parts of bf16 (`kernels/single`): x = high + middle + low, side
   by side in one value, and the product of two becomes six products of parts (`TERMS`).
-  What is beyond 2**127, infinity too, gives NaN.
+  What is beyond 2**127, infinity too, gives NaN. Where both factors are inputs with few
+  rows and a long sum, the kernel of the product splits them itself.
 - A factor that TMA cannot address (rows that are not multiples of 16 bytes, elements
   that do not lie side by side) is copied to one that it can.
 - Of a product with few results and a long sum, parts of the sum are results first.
@@ -32,6 +33,7 @@ from argus.programs.recorder import ProgramRecorder
 from argus.programs.rewriting import ProgramRewriter
 from argus.programs.tensor_program import (
     ContractPrimitive,
+    GivenPrimitive,
     MapPrimitive,
     Primitive,
     ProgramValue,
@@ -56,6 +58,11 @@ _LEFT, _RIGHT, _SUM = "TUS"
 """Letters of parts of the left and right factor, and of the sum."""
 _ROWS = 8
 """What sizes of rows of results are multiples of, for factors with the same rows."""
+_FEW_ROWS = range(64, 513)
+_LONG_SUM = 4096
+"""Rows of both factors, and elements that are summed, with which a product splits
+factors of f32 itself: each is used in a few tiles, and writing parts takes as long as
+the product."""
 _SHORT_ROW = 8
 """Elements of a row below which room for whole steps of 16 bytes is wasted."""
 
@@ -101,7 +108,11 @@ class _Preparing(ProgramRewriter):
             made.right, made.right_letters
         )  # fmt: skip
         terms: tuple[tuple[int, int], ...] = ()
-        if types == {f32} and made.precision == "f32":
+        full = types == {f32} and made.precision == "f32"
+        if full and _splits_itself(made, mine, theirs):
+            made = replace(made, precision="split")
+            left, right = self._pair(left, right, made)
+        elif full:
             terms = TERMS
             left = self._parts(left, made, _LEFT)
             right = self._parts(right, made, _RIGHT)
@@ -128,7 +139,8 @@ class _Preparing(ProgramRewriter):
         along: list[str] = []
         for factor in (left, right):
             unit = _unit(factor, made, dtype)
-            if unit is None or (dtype == f32 and unit in made.result):
+            tf32 = dtype == f32 and made.precision == "tf32"
+            if unit is None or (tf32 and unit in made.result):
                 factor = self._copied(factor, made)
                 unit = factor.letters[-1]
             found.append(factor)
@@ -216,7 +228,8 @@ class _Preparing(ProgramRewriter):
         m, n = (prod(sizes[s] for s in side) for side in (mine, theirs))
         batch = prod(sizes[s] for s in set(made.result) - mine - theirs)
         outer = prod(sizes[s] for s in summed if s != inner)
-        dtype = bf16 if made.terms else made.left.value.dtype
+        split = made.precision == "split"
+        dtype = bf16 if made.terms or split else made.left.value.dtype
         count = parts_of_sum(
             m,
             n,
@@ -224,7 +237,7 @@ class _Preparing(ProgramRewriter):
             batch,
             outer,
             element=dtype,
-            terms=max(1, len(made.terms)),
+            terms=len(TERMS) if split else max(1, len(made.terms)),
         )
         if count == 1 or made.left is made.right:
             return made
@@ -242,6 +255,21 @@ class _Preparing(ProgramRewriter):
         parts = ProgramValue(name, (count, *value.shape), f32, part)
         self.values.append(parts)
         return ReducePrimitive("sum", ViewedValue(parts), (0,))
+
+
+def _splits_itself(made: ContractPrimitive, mine: set[str], theirs: set[str]) -> bool:
+    """Whether the kernel of a product of f32 makes the parts of its factors.
+
+    Parts of weights are kept, and what kernels compute they store in parts.
+    """
+    sizes = made.sizes
+    longest = max((n for s, n in sizes.items() if s not in made.result), default=0)
+    given = all(
+        isinstance(x.value.made, GivenPrimitive) and x.value.made.kind == "input"
+        for x in (made.left, made.right)
+    )
+    few = all(prod(sizes[s] for s in x) in _FEW_ROWS for x in (mine, theirs))
+    return given and few and longest >= _LONG_SUM
 
 
 def _roomy(value: ProgramValue) -> ProgramValue:

@@ -31,7 +31,7 @@ _USED = frozenset(
     (
         *("acc", "BC", "bm", "bn", "CLUSTER", "GROUP", "j", "multiplied", "out"),
         *("part", "product", "REGISTERS", "ring", "slot", "STAGES", "steps"),
-        *("summed", "WARPGROUPS"),
+        *("summed", "WARPGROUPS", "raw", "parts", "three", "x"),
     )
 )
 _SLICE = 32
@@ -41,6 +41,19 @@ _STORED_SLICE = 64
 _LOADING_REGISTERS = 24
 _LOOPS: dict[bool, object] = {False: multiplied, True: summed}
 """The library's loop over K; True: each step is added up by itself."""
+
+
+_SPLIT_RING = 2
+"""Slots of f32 before they are split."""
+_SPLIT_TERMS = ((1, 1), (2, 0), (0, 2), (1, 0), (0, 1), (0, 0))
+"""Which parts of left and right are multiplied, the smallest products first."""
+_THREE = '''@ag.inline
+def three(x):
+    """Three numbers of bf16 that are x together."""
+    high = x.to(bf16)
+    rest = x - high.to(f32)
+    middle = rest.to(bf16)
+    return high, middle, (rest - middle.to(f32)).to(bf16)'''
 
 
 def product_source(
@@ -207,11 +220,15 @@ class _ProductWriter(TileWriter):
     def _product(self) -> list[str]:
         """What a step multiplies."""
         turned, swap = self.form.turned, self.tile.swap
-        wide = ', precision="tf32"' if self.form.element.bits == 32 else ""
+        tf32 = self.form.element.bits == 32 and not self.tile.split
+        wide = ', precision="tf32"' if tf32 else ""
         lines: list[str] = []
-        last = len(self.form.terms) - 1
-        for i, (left, right) in enumerate(self.form.terms):
-            a, b = f"slot.{self.fields[left]}", f"slot.{self.fields[right]}"
+        pairs = [(self.fields[a], self.fields[b]) for a, b in self.form.terms]
+        if self.tile.split:
+            pairs = [(f"{a}{i}", f"{b}{j}") for a, b in pairs for i, j in _SPLIT_TERMS]
+        last = len(pairs) - 1
+        for i, (left, right) in enumerate(pairs):
+            a, b = f"slot.{left}", f"slot.{right}"
             if swap:
                 pair = (f"{b}.T" if turned[1] else b, a if turned[0] else f"{a}.T")
             else:
@@ -220,6 +237,7 @@ class _ProductWriter(TileWriter):
             lines.append(f"    {head} ag.dot({pair[0]}, {pair[1]}, acc{wide})")
         words = " in parts" if last else ""
         return [
+            *([*_THREE.splitlines(), "", ""] if self.tile.split else []),
             "@ag.inline",
             "def product(slot, acc):",
             f'    """The product of a step{words}, added to ``acc``."""',
@@ -246,10 +264,15 @@ class _ProductWriter(TileWriter):
             self.line("ag.cluster(CLUSTER)")
         if not tile.persistent:
             self.line(f"{self._indices()} = ag.block({self._counts()})")
-        fields = ", ".join(
-            f"{field}={self._field(self.param(node))}"
-            for node, field in self.fields.items()
-        )
+        tiles = {f: self._field(self.param(node)) for node, f in self.fields.items()}
+        fields = ", ".join(f"{field}={tile}" for field, tile in tiles.items())
+        if tile.split:
+            self.line(f"raw = ag.ring({_SPLIT_RING}, {fields})")
+            fields = ", ".join(
+                f"{field}{i}={made.replace('f32', 'bf16', 1)}"
+                for field, made in tiles.items()
+                for i in range(3)
+            )
         self.line(f"ring = ag.ring(STAGES, {fields})")
         if self._staged():
             one = f"ag.shared({type_name(self.output.buffer.dtype)}, (BM, BC))"
@@ -258,6 +281,10 @@ class _ProductWriter(TileWriter):
         registers = f", registers={_LOADING_REGISTERS}" if budget else ""
         with self.loop(f'with ag.role("load", warps=1{registers}):'), self._tiles():
             self._load()
+        if tile.split:
+            head = f'with ag.role("split", warpgroups=1, registers={tile.split}):'
+            with self.loop(head), self._tiles():
+                self._split()
         registers = ", registers=REGISTERS" if budget else ""
         head = f'with ag.role("math", warpgroups=WARPGROUPS{registers}):'
         with self.loop(head), self._tiles():
@@ -297,12 +324,25 @@ class _ProductWriter(TileWriter):
 
     def _load(self) -> None:
         self.line("m, n = bm * BM, bn * BN")
-        with self._steps(), self.loop("with ring.fill() as slot:"):
+        ring = "raw" if self.tile.split else "ring"
+        with self._steps(), self.loop(f"with {ring}.fill() as slot:"):
             right = {pair[1] for pair in self.form.terms}
             for node, field in self.fields.items():
                 shared = self.tile.cluster > 1 and node in right
                 extra = ", multicast=CLUSTER" if shared else ""
                 self.line(f"slot.{field}.load({self._factor(self.param(node))}{extra})")
+
+    def _split(self) -> None:
+        """Tiles of f32 become three of bf16."""
+        with self._steps():
+            with self.loop("with raw.drain() as slot:"):
+                for field in self.fields.values():
+                    self.line(f"{field} = slot.{field}.load()")
+            with self.loop("with ring.fill() as parts:"):
+                for field in self.fields.values():
+                    self.line(f"x = three({field})")
+                    for i in range(3):
+                        self.line(f"parts.{field}{i}.store(x[{i}])")
 
     def _multiply(self) -> None:
         turn = ".T" if self.tile.swap else ""

@@ -49,6 +49,7 @@ class ProductTile:
 
     ``swap``: computed transposed, for tiles with few rows. ``persistent``: as many
     blocks as the device holds. ``apart``: each step is added up in f32 by itself.
+    ``split``: f32 is split into parts of bf16 by a role; registers of a thread of it.
     """
 
     bm: int
@@ -61,10 +62,13 @@ class ProductTile:
     swap: bool = False
     persistent: bool = True
     apart: bool = False
+    split: int = 0
 
     @property
     def registers(self) -> int:
         """Budget of a thread that multiplies; 0: what the launch gives it."""
+        if self.split:
+            return _BESIDE_SPLIT
         return REGISTERS[self.warpgroups] if self.persistent else 0
 
 
@@ -234,7 +238,7 @@ class _Loops:
         row = self._axis(units[0], rows, inner)
         column = self._axis(units[1], columns, inner)
         turned = (units[0] != inner, units[1] != inner)
-        if element == f32 and any(turned):
+        if element == f32 and any(turned) and self.precision == "tf32":
             raise NotFusedError("tf32 of a factor that does not lie along K")
         self._addressed()
         batch = tuple(n for n in self.group.rows if n not in (row, column))
@@ -249,6 +253,7 @@ class _Loops:
             element=element,
             factors=(len({a for a, _ in self.terms}), len({b for _, b in self.terms})),
             turned=turned,
+            split=self.precision == "split",
         )
         return ProductForm(
             self.reduction, tuple(self.terms), row, column, inner, batch, outer,
@@ -264,7 +269,7 @@ class _Loops:
             return element
         if element != f32:
             raise NotFusedError(f"tensor cores do not multiply {element}")
-        if self.precision != "tf32":
+        if self.precision not in ("tf32", "split"):
             raise NotFusedError("tensor cores multiply f32 in parts")
         return element
 
@@ -342,6 +347,10 @@ _PARTS = (
     (ProductTile(64, 64, 64, 4, 1, apart=True), 1.5),
 )
 """Tiles for products of parts, and what an element of one costs beside the first."""
+_BESIDE_SPLIT = 168
+"""Registers of a thread that multiplies, beside a warpgroup that splits."""
+_SPLIT = ProductTile(128, 128, 32, 2, 2, apart=True, split=120)
+"""The tile of a product whose kernel splits its factors."""
 _WIDE = (
     (ProductTile(128, 256, 32, 4, 2), 1.0),
     (ProductTile(128, 128, 32, 6, 2), 1.13),
@@ -372,11 +381,15 @@ def chosen_tile(
     element: DType,
     factors: tuple[int, int] = (1, 1),
     turned: tuple[bool, bool] = (False, False),
+    split: bool = False,
 ) -> ProductTile:
     """The tile with the least predicted time.
 
-    ``factors``: how many tensors are left and right factors.
+    ``factors``: how many tensors are left and right factors. ``split``: the kernel
+    splits factors of f32.
     """
+    if split:
+        return _SPLIT
     if element != f32 and factors == (1, 1):
         return _of_library(_measured(m, n, k, batch * outer, batch, turned)[0])
     tile, _ = _of_table(m, n, batch, element)

@@ -197,7 +197,8 @@ class ContractPrimitive:
     Each dimension of an operand has a letter; ``result`` are letters that remain, in
     order. A letter that is not in it is summed, in f32 where operands are floats.
 
-    ``precision`` is "f32", or "tf32": of f32 the tensor cores' bits. ``terms``: the
+    ``precision`` is "f32", or of f32 the tensor cores' bits, "tf32", or "split": three
+    parts of bf16, which the kernel of the product makes. ``terms``: the
     operands are parts, and the first letter of each says of which number; what is
     summed are products of these parts of left and right (see `products.py`).
     ``alone``: a kernel stores it, and what reads it is in others.

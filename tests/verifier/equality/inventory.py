@@ -81,6 +81,7 @@ PARTS = {
     "copy_eights": None,
     "copy_rows": None,
     "copy_singles": None,
+    "single_split": None,
     "gemm_parts": None,
     "gemm_small": f"(A, B, Bias=None, Residual=None):\n    x = A @ B.T{_FINISHED}",
     "gemm_sum": f"(W, Bias=None, Residual=None):\n    x = W.sum(0){_FINISHED}",

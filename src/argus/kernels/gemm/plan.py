@@ -58,7 +58,12 @@ class ProductPlan:
     @property
     def single(self) -> bool:
         """Whether it is one launch."""
-        return self.parts == 1 and not any(self.copies)
+        return not self.summed and not any(self.copies)
+
+    @property
+    def summed(self) -> bool:
+        """Whether it writes sums of parts, of which one may be all."""
+        return self.parts > 1 or self.tile.form == "split"
 
 
 def predicted(
@@ -80,7 +85,7 @@ def predicted(
     step = gcd(*(LINE if made else rows for made, rows in pairs))
     count = found.multiprocessors
     times.append(plan.tile.predicted(m, n, k, step, count, plan.parts, of))
-    if plan.parts > 1:
+    if plan.summed:
         times.append(found.sum(plan.parts, m, n, of))
     else:
         times[-1] += found.unaligned(plan.tile, m, n, of)
@@ -226,15 +231,19 @@ def launches(
     """
     steps: list[LaunchStep] = []
     tensors = {**given.tensors, **_copied(plan.copies, given, steps)}
-    if plan.parts == 1:
+    if not plan.summed:
         last = one_launch(replace(given, tensors=tensors), kernel, statics, epilogue)
         return LaunchSequence((*steps, *last.steps))
     tile, of = plan.tile, given.of
     part = ceil(tile.steps(given.k, of) / plan.parts)
-    cut = small_statics(tile, given.m, given.n, given.k, of)
+    cutting, cut = given.helpers.parts, statics
+    if tile.form == "split":
+        cutting = kernel
+    else:
+        cut = small_statics(tile, given.m, given.n, given.k, of)
     sums = Buffer(given.sums.name, (plan.parts, given.m, given.n))
     factors = (tensors["A"], tensors["B"])
-    steps.append(LaunchStep(given.helpers.parts, (*factors, sums, part), cut))
+    steps.append(LaunchStep(cutting, (*factors, sums, part), cut))
     total = {**sum_statics(plan.parts, given.n), **epilogue}
     added = given.helpers.sum
     values = _values(added, {**tensors, "W": sums})

@@ -9,6 +9,7 @@ blocks as the device holds. A launch takes the time of
     latency     steps of K, one wave after the other
     traffic     what all blocks bring into shared memory, step by step; more where rows
                 of A and B begin within lines of L2, or within their sectors
+    outside     what TMA takes for rows outside of A and B, which is long
     memory      A and B from DRAM
 
 which overlap: the root of the sum of their squares. Before and after stand what a
@@ -59,11 +60,19 @@ FACTORS = (
 )
 """Names of the numbers of a tile: microseconds, and two parts of ``per_step_of_all``
 that are added to it where lines and sectors are split."""
-FORMS = {"persistent": 16, "small": 16, "pairs": 4, "elements": 2, "thin": 1}
+FORMS = {
+    "persistent": 16,
+    "small": 16,
+    "split": 16,
+    "pairs": 4,
+    "elements": 2,
+    "thin": 1,
+}
 """Kernels by name, and what the steps of rows of A and B are multiples of, in bytes:
 `gemm_sm90` (or `single_sm90`, `scaled_sm90`), `gemm_small` (and `gemm_parts`),
 `gemm_sm80` (or `single_sm80`, `scaled_sm80`) with copies of 4 bytes, and with copies of
-elements, `gemm_thin`.
+elements, `gemm_thin`; and `single_split`, of which parts are summed like those of
+`gemm_parts`.
 """
 ALIGNED, SECTOR, LINE = 16, 32, 128
 """Bytes: between which TMA addresses rows; of L2's sectors and lines."""
@@ -72,6 +81,9 @@ STEPWISE = {1: 1.35, 2: 1.19, 3: 1.08}
 warpgroups, which take turns: the second and third measured of e4m3 on an H200."""
 _STEPWISE_REGISTERS = 64
 """Of an accumulator in a thread, so that there is room for a second one."""
+OUTSIDE = 0.0045
+"""Microseconds that TMA takes for 128 bytes of a row outside of a tensor (an H200):
+four times as long as for those inside."""
 _TABLE_BYTES = 2
 """Of an element of those that were measured."""
 
@@ -104,8 +116,23 @@ class MeasuredTile:
     times: tuple[float, ...] = ()
 
     def tiles(self, m: int, n: int) -> int:
-        """Tiles of C of m x n."""
-        return ceil(m / self.statics["BM"]) * ceil(n / self.statics["BN"])
+        """Tiles of C of m x n, and those beside them that a cluster walks."""
+        rows = ceil(m / self.rows) * self.rows // self.statics["BM"]
+        return rows * ceil(n / self.statics["BN"])
+
+    @property
+    def rows(self) -> int:
+        """Rows of C that blocks of a cluster take together."""
+        return self.statics["BM"] * self.statics.get("CLUSTER", 1)
+
+    def outside(self, m: int, n: int, k: int, of: Elements = HALVES) -> float:
+        """Rows of 128 bytes that lie outside of A and B, in all steps of all tiles."""
+        if FORMS[self.form] != ALIGNED:
+            return 0.0
+        columns = self.statics["BN"]
+        rows = -m % self.rows * ceil(n / columns)
+        rows += -n % columns * ceil(m / self.statics["BM"])
+        return self.depth(of) * of.factor / LINE * self.steps(k, of) * rows
 
     def depth(self, of: Elements) -> int:
         """Elements of K in a step: as many bytes as measured, but in registers."""
@@ -167,7 +194,8 @@ def counts(
     """What the time of a launch depends on; see :func:`microseconds`.
 
     Waves, steps one after the other, steps of all blocks in rooms of the device,
-    whether lines and sectors are split, megabytes read and written.
+    whether lines and sectors are split, microseconds of rows outside, megabytes read
+    and written.
     """
     blocks, room = parts * tile.tiles(m, n), multiprocessors * tile.resident
     waves, steps = ceil(blocks / room), float(ceil(tile.steps(k, of) / parts))
@@ -181,6 +209,7 @@ def counts(
         blocks / room * steps,
         float(step % LINE != 0),
         float(step % SECTOR != 0),
+        OUTSIDE * tile.outside(m, n, k, of) / multiprocessors,
         1e-6 * of.factor * (m * k + n * k),
         1e-6 * m * n * (of.result if parts == 1 else 4 * parts),
     )
@@ -192,10 +221,11 @@ def microseconds(times: Sequence[Any], found: Sequence[Any]) -> Any:
     ``times`` are in the order of :data:`FACTORS`.
     """
     fixed, wave, serial, every, lines, sectors, read, written = times
-    waves, steps, all_steps, line, sector, reading, writing = found
+    waves, steps, all_steps, line, sector, outside, reading, writing = found
     latency = serial * steps
     traffic = every * all_steps * (1 + lines * line + sectors * sector)
-    overlapping = (latency**2 + traffic**2 + (read * reading) ** 2) ** 0.5
+    memory = read * reading
+    overlapping = (latency**2 + traffic**2 + outside**2 + memory**2) ** 0.5
     return fixed + wave * waves + overlapping + written * writing
 
 

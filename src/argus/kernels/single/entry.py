@@ -21,6 +21,7 @@ from argus.kernels.single.kernel import (
     single_sm80,
     single_sm90,
     single_small,
+    single_split,
     single_thin,
 )
 from argus.lang.kernel import Kernel
@@ -33,6 +34,19 @@ _ROW_BYTES = 128
 """Bytes of K in a step of the form without TMA."""
 
 
+_SPLIT = ("BM", "BN", "BK", "STAGES", "SWAP")
+
+
+def _split_tile(sizes: tuple[int, ...], *times: float) -> MeasuredTile:
+    return MeasuredTile("split", dict(zip(_SPLIT, sizes, strict=True)), 1, times)
+
+
+SPLIT_TILES = (
+    _split_tile((128, 128, 64, 2, False), 5.0, 1.0, 1.36, 1e-5, 0.0, 0.3, 0.25, 0.2),
+    _split_tile((64, 128, 64, 3, True), 5.0, 1.0, 1.0, 1e-5, 0.0, 0.3, 0.25, 0.2),
+)
+"""Tiles of `single_split`; a step of either was measured on an H200, the rest is that
+of other small tiles. The second was measured as 128 x 64."""
 SINGLES = Helpers(copy=copy_singles)
 
 
@@ -59,6 +73,8 @@ def form_of(plan: ProductPlan, given: Operands) -> tuple[Kernel, dict[str, objec
         case "pairs":
             statics = {n: v for n, v in tile.statics_of(of).items() if n != "MMA"}
             return single_sm80, {**statics, "VECTORS": True}
+        case "split":
+            return single_split, dict(tile.statics_of(of))
         case "thin":
             return single_thin, thin_statics(tile, given.m, given.n, given.k, of)
         case _:

@@ -10,18 +10,22 @@ matrix next to each other along K, in the order of these terms (for the left fac
 the right), and the sum of the terms is then one matrix product over 6 K, of which each
 step is added up outside the tensor cores, whose own sums are less accurate than f32.
 (Ootomo and Yokota, "Recovering single precision accuracy from Tensor Cores while
-surpassing the FP32 theoretical peak performance", 2022, for tf32 and f16.) Few rows of
-a factor are multiplied in f32, by `single_thin`.
+surpassing the FP32 theoretical peak performance", 2022, for tf32 and f16.)
+
+`single_split` does the same without writing parts to memory: a role splits each tile
+that is loaded, again for each tile of C that it belongs to. Few rows of a factor are
+multiplied in f32, by `single_thin`.
 """
 
 import argus as ag
-from argus import bf16, f32
+from argus import bf16, f32, i32
 from argus.kernels.gemm.kernel import (
     copied,
     finish,
     kept,
     multiplied_tile,
     product,
+    summed,
     thin_tile,
 )
 
@@ -188,6 +192,107 @@ def copy_singles(
 def copy_singles_reference(X, U=None):
     """The same rows."""
     return {"Y": X} if U is None else {"Y": X, "V": U}
+
+
+@ag.inline
+def three(x):
+    """Three numbers of bf16 that are x together."""
+    high = x.to(bf16)
+    rest = x - high.to(f32)
+    middle = rest.to(bf16)
+    return high, middle, (rest - middle.to(f32)).to(bf16)
+
+
+@ag.inline
+def six(slot, acc):
+    """The products of parts of a step, the smallest first."""
+    acc = ag.dot(slot.a1, slot.b1.T, acc)
+    acc = ag.dot(slot.a2, slot.b0.T, acc)
+    acc = ag.dot(slot.a0, slot.b2.T, acc)
+    acc = ag.dot(slot.a1, slot.b0.T, acc)
+    acc = ag.dot(slot.a0, slot.b1.T, acc)
+    return ag.dot(slot.a0, slot.b0.T, acc)
+
+
+@ag.inline
+def six_swapped(slot, acc):
+    """The same transposed, so that the rows of `wgmma` are rows of B."""
+    acc = ag.dot(slot.b1, slot.a1.T, acc)
+    acc = ag.dot(slot.b2, slot.a0.T, acc)
+    acc = ag.dot(slot.b0, slot.a2.T, acc)
+    acc = ag.dot(slot.b1, slot.a0.T, acc)
+    acc = ag.dot(slot.b0, slot.a1.T, acc)
+    return ag.dot(slot.b0, slot.a0.T, acc)
+
+
+@ag.kernel
+def single_split(
+    A: f32["M K"],
+    B: f32["N K"],
+    W: f32["S M N"],
+    steps: i32,
+    *,
+    BM: int = 128,
+    BN: int = 128,
+    BK: int = 32,
+    STAGES: int = 2,
+    SWAP: bool = False,
+):
+    """W[s, m, n]: the part of C[m, n] of ``steps`` steps of K, from step s * steps on.
+
+    All bits of f32 are multiplied. SWAP: computed transposed, for tiles with few rows.
+    """
+    M = A.shape[0]
+    S, _, N = W.shape
+    ag.require(steps > 0, "the first step of a part is taken before the loop")
+    s, bm, bn = ag.block(S, ag.cdiv(M, BM), ag.cdiv(N, BN))
+    raw = ag.ring(2, a=f32.tile(BM, BK), b=f32.tile(BN, BK))
+    ring = ag.ring(
+        STAGES,
+        a0=bf16.tile(BM, BK),
+        a1=bf16.tile(BM, BK),
+        a2=bf16.tile(BM, BK),
+        b0=bf16.tile(BN, BK),
+        b1=bf16.tile(BN, BK),
+        b2=bf16.tile(BN, BK),
+    )
+
+    with ag.role("load", warps=1, registers=24):
+        for i in ag.range(0, steps):
+            k = (s * steps + i) * BK
+            with raw.fill() as slot:
+                slot.a.load(A[bm * BM :, k:])
+                slot.b.load(B[bn * BN :, k:])
+
+    with ag.role("split", warpgroups=1, registers=120):
+        for _ in ag.range(0, steps):
+            with raw.drain() as slot:
+                a = slot.a.load()
+                b = slot.b.load()
+            with ring.fill() as parts:
+                a0, a1, a2 = three(a)
+                parts.a0.store(a0)
+                parts.a1.store(a1)
+                parts.a2.store(a2)
+                b0, b1, b2 = three(b)
+                parts.b0.store(b0)
+                parts.b1.store(b1)
+                parts.b2.store(b2)
+
+    with ag.role("math", warpgroups=2, registers=168):
+        acc = summed(ring, steps, six_swapped if SWAP else six)
+        W[s, bm * BM :, bn * BN :] = acc.T if SWAP else acc
+
+
+@ag.reference
+def single_split_reference(A, B, S, steps, BK):
+    """Each part by itself; those past the end of K are 0."""
+    import numpy as np
+
+    K = A.shape[1]
+    part = steps * BK
+    ends = [(s * part, min(K, (s + 1) * part)) for s in range(S)]
+    return np.stack([A[:, begin:end] @ B[:, begin:end].T for begin, end in ends])
 
 
 @ag.kernel

@@ -16,14 +16,16 @@ from argus.kernels.gemm.plan import (
     best_plan,
     candidates,
     launches,
+    numbers_of_parts,
     one_launch,
     predicted,
     tensor_places,
 )
-from argus.kernels.gemm.tiles import LINE, table
+from argus.kernels.gemm.tiles import ALIGNED, LINE, table
 from argus.kernels.single.entry import (
     IN_PARTS,
     SINGLES,
+    SPLIT_TILES,
     TF32_ELEMENTS,
     form_of,
     without_tma,
@@ -71,7 +73,8 @@ def single_plan(
 ) -> ProductPlan:
     """The plan with the least predicted time; ``aligned`` as `best_plan` has it.
 
-    Of "f32", that of few rows as they are, or of parts along K.
+    Of "f32", that of few rows as they are, of parts that the kernel makes, or of parts
+    along K.
     """
     if precision == "tf32":
         return best_plan(m, n, k, aligned, TF32_ELEMENTS)
@@ -84,6 +87,11 @@ def single_plan(
     for plan in candidates(found, m, n, k, aligned, of):
         if plan.tile.form == "thin":
             times.append((predicted(found, plan, m, n, k, aligned, of), plan))
+    copies = (aligned[0] % ALIGNED != 0, aligned[1] % ALIGNED != 0)
+    for tile in SPLIT_TILES:
+        for parts in (1, *numbers_of_parts(found, tile, m, n, k, of)):
+            plan = ProductPlan(tile, parts, copies)
+            times.append((predicted(found, plan, m, n, k, aligned, of), plan))
     return min(times, key=lambda timed: timed[0])[1]
 
 
@@ -94,7 +102,8 @@ def single_launches(
     precision: str,
 ) -> LaunchSequence:
     """The launches of a plan; None: without TMA."""
-    if precision == "tf32" or (plan is not None and plan.tile.form == "thin"):
+    whole = plan is not None and plan.tile.form in ("thin", "split")
+    if precision == "tf32" or whole:
         return _launched(plan, given, epilogue)
     left, right = (_parts(rows, given.k) for rows in (given.m, given.n))
     first = (
