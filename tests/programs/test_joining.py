@@ -120,3 +120,35 @@ def test_parts_that_an_access_touches() -> None:
     assert touched(ends, 16, [(2, 1), (5, 12)]) == range(1, 2)
     assert touched(ends, 11, [(8, -1)]) == range(1, 3)
     assert touched(ends, 8, [(5, 1)]) == range(3)  # beyond the end of one
+
+
+def _block(x: Any, a: Any, b: Any) -> Any:
+    """A dense block: each layer reads all that were made before."""
+    first = functional.conv2d(torch.relu(x), b, padding=1)
+    second = torch.cat([x, first], 1)
+    third = functional.conv2d(torch.relu(second)[:, :17], a)
+    fourth = functional.conv2d(torch.relu(torch.cat([x, first, third], 1))[:, 20:37], b)
+    wide = functional.pad(fourth, (1, 1, 1, 1))
+    return torch.cat([x, first, third, wide * 2], 1)
+
+
+@pytest.mark.usefixtures("small")
+def test_joins_with_the_same_first_parts_are_one() -> None:
+    plan, inputs, wanted = _planned(_block)
+    (home,) = _joined(plan)
+    assert [r.value for r in plan.program.results] == [home]
+    writers = [k for k in plan.kernels if home in k.written]
+    assert [k.source.tensors[-1].start for k in writers] == [0, *parts_of(home)[:3]]
+    readers = [k for k in plan.kernels if home in k.read]
+    assert len(readers) == 2
+    assert all(sum(t.buffer is home for t in k.source.tensors) == 1 for k in readers)
+    check_memory(plan, memory_of(plan))
+    for at, step in enumerate(plan.steps):  # each reads what is written by then
+        if step in readers:
+            ahead = [s for s in plan.steps[:at] if s not in writers[1:]]
+            changed = replace(plan, steps=(*ahead, *plan.steps[at:]))
+            with pytest.raises(ArgusError) as caught:
+                check_memory(changed, memory_of(plan))
+            assert caught.value.diagnostics[0].code == "AG1044"
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    assert (got.double() - wanted).abs().max() < 2e-3 * wanted.abs().max()

@@ -3,13 +3,16 @@
     program = join(program)
 
 Where products or reductions make the parts, and nothing else reads these, each kernel
-stores its part in the joined value, and nothing is copied. Else an element is a choice
-between elements of the tensors, each with a border, in the kernel that reads it.
+stores its part in the joined value, and nothing is copied. Joins that begin with the
+same tensors are one value, of which the shorter ones are the first parts (a dense
+block). Else an element is a choice between elements of the tensors, each with a border,
+in the kernel that reads it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import accumulate
 
 from argus.programs.recorder import ProgramRecorder
@@ -23,10 +26,11 @@ from argus.programs.tensor_program import (
     ProgramValue,
     ReducePrimitive,
     TensorProgram,
+    TorchPrimitive,
     ViewedValue,
     operands_of,
 )
-from argus.programs.views import bordered
+from argus.programs.views import ReshapedView, bordered, sliced
 
 _LEAST = 1 << 16
 """Elements of a joined value below which launches count and not bytes."""
@@ -41,7 +45,7 @@ def join(program: TensorProgram) -> TensorProgram:
 
 def may_lie_in_one(operands: Sequence[ViewedValue]) -> bool:
     """Whether tensors may be parts of one value: they are large, and values as such."""
-    plain = not any(o.views for o in operands)
+    plain = all(isinstance(v, ReshapedView) for o in operands for v in o.views)
     return plain and sum(o.value.size for o in operands) >= _LEAST
 
 
@@ -70,69 +74,143 @@ def choice(
     return found
 
 
+class _Home:
+    """Joins of which the longest has the others as its first parts."""
+
+    def __init__(self, joins: Sequence[ProgramValue]) -> None:
+        self.longest = max(joins, key=lambda v: v.size)
+        self.joins = joins
+        made = self.longest.made
+        assert isinstance(made, JoinPrimitive)
+        self.dim, self.operands = made.dim, made.operands
+        self.sizes = tuple(o.shape[made.dim] for o in made.operands)
+        self.value = replace(self.longest, made=JoinedPrimitive(self.sizes, self.dim))
+        self.stored = 0
+        """How many parts are values of the new program so far."""
+
+
 class _Joining(ProgramRewriter):
     def __init__(self, program: TensorProgram) -> None:
         super().__init__()
         self.recorder = ProgramRecorder()
-        self.readers: dict[ProgramValue, int] = {}
+        self.readers: dict[ProgramValue, list[ProgramValue | None]] = {}
+        joins: list[ProgramValue] = []
         for value in program.values:
             self.recorder.named(value.name)
             for operand in operands_of(value):
-                self.readers[operand.value] = self.readers.get(operand.value, 0) + 1
+                self.readers.setdefault(operand.value, []).append(value)
+            if isinstance(value.made, JoinPrimitive):
+                joins.append(value)
         for result in program.results:
             if isinstance(result, ViewedValue):
-                self.readers[result.value] = self.readers.get(result.value, 0) + 1
-        self.alone = {v for v, count in self.readers.items() if count == 1}
+                self.readers.setdefault(result.value, []).append(None)
+        self.homes: dict[ProgramValue, _Home] = {}
+        for home in _homes(joins):
+            if self._in_one(home):
+                self.homes |= dict.fromkeys(home.joins, home)
+
+    def rewrite(self, value: ProgramValue) -> None:
+        """A join of parts adds those that are not there yet, and is a view of them."""
+        home = self.homes.get(value)
+        if home is None:
+            super().rewrite(value)
+            return
+        if not home.stored:
+            self.values.append(home.value)
+        assert isinstance(value.made, JoinPrimitive)
+        ends = (0, *accumulate(home.sizes))
+        for number in range(home.stored, len(value.made.operands)):
+            operand = home.operands[number]
+            copied = MapPrimitive("cast", (self.operand(operand),))
+            name = self.recorder.named(f"{value.name}_part")
+            at = ends[number] * home.value.strides[home.dim]
+            self.values.append(
+                ProgramValue(
+                    name, operand.shape, value.dtype, copied, 0, home.value, at
+                )
+            )
+        home.stored = max(home.stored, len(value.made.operands))
+
+    def operand(self, operand: ViewedValue) -> ViewedValue:
+        """The operand of the new program."""
+        home = self.homes.get(operand.value)
+        if home is None:
+            return super().operand(operand)
+        whole = home.value
+        if operand.value is home.longest:
+            return ViewedValue(whole, operand.views)
+        parts = [(0, 1, n) for n in operand.value.shape]
+        return ViewedValue(whole, (sliced(whole.shape, parts), *operand.views))
 
     def replaced(self, value: ProgramValue, made: Primitive) -> Primitive:
-        """Joined operands as parts, or as a choice."""
+        """Other joins are a choice."""
         if not isinstance(made, JoinPrimitive):
             return made
-        assert isinstance(value.made, JoinPrimitive)
-        if all(self._stored_by_its_kernel(o.value) for o in value.made.operands):
-            sizes = tuple(o.shape[made.dim] for o in made.operands)
-            return JoinedPrimitive(sizes, made.dim)
         found = choice(self.recorder, made.operands, made.dim)
         self.values += [v for v in self.recorder.values if v is not found.value]
         again = found.value not in self.recorder.values
         self.recorder.values.clear()
         return MapPrimitive("cast", (found,)) if again else found.value.made
 
-    def following(self, old: ProgramValue, new: ProgramValue) -> list[ProgramValue]:
-        """The parts of a joined value: copies, which the kernels of these may store."""
-        if not isinstance(old.made, JoinPrimitive):
-            return []
-        if not isinstance(new.made, JoinedPrimitive):
-            return []
-        found: list[ProgramValue] = []
-        ends = (0, *accumulate(new.made.sizes))
-        for operand, begin in zip(old.made.operands, ends, strict=False):
-            copied = MapPrimitive("cast", (self._operand(operand),))
-            name = self.recorder.named(f"{old.name}_part")
-            at = begin * new.strides[new.made.dim]
-            part = ProgramValue(name, operand.shape, new.dtype, copied, 0, new, at)
-            found.append(part)
-        return found
+    def _in_one(self, home: _Home) -> bool:
+        """Whether parts are stored in one value, at no more cost than without it.
 
-    def _stored_by_its_kernel(self, value: ProgramValue) -> bool:
-        """Whether a product or a reduction makes a value that is read once.
-
-        It may be followed by maps, into which nothing else as large goes that is not
-        stored anyway.
+        A kernel stores what nothing else reads in its part. Of several joins others
+        are copied once, and not chosen from by each that reads the joins.
         """
-        if value not in self.alone:
-            return False
+        readers = [r for join in home.joins for r in self.readers.get(join, [])]
+        if any(r and isinstance(r.made, TorchPrimitive) for r in readers):
+            return False  # it would read what is not written yet
+        own = set(home.joins)
+        kept = [
+            o.value.size
+            for o in home.operands
+            if set(self.readers[o.value]) <= own
+            and self._stored_by_its_kernel(o.value, several=len(own) > 1)
+        ]
+        if len(own) == 1:
+            return len(kept) == len(home.operands)
+        return 2 * sum(kept) >= home.longest.size
+
+    def _stored_by_its_kernel(self, value: ProgramValue, *, several: bool) -> bool:
+        """Whether a product or a reduction makes a value, perhaps with maps behind.
+
+        One that is stored with gaps (``alone``) is copied without them, which is worth
+        it for several readers.
+        """
         match value.made:
             case ContractPrimitive(alone=alone):
-                return not alone
+                return several or not alone
             case ReducePrimitive():
                 return True
             case MapPrimitive():
-                large = {
+                large = [
                     o.value
                     for o in operands_of(value)
                     if _FRACTION * o.value.size > value.size
-                }
-                return any(self._stored_by_its_kernel(v) for v in large)
+                ]
+                return any(
+                    len(self.readers[v]) == 1
+                    and self._stored_by_its_kernel(v, several=several)
+                    for v in large
+                )
             case _:
                 return False
+
+
+def _homes(joins: Sequence[ProgramValue]) -> list[_Home]:
+    """Each join with those whose operands are its first ones; none in two."""
+    left = sorted(joins, key=lambda v: -v.size)
+    found: list[_Home] = []
+    while left:
+        longest = left[0]
+        members = [v for v in left if _begins(v, longest)]
+        left = [v for v in left if v not in members]
+        found.append(_Home(members))
+    return found
+
+
+def _begins(one: ProgramValue, other: ProgramValue) -> bool:
+    a, b = one.made, other.made
+    assert isinstance(a, JoinPrimitive) and isinstance(b, JoinPrimitive)
+    return a.dim == b.dim and a.operands == b.operands[: len(a.operands)]

@@ -158,7 +158,10 @@ class KernelWriter(ColumnWriter):
                 self.line(f'ag.require({letter} % B{letter} == 0, "tiles are whole")')
         if group.columns:
             self._assumed()
-        if tiling.warps != 4:
+        if tiling.resident > 1:
+            blocks = f", min_blocks={tiling.resident}"
+            self.line(f"ag.launch(warps={tiling.warps}{blocks})")
+        elif tiling.warps != 4:
             self.line(f"ag.launch(warps={tiling.warps})")
         if group.rows:
             indices = ", ".join(letters[n].lower() for n in group.rows)

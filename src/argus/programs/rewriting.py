@@ -64,35 +64,35 @@ class ProgramRewriter:
         """What makes a value; operands of ``made`` are those of the new program."""
         raise NotImplementedError
 
-    def following(self, old: ProgramValue, new: ProgramValue) -> list[ProgramValue]:
-        """Further values, which come after one of the new program."""
-        return []
-
     def program(self, program: TensorProgram) -> TensorProgram:
         """The new program."""
         for value in program.values:
-            made = self.replaced(value, self._primitive(value.made))
-            kept = value if made is value.made else replace(value, made=made)
-            self._new[value] = kept
-            self.values.append(kept)
-            self.values += self.following(value, kept)
+            self.rewrite(value)
         results = tuple(
-            self._operand(r) if isinstance(r, ViewedValue) else r
+            self.operand(r) if isinstance(r, ViewedValue) else r
             for r in program.results
         )
         return replace(program, values=tuple(self.values), results=results)
 
-    def _operand(self, operand: ViewedValue) -> ViewedValue:
+    def rewrite(self, value: ProgramValue) -> None:
+        """Add what a value becomes."""
+        made = self.replaced(value, self._primitive(value.made))
+        kept = value if made is value.made else replace(value, made=made)
+        self._new[value] = kept
+        self.values.append(kept)
+
+    def operand(self, operand: ViewedValue) -> ViewedValue:
+        """The operand of the new program."""
         new = self._new[operand.value]
         return operand if new is operand.value else ViewedValue(new, operand.views)
 
     def _primitive(self, made: Primitive) -> Primitive:
         if isinstance(made, TorchPrimitive):
             return TorchPrimitive(self._call(made.call), made.index)
-        return with_operands(made, self._operand)
+        return with_operands(made, self.operand)
 
     def _call(self, call: TorchCall) -> TorchCall:
         if call not in self._calls:
-            operands = tuple(self._operand(o) for o in call.operands)
+            operands = tuple(self.operand(o) for o in call.operands)
             self._calls[call] = replace(call, operands=operands)
         return self._calls[call]

@@ -35,7 +35,8 @@ class GroupTiling:
     indices that are walked one by one, in loops that are unrolled. ``vectors``:
     elements of a thread along the vector axis, where all threads lie along it; 0:
     placing decides. ``whole``: tiles divide the columns, of which reductions that need
-    each other are found in one walk.
+    each other are found in one walk. ``resident``: blocks that must fit a
+    multiprocessor at one time.
     """
 
     axes: tuple[TileAxis, ...]
@@ -45,6 +46,7 @@ class GroupTiling:
     taps: tuple[str, ...] = ()
     vectors: int = 0
     whole: bool = False
+    resident: int = 1
 
     def size(self, loop: str) -> int | None:
         """The size of a loop's axis; None where it is none."""

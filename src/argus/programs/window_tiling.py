@@ -36,6 +36,8 @@ _EACH, _MANY_TAPS = 8, 16
 """Results of a thread, and taps from which they are half as many: each tap of each
 result is a load in flight, which needs a register.
 """
+_RESIDENT = 32
+"""Warps of a multiprocessor that there is room for then, with 64 registers a thread."""
 
 
 def windows_tiling(
@@ -75,7 +77,10 @@ def windows_tiling(
     axes += _of_rows(group, vector, prod(a.size for a in axes))
     points = prod(a.size for a in axes)
     warps = max(1, min(8, points // (32 * each)))
-    return GroupTiling(tuple(axes), True, warps, taps=taps if steps <= FEW_TAPS else ())
+    if steps > FEW_TAPS:
+        return GroupTiling(tuple(axes), True, warps)
+    resident = 1 if each == _EACH else _RESIDENT // warps
+    return GroupTiling(tuple(axes), True, warps, taps=taps, resident=resident)
 
 
 def _of_rows(group: LoweredGroup, vector: str, window: int) -> list[TileAxis]:
