@@ -191,6 +191,11 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], int]] = {
         3,
     ),
     "scans": (lambda: Formula(_scans), (random(3, 41),), 8),
+    "scans of few rows": (
+        lambda: Formula(lambda x, y: (x.cumsum(1), y.cumprod(0))),
+        (torch.arange(60000).reshape(3, -1) % 11, torch.sign(random(20000, 2))),
+        6,
+    ),
     "running products": (
         lambda: Formula(lambda x: x.cumprod(1)),
         (random(2, 1070),),

@@ -25,7 +25,7 @@ from programs.modules import MODULES, Formula  # noqa: E402
 
 EQUAL = (
     "per channel", "transposed", "maps", "borders", "places", "one walk", "scans",
-    "running products",
+    "running products", "scans of few rows",
 )  # fmt: skip
 """Of these every kernel is shown equal to its reference, too."""
 
