@@ -234,6 +234,10 @@ class _KernelChecker:
             text += f"; {found.tried} runs found no difference"
         equal = report.verdict is Verdict.EQUAL
         self._note("equal" if equal else "open", text)
+        if found.kernel:
+            self._note("kernel", found.kernel)
+            self._note("says", found.specification)
+            self._note("where", found.where)
         if rules:
             what = "what elements meet is decided by the reference"
             self._note("settled", f"{', '.join(rules)}: {what}")

@@ -19,11 +19,26 @@ from argus.equivalence.fitting import Inexact, require_exact, require_fitting
 from argus.equivalence.programs import Programs
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
-from argus.terms import Unknown
+from argus.terms import Unknown, Untraced
 from argus.verify.denotation import denote
 from argus.verify.equality import EqualityResult, decide, stored_arrays
 
-__all__ = ["Decided", "decided_alike", "open_", "told"]
+__all__ = ["Decided", "Element", "Place", "decided_alike", "open_", "told"]
+
+
+Element = tuple[str, tuple[int, ...]]
+"""An output, and an index of it."""
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where terms differ: ``sizes`` and scalars by name.
+
+    ``element``: the one that differs, if it is known.
+    """
+
+    sizes: Mapping[str, int]
+    element: Element | None = None
 
 
 @dataclass(frozen=True)
@@ -31,6 +46,8 @@ class Decided:
     """A decision, or why there is none, and where. ``seconds`` of CPU time.
 
     ``sample``: sizes at which a run should look, where there is no decision.
+    ``untraced``: it is the specification, or a part of it, of which nothing is known;
+    all else that was compared is equal.
     """
 
     decision: EqualityResult | None
@@ -39,24 +56,33 @@ class Decided:
     axioms: tuple[str, ...] = ()
     seconds: float = 0.0
     sample: Mapping[str, int] | None = None
+    untraced: bool = False
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """Where runs should look: those first at which terms differ by most."""
+        if self.sample is not None:
+            return (Place(dict(self.sample)),)
+        first = None if self.decision is None else self.decision.first
+        if first is None:
+            return ()
+        return tuple(
+            Place(
+                {v.name: n for v, n in point.values.items()},
+                None if point.element is None else (first.tensor, point.element),
+            )
+            for point in first.points
+        )
 
     @property
     def sizes(self) -> dict[str, int] | None:
         """Sizes at which terms differ, as far as they are known; None if none are."""
-        if self.sample is not None:
-            return dict(self.sample)
-        first = None if self.decision is None else self.decision.first
-        if first is None or first.sample is None:
-            return None
-        return {v.name: n for v, n in first.sample.items()}
+        return dict(self.places[0].sizes) if self.places else None
 
     @property
-    def element(self) -> tuple[str, tuple[int, ...]] | None:
+    def element(self) -> Element | None:
         """An output and an index of it at which terms differ, at ``sizes``."""
-        first = None if self.decision is None else self.decision.first
-        if first is None or first.element is None:
-            return None
-        return first.tensor, first.element
+        return self.places[0].element if self.places else None
 
     @property
     def equal(self) -> bool:
@@ -111,7 +137,8 @@ def open_(why: Unknown | RecursionError | ArgusError, begin: float) -> Decided:
             reason, span = "the terms are nested too deeply", None
     sample = why.sizes if isinstance(why, Inexact) and why.sizes else None
     spent = time.process_time() - begin
-    return Decided(None, reason, span, seconds=spent, sample=sample)
+    untraced = isinstance(why, Untraced)
+    return Decided(None, reason, span, seconds=spent, sample=sample, untraced=untraced)
 
 
 def _require_alike(program: Program, given: Program) -> None:
@@ -141,4 +168,5 @@ def told(found: EqualityResult, axioms: tuple[str, ...], begin: float) -> Decide
         None if first is None else first.span,
         tuple(dict.fromkeys(axioms)),
         time.process_time() - begin,
+        untraced=first is not None and first.untraced,
     )

@@ -17,7 +17,7 @@ from contextlib import contextmanager
 
 from argus.diagnostics import ArgusError
 from argus.ir.program import Program
-from argus.terms import IndexSet, Unknown, World
+from argus.terms import Exhausted, IndexSet, Unknown, World
 from argus.verify.denotation import Denotation, denote
 
 __all__ = ["SECONDS", "Denoted", "LimitedWorld"]
@@ -40,9 +40,9 @@ class LimitedWorld(World):
         self.until = time.process_time() + seconds
 
     def close(self, where: IndexSet) -> IndexSet:
-        """See `World.close`. Raises Unknown when the time is over."""
+        """See `World.close`. Raises Exhausted when the time is over."""
         if time.process_time() > self.until:
-            raise Unknown(f"comparing takes more than {self.seconds:g} s of CPU time")
+            raise Exhausted(f"comparing takes more than {self.seconds:g} s of CPU time")
         return super().close(where)
 
     @property

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 from argus.diagnostics import ArgusError
@@ -35,10 +35,19 @@ from argus.specification import (
     trace_entry,
     trace_numpy,
 )
-from argus.terms import IndexSet, Integer, Unknown, World
+from argus.terms import (
+    IndexSet,
+    Integer,
+    Unknown,
+    Untraced,
+    Value,
+    World,
+    tracing_specification,
+)
 from argus.verify.denotation import Denotation
-from argus.verify.equality import decide
+from argus.verify.equality import decide, untraced_part
 from argus.verify.equality.coverage import positions
+from argus.verify.equality.result import Array
 from argus.verify.equality.stored import shape_of
 
 __all__ = ["decided", "decided_case"]
@@ -97,8 +106,11 @@ def _compared(
 ) -> Decided:
     begin = time.process_time()
     try:
-        require_fitting(programs)
         taken, trace = given()
+    except (Unknown, ArgusError) as why:
+        return open_(why, begin)
+    try:
+        require_fitting(programs)
         program, axioms = programs.tile, ()
         if taken is not None:
             program, axioms = _with_defaults(program, request.kernel, taken)
@@ -115,17 +127,48 @@ def _compared(
             _require_defined(program, mine, world, wanted.needs, learned)
             found = decide(
                 mine,
-                wanted.outputs,
+                {name: _Said(array) for name, array in wanted.outputs.items()},
                 wanted.taken,
                 noted=noted,
                 sequential=lambda: programs.sequential,
             )
     except (Unknown, RecursionError, ArgusError) as why:
-        return open_(why, begin)
+        untraced = _untraced(programs.tile, trace, seconds)
+        return open_(untraced or why, begin)
     needs = (
         f"the reference does not fail: {n.why}" for n in wanted.needs if n.where is None
     )
     return told(found, (*axioms, *found.axioms, *wanted.assumptions, *needs), begin)
+
+
+@dataclass(frozen=True)
+class _Said:
+    """An output of a specification, of which what is Unknown is Untraced."""
+
+    array: Array
+
+    @property
+    def sizes(self) -> tuple[Integer, ...]:
+        """See `Array`."""
+        return self.array.sizes
+
+    def at(self, indices: list[Integer]) -> Value:
+        """See `Array`."""
+        with tracing_specification():
+            return self.array.at(indices)
+
+
+def _untraced(program: Program, trace: _Trace, seconds: float) -> Untraced | None:
+    """Why a reference, or a part of it, has no terms whatever the kernel is, if so."""
+    world = LimitedWorld(seconds)
+    try:
+        outputs = trace(program, world).outputs
+    except Untraced as why:
+        return why
+    except (Unknown, RecursionError):
+        return None
+    found = (untraced_part(world, _Said(array)) for array in outputs.values())
+    return next((why for why in found if why is not None), None)
 
 
 def _require_defined(

@@ -20,7 +20,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from argus.compiler import Proof, prove, prove_placed, remember_proof
-from argus.diagnostics import ErrorList
+from argus.diagnostics import ErrorList, Span
+from argus.equivalence.concluding import concluded, equality_of
 from argus.equivalence.programs import KnownPrograms
 from argus.equivalence.traced import decided_case
 from argus.evaluation.equal.proof import with_reference
@@ -48,7 +49,6 @@ from argus.requests import Request, placed_program, request_of
 from argus.specialisations import SpecialisationSpace
 from argus.verify.verdict import (
     Assumption,
-    Equality,
     Obligation,
     Placed,
     Refused,
@@ -95,10 +95,12 @@ def proved_case(
     report = proof.report
     if report.verdict is Verdict.PROVED:
         made = decided_case(request, entry.reference, case)
-        reference = f"{entry.name}.reference"
-        said = Equality(reference, made.equal, made.reason, made.span, made.axioms)
+        said = equality_of(f"{entry.name}.reference", made)
         seconds = {**report.seconds, "reference": made.seconds}
-        proof = replace(proof, report=replace(report, equality=said, seconds=seconds))
+        report = replace(report, seconds=seconds)
+        proof = replace(
+            proof, report=concluded(report, said, _declared(request.kernel))
+        )
     remember_proof(request, proof, *key_of_case(entry, case))
     return proof
 
@@ -316,7 +318,7 @@ def _joined(
         for name, spent in proof.report.seconds.items():
             seconds[name] = seconds.get(name, 0.0) + spent
     left = _left(explored)
-    span = kernel.declaration.env.source.span(kernel.declaration.node)
+    span = _declared(kernel)
     if left:
         claim = "every specialisation is right"
         reason = f"not looked at: {'; '.join(left)}"
@@ -347,6 +349,11 @@ def _joined(
         max(p.cluster for _, p in found),
         all(p.replayed for _, p in found),
     )
+
+
+def _declared(kernel: Kernel) -> Span:
+    """Where a kernel stands."""
+    return kernel.declaration.env.source.span(kernel.declaration.node)
 
 
 def _position(o: Obligation) -> tuple[Verdict, str, int, int, str]:

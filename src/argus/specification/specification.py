@@ -33,6 +33,7 @@ from argus.terms import (
     World,
     element,
     leaf_term,
+    tracing_specification,
 )
 
 
@@ -66,14 +67,16 @@ def trace_numpy(
     it. Sizes and scalars are `world.size(name)` and `world.variable(name)`, by the
     names of their symbols.
 
-    Raises Unknown for what is not traced.
+    Raises Untraced for what is not traced, and Unknown for results that are no outputs.
     """
     tracing = Tracing(world)
     given = arguments_of(tracing, program)
     sizes = {d for t in _tensors(program) for d in t.dims}
     named = named_arguments(function, given, sizes)
     outputs = tuple(program.outputs)
-    result = results_of(called(tracing, function, (), named, source), outputs)
+    with tracing_specification():
+        result = called(tracing, function, (), named, source)
+    result = results_of(result, outputs)
     tensors = {t.name: t for t in _tensors(program)}
     found: dict[str, SymbolicArray] = {}
     for name, value in result.items():
@@ -113,7 +116,7 @@ def trace_entry(
     case that is one of the program's is symbolic, but those of ``fixed`` are the
     numbers of the case, and so are all others. Options are those of the case.
 
-    Raises Unknown for what is not traced.
+    Raises Untraced for what is not traced, and Unknown for results that are no outputs.
     """
     tracing = Tracing(world)
     for tensor in _tensors(program):
@@ -126,7 +129,8 @@ def trace_entry(
     arrays = {p.name: given[p.name] for p in program.params}
     symbolic = replace(case, sizes=sizes)  # type: ignore[type-var]
     module = TracedModule(tracing, np)
-    result = called(tracing, reference, (module, arrays, symbolic), {})
+    with tracing_specification():
+        result = called(tracing, reference, (module, arrays, symbolic), {})
     tensors = {t.name: t for t in _tensors(program)}
     found = {n: as_output(tracing, tensors[n], v) for n, v in result.items()}
     return Specification(

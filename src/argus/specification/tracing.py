@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 
 from argus.terms import (
     Entry,
+    Failing,
     IndexSet,
     Integer,
     Opaque,
@@ -80,7 +81,7 @@ class Tracing:
             why = f"{why}, for every {named}"
         if every is not None:
             if self.never(every):
-                raise Unknown(f"the reference fails at every size: it needs that {why}")
+                raise Failing(f"the reference fails at every size: it needs that {why}")
             self.world.require(every, f"the reference needs that {why}")
         need = Need(every, why)
         if need.why not in {n.why for n in self.needs}:

@@ -80,7 +80,13 @@ from argus.terms.term import (
     undefined,
     whole,
 )
-from argus.terms.unknown import Unknown
+from argus.terms.unknown import (
+    Exhausted,
+    Failing,
+    Unknown,
+    Untraced,
+    tracing_specification,
+)
 from argus.terms.value import Kind, Value, joined, merged
 from argus.terms.world import World
 
@@ -98,6 +104,8 @@ __all__ = [
     "Constant",
     "Element",
     "Entry",
+    "Exhausted",
+    "Failing",
     "Fold",
     "Generated",
     "Generator",
@@ -119,6 +127,7 @@ __all__ = [
     "Truth",
     "Undefined",
     "Unknown",
+    "Untraced",
     "Value",
     "Variable",
     "Whole",
@@ -142,6 +151,7 @@ __all__ = [
     "restrict",
     "selected",
     "show",
+    "tracing_specification",
     "undefined",
     "union",
     "vanishes",

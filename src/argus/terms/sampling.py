@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import islpy as isl
@@ -37,6 +38,38 @@ def sample(world: World, where: IndexSet) -> dict[Variable, int] | None:
         if point is not None:
             return point
     return None
+
+
+def least(
+    world: World, where: IndexSet, variables: Sequence[Variable]
+) -> dict[Variable, int] | None:
+    """A point of a set at which one variable after the other is as small as it can be.
+
+    Where what atoms are keeps such a point from being one, any point; None as of
+    :func:`sample`.
+    """
+    held = where
+    for variable in variables:
+        closed = world.close(held)
+        if isinstance(closed.isl, bool):
+            break
+        low = _minimum(closed.isl, world.space.name((variable,)))
+        if low is not None:
+            held = held & world.compare(Integer.atom(variable), "==", low)
+    return sample(world, held) or sample(world, where)
+
+
+def _minimum(value: isl.Set, name: str) -> int | None:
+    """The least value of a parameter, whatever the others are; None: there is none."""
+    for other in parameters(value):
+        if other != name:
+            at = value.find_dim_by_name(PARAMETER, other)
+            value = value.project_out(PARAMETER, at, 1)
+    at = value.find_dim_by_name(PARAMETER, name)
+    if at < 0 or value.is_empty():
+        return None
+    found = value.move_dims(isl.dim_type.set, 0, PARAMETER, at, 1).dim_min_val(0)
+    return int(found.to_python()) if found.is_int() else None
 
 
 def _attempt(

@@ -7,6 +7,9 @@ verdict is `unknown` with this reason. Who knows the operation that was being re
 attach its place in the source.
 """
 
+from collections.abc import Generator
+from contextlib import contextmanager
+
 from argus.diagnostics import Span
 
 
@@ -22,3 +25,26 @@ class Unknown(Exception):  # noqa: N818 - not an error: a result
     def line(self) -> int | None:
         """The line of the operation, from 1, where it is known."""
         return None if self.span is None else self.span.line
+
+
+class Exhausted(Unknown):
+    """The time is over: nothing is said of what was asked."""
+
+
+class Failing(Unknown):
+    """A specification is defined at no size."""
+
+
+class Untraced(Unknown):
+    """What a specification says is not known, whatever it is compared with."""
+
+
+@contextmanager
+def tracing_specification() -> Generator[None]:
+    """What is Unknown inside is so of a specification: Untraced."""
+    try:
+        yield
+    except (Exhausted, Failing, Untraced):
+        raise
+    except Unknown as why:
+        raise Untraced(why.reason, why.span) from why

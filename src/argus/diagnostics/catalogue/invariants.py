@@ -143,7 +143,8 @@ CODES = (
         "The function marked `@ag.reference` says what the kernel computes. At the "
         "sizes that are shown an element of an output is another number, by more than "
         "rounding, or is not written. The kernel was run in the interpreter there, "
-        "and the reference in numpy.",
+        "and the reference in numpy. Where no run shows a difference, and the terms of "
+        "both differ or cannot be compared, it is unknown: `argus equal` shows both.",
     ),
     Code(
         "AG0323",

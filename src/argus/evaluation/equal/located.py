@@ -11,10 +11,11 @@ As of every witness, the interpreter has to show the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from argus.equivalence.deciding import Element
 from argus.equivalence.references import Unusable
 from argus.equivalence.sizes import (
     elements_of,
@@ -26,11 +27,10 @@ from argus.equivalence.sizes import (
 from argus.evaluation.drawing import DrawingMode, specials
 from argus.evaluation.equal.alike import kernel_reference
 from argus.evaluation.equal.inputs import MODES, draw
-from argus.evaluation.equal.trying import Trial, found_by, wrong
+from argus.evaluation.equal.trying import Trial, found_by, writing, wrong
 from argus.evaluation.equal.witness import Witness, confirmed
-from argus.evaluation.tiles import MANY, IndexTable, NotExecutable, Stuck, writers
+from argus.evaluation.tiles import MANY, NotExecutable, Stuck
 from argus.interpret.numbers import Array
-from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.lang.kernel import literal
 from argus.requests import Request
@@ -50,9 +50,6 @@ _STEPS = (1, -1, 40, 160)
 _BLOCKS = 16
 """Blocks of each kernel, at most."""
 _MODES = (*MODES, DrawingMode("constants", every=True))
-
-Element = tuple[str, tuple[int, ...]]
-"""An output, and an index of it."""
 
 
 def located(
@@ -170,9 +167,8 @@ def _compared(
 
     Raises Stuck for a run that takes longer than there is time.
     """
-    name, index = element
     other = Trial(given, trial.sizes, trial.scalars, {}, trial.arrays, MANY)
-    mine, theirs = (_writers(t, name, index) for t in (trial, other))
+    mine, theirs = (writing(t, element) for t in (trial, other))
     if not (0 < len(mine) <= _BLOCKS and 0 < len(theirs) <= _BLOCKS):
         return None
     left = max(until - time.process_time(), _LEAST)
@@ -188,14 +184,3 @@ def _compared(
     if found is None:
         return None
     return confirmed(trial, kernel_reference(given, theirs), found, request, mine)
-
-
-def _writers(trial: Trial, name: str, index: Sequence[int]) -> list[int]:
-    tensors = {
-        p.name: IndexTable(trial.arrays[p.name], p.dtype)
-        for p in trial.program.params
-        if isinstance(p, GlobalTensor)
-    }
-    at = np.array([np.ravel_multi_index(tuple(index), trial.arrays[name].shape)])
-    found = writers(trial.program, tensors, trial.env, {name: at})
-    return [int(block) for block in found]

@@ -16,6 +16,8 @@ from dataclasses import replace
 from math import prod
 
 from argus.diagnostics import ArgusError, Span
+from argus.equivalence.concluding import RULE, concluded, equality_of
+from argus.equivalence.deciding import Decided, Element
 from argus.equivalence.programs import KnownPrograms
 from argus.equivalence.references import Reference, load, reference_of
 from argus.equivalence.settling import is_wrong
@@ -31,9 +33,8 @@ from argus.specialisations import SpecialisationSpace, stride_divisors
 from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.verdict import Equality, Obligation, Report, Verdict
 
-__all__ = ["RULE", "obligation_of", "with_reference"]
+__all__ = ["obligation_of", "with_reference"]
 
-RULE = "AG0322"
 _SEEN = frozenset({
     "AG0301", "AG0302", "AG0303", "AG0304", "AG0305", "AG0307", "AG0308", "AG0309",
 })  # fmt: skip
@@ -62,10 +63,12 @@ def with_reference(
     if declared is None or is_wrong(report):
         return report
     begin = time.process_time()
+    at = declared.env.source.span(declared.node)
     try:
         reference = load(declared)
     except ArgusError as error:
-        return _with(report, begin, _open(declared, error.diagnostics[0].message))
+        failed = Equality(declared.name, False, error.diagnostics[0].message)
+        return _spent(concluded(report, failed, at), begin)
     runs = _Runs(reference, space, known or KnownPrograms())
     found = runs.searched(of_each_form(requests)[:_FORMS], seconds)
     equality = None
@@ -75,8 +78,11 @@ def with_reference(
         shown = equality is not None and equality.shown
         report, found = _doubted(report, requests, runs, shown)
     if found is not None:
-        report = replace(report, obligations=(found, *report.obligations))
-    return _with(report, begin, equality)
+        obligations = (found, *report.obligations)
+        report = replace(report, obligations=obligations, equality=None)
+    elif equality is not None:
+        report = concluded(report, equality, at)
+    return _spent(report, begin)
 
 
 def _doubted(
@@ -118,36 +124,38 @@ def _doubted(
     return replace(report, obligations=tuple(made)), None
 
 
-def _with(report: Report, begin: float, equality: Equality | None) -> Report:
+def _spent(report: Report, begin: float) -> Report:
     seconds = {**report.seconds, "reference": time.process_time() - begin}
-    return replace(report, seconds=seconds, equality=equality)
-
-
-def _open(
-    declared: FunctionDecl, why: str, span: Span | None = None, runs: int = 0
-) -> Equality:
-    at = span or declared.env.source.span(declared.node)
-    return Equality(declared.name, False, why, at, tried=runs)
+    return replace(report, seconds=seconds)
 
 
 def _compared(
     requests: Sequence[Request], declared: FunctionDecl, runs: _Runs
 ) -> tuple[Equality | None, Obligation | None]:
-    """What is decided of all programs, or a witness where their terms differ."""
+    """What is decided of all programs, or a witness where their terms differ.
+
+    Of programs that are open, one that could be compared with the reference counts.
+    """
     axioms: dict[str, None] = {}
+    open_: Decided | None = None
     for request in requests:
         made = decided(request, declared, known=runs.known)
         axioms.update(dict.fromkeys(made.axioms))
-        if made.equal:
+        if made.equal or (open_ is not None and made.untraced):
             continue
-        sizes = made.sizes
-        found = None if sizes is None else runs.at(request, sizes)
+        found = None
+        for place in made.places:
+            found = found or runs.at(request, place.sizes, place.element)
         for seed in range(1, 1 + _SEARCHES):
             # Terms that differ deserve more than the usual search.
             found = found or runs.searched([request], SECONDS / 2, seed)
         if found is not None:
             return None, found
-        return _open(declared, made.reason, made.span, runs.count), None
+        open_ = made
+        if not made.untraced:
+            break
+    if open_ is not None:
+        return equality_of(declared.name, open_, runs.count), None
     return Equality(declared.name, True, axioms=tuple(axioms), tried=runs.count), None
 
 
@@ -182,10 +190,16 @@ class _Runs:
                 return found
         return None
 
-    def at(self, request: Request, sizes: Mapping[str, int]) -> Obligation | None:
-        """Runs at some sizes, of all manners of inputs."""
+    def at(
+        self,
+        request: Request,
+        sizes: Mapping[str, int],
+        element: Element | None = None,
+    ) -> Obligation | None:
+        """Runs at some sizes, of all manners of inputs; see `tried_at`."""
         program = self.programs(request).typed
-        return self._witness(request, tried_at(request, program, self.reference, sizes))
+        tried = tried_at(request, program, self.reference, sizes, element=element)
+        return self._witness(request, tried)
 
     def _witness(self, request: Request, tried: Tried) -> Obligation | None:
         self.count += tried.runs - tried.differed

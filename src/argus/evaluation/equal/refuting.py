@@ -14,10 +14,11 @@ import math
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from argus.equivalence.deciding import Element
 from argus.equivalence.fitting import table_products
 from argus.equivalence.references import Reference, Unusable
 from argus.equivalence.sizes import (
@@ -38,10 +39,18 @@ from argus.evaluation.equal.trying import (
     expected,
     found_by,
     initial,
+    writing,
     wrong,
 )
 from argus.evaluation.equal.witness import ALL_BLOCKS, Witness, confirmed, far_off
-from argus.evaluation.tiles import Facet, Facets, NotExecutable, Stuck, other_sizes
+from argus.evaluation.tiles import (
+    MANY,
+    Facet,
+    Facets,
+    NotExecutable,
+    Stuck,
+    other_sizes,
+)
 from argus.ir import ops as o
 from argus.ir.dtypes import DType
 from argus.ir.memory import GlobalTensor
@@ -56,6 +65,8 @@ SECONDS = 1.0
 """CPU time of a search, if nothing else is said."""
 _ELEMENTS = 1 << 21
 """Elements of all tensors of a trial, at most."""
+_AT_ELEMENTS = 1 << 24
+"""The same at sizes at which terms differ."""
 _BLOCKS = 96
 """Blocks of a small trial, all of which are run."""
 _TRIALS, _MORE, _SHARE = 12, 42, 0.15
@@ -121,15 +132,19 @@ def tried_at(
     reference: Reference,
     sizes: Mapping[str, int],
     *,
+    element: Element | None = None,
     seconds: float = SECONDS,
     seed: int = 0,
 ) -> Tried:
     """All modes of inputs at these sizes, and no others.
 
     Sizes that are not given are small, and others are mended where the kernel does not
-    admit them. ``program``: what the request is typed as.
+    admit them; scalars may be among them. ``program``: what the request is typed as.
+    ``element``: where there are many blocks, those that write it are run, and few more.
     """
     search = _Search(request, program, reference, seconds, seed)
+    search.most = _AT_ELEMENTS
+    search.element = element
     whole = with_others_small(program, sizes, _SMALL)
     search.made.why = search.not_taken()
     if whole is None:
@@ -137,8 +152,8 @@ def tried_at(
     if whole is None or search.made.why:
         return search.made
     with suppress(_Found, _Over):
-        for mode in MODES:
-            search.one(whole, mode)
+        for mode in (*MODES, _AT_CONSTANTS):
+            search.one(whole, mode, scalars=search.scalars_at(sizes, whole))
     return search.made
 
 
@@ -171,6 +186,8 @@ class _Search:
             isinstance(op, o.StoreGlobal) and op.atomic is not None
             for op in walk(program.body)
         )
+        self.most = _ELEMENTS
+        self.element: Element | None = None
         self.made = Tried()
         self.ordinary: dict[str, Trial] = {}
         """The last small trial that was compared, for each manner of inputs."""
@@ -350,7 +367,7 @@ class _Search:
     ) -> Trial | None:
         shapes = shapes_of(self.program, sizes)
         elements = elements_of(self.program, sizes)
-        if elements > _ELEMENTS:
+        if elements > self.most:
             self.made.why = f"{elements} elements are too many for a run"
             return None
         env = environment(self.program, sizes, scalars)
@@ -376,6 +393,9 @@ class _Search:
         if grid > _BLOCKS:
             some = self.rng.integers(0, grid, 6)
             near = () if block is None else (max(block - 1, 0), block, block + 1)
+            if self.element is not None:
+                near = writing(trial, self.element)[:_BLOCKS]
+                trial = replace(trial, multiprocessors=MANY)
             chosen = (0, grid - 1, *near, *(int(b) for b in some))
             blocks = sorted({b for b in chosen if b < grid})
         whole = len(blocks) == grid
@@ -436,6 +456,13 @@ class _Search:
                 if dim not in inputs and dim in free_sizes(self.program):
                     made[dim] = extent
         return mended(self.program, made)
+
+    def scalars_at(
+        self, known: Mapping[str, int], sizes: Mapping[str, int]
+    ) -> dict[str, int | float]:
+        """Scalars of which some are known by name."""
+        made = self._scalars(sizes)
+        return {name: known.get(name, value) for name, value in made.items()}
 
     def _scalars(self, sizes: Mapping[str, int]) -> dict[str, int | float]:
         """Defaults; of what the reference takes sometimes others."""

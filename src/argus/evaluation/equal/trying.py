@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 
+from argus.equivalence.deciding import Element
 from argus.equivalence.references import Reference, Unusable, as_given
 from argus.equivalence.sizes import environment
 from argus.evaluation.equal.inputs import updated
-from argus.evaluation.tiles import Stuck, run_blocks
+from argus.evaluation.tiles import IndexTable, Stuck, run_blocks, writers
 from argus.evaluation.tiles.execute import Watch
 from argus.interpret.numbers import Array, compute, rounded, storage
 from argus.ir.access import Ints
@@ -32,6 +33,7 @@ __all__ = [
     "expected",
     "found_by",
     "initial",
+    "writing",
     "wrong",
 ]
 
@@ -208,6 +210,18 @@ def found_by(
     if len(done.blocks) < len(blocks):
         raise Stuck("the blocks take too long")
     return {n: tensors[n] for n in trial.program.outputs}
+
+
+def writing(trial: Trial, element: Element) -> list[int]:
+    """Blocks that may write an element. Raises NotExecutable (`tiles`)."""
+    name, index = element
+    tensors = {
+        t.name: IndexTable(trial.arrays[t.name], t.dtype)
+        for t in _tensors(trial.program)
+    }
+    at = np.array([np.ravel_multi_index(index, trial.arrays[name].shape)])
+    found = writers(trial.program, tensors, trial.env, {name: at})
+    return [int(block) for block in found]
 
 
 def wrong(

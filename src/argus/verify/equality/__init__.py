@@ -17,13 +17,22 @@ of the difference says where a run should look.
     defined.py      what has to hold for terms to be numbers
     truths.py       comparisons of data that are the same truth, as one
     points.py       sums and maxima, and single points of them that stand beside
-    telling.py      a point at which terms that differ are different numbers
+    telling.py      points at which terms that differ are different numbers
+    differing.py    where something of two terms differs: indices, sets, choices
     mentioned.py    what a term speaks of
     result.py       what is handed on
 """
 
+from argus.verify.equality.coverage import untraced_part
 from argus.verify.equality.decide import decide
 from argus.verify.equality.result import EqualityResult, Mismatch, OutputDecision
 from argus.verify.equality.stored import stored_arrays
 
-__all__ = ["EqualityResult", "Mismatch", "OutputDecision", "decide", "stored_arrays"]
+__all__ = [
+    "EqualityResult",
+    "Mismatch",
+    "OutputDecision",
+    "decide",
+    "stored_arrays",
+    "untraced_part",
+]

@@ -8,6 +8,7 @@ from argus.terms import (
     IndexSet,
     Integer,
     Unknown,
+    Untraced,
     Value,
     Variable,
     World,
@@ -16,8 +17,9 @@ from argus.terms import (
     reduce,
 )
 from argus.verify.denotation import Store
+from argus.verify.equality.result import Array
 
-__all__ = ["initial", "positions", "unwritten"]
+__all__ = ["initial", "positions", "untraced_part", "unwritten"]
 
 
 def positions(
@@ -89,6 +91,18 @@ def image(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:
     for coord, position in zip(coords, at, strict=True):
         where = where & world.compare(coord, "==", position)
     return world.project(where, left)
+
+
+def untraced_part(world: World, array: Array) -> Untraced | None:
+    """Why it is not known what a specification says of a whole output, if so."""
+    dims = [f"at{i}" for i, _ in enumerate(array.sizes)]
+    try:
+        array.at(positions(world, dims, array.sizes)[0])
+    except Untraced as why:
+        return why
+    except Unknown:
+        return None  # there was no time
+    return None
 
 
 def solved_for(

@@ -18,7 +18,9 @@ from argus.terms import (
     Integer,
     Term,
     Unknown,
+    Untraced,
     Value,
+    Variable,
     World,
     cast,
     union,
@@ -29,11 +31,22 @@ from argus.terms.show import show
 from argus.terms.value import Case
 from argus.verify.denotation import Denotation, Store
 from argus.verify.equality.additions import total
-from argus.verify.equality.coverage import initial, positions, unwritten
+from argus.verify.equality.coverage import (
+    initial,
+    positions,
+    untraced_part,
+    unwritten,
+)
 from argus.verify.equality.defined import asked, empty_maximum, unmet, zero_divisor
 from argus.verify.equality.final import final
 from argus.verify.equality.mentioned import context
-from argus.verify.equality.result import Array, EqualityResult, Mismatch, OutputDecision
+from argus.verify.equality.result import (
+    Array,
+    EqualityResult,
+    Mismatch,
+    OutputDecision,
+    TellingPoint,
+)
 from argus.verify.equality.same import same
 from argus.verify.equality.stored import shape_of
 from argus.verify.equality.telling import telling
@@ -107,7 +120,7 @@ class _Comparison:
     def _output(self, name: str) -> OutputDecision:
         lost = self.denotation.lost.get(name)
         if lost is not None:
-            return OutputDecision(name, lost.reason, lost.span)
+            return self._lost(name, lost)
         stores = [s for s in self.denotation.stores if s.tensor.name == name]
         if not stores:
             return OutputDecision(name, f"nothing is stored to `{name}`")
@@ -128,7 +141,13 @@ class _Comparison:
             self.ordered = True
             return self._stored(name, last, array, sizes)
         except Unknown as why:
-            return OutputDecision(name, why.reason, why.span or span)
+            return _open(name, why, span)
+
+    def _lost(self, name: str, why: Unknown) -> OutputDecision:
+        """What is said of an output of which the kernel's terms are not known."""
+        array = self.specification.get(name)
+        untraced = None if array is None else untraced_part(self.world, array)
+        return _open(name, untraced or why, None)
 
     def _stored(
         self,
@@ -148,7 +167,7 @@ class _Comparison:
             span = stores[0].span
             return self._rest(name, stores, array, sizes)
         except Unknown as why:
-            return OutputDecision(name, why.reason, why.span or span)
+            return _open(name, why, span)
 
     def _sizes(self, store: Store, array: Array) -> tuple[Integer, ...]:
         """Extents of an output. Raises Unknown where the specification's may differ."""
@@ -287,10 +306,7 @@ class _Comparison:
             reason, mine = f"elements of `{name}` are not written", "not written"
         else:
             reason, mine = f"the terms of `{name}` differ", show(found.left)
-        sample = telling(self.world, found)
-        values: dict[Atom, int] = {v: n for v, n in (sample or {}).items()}  # noqa: C416
-        element = [value_of(coord, values) for coord in coords]
-        known = tuple(n for n in element if n is not None)
+        points = telling(self.world, found)
         return OutputDecision(
             name,
             reason,
@@ -298,9 +314,23 @@ class _Comparison:
             mine,
             show(found.right),
             show(found.where),
-            sample,
-            known if sample and len(known) == len(element) else None,
+            tuple(TellingPoint(p, _index(coords, p)) for p in points),
         )
+
+
+def _index(
+    coords: Sequence[Integer], point: Mapping[Variable, int]
+) -> tuple[int, ...] | None:
+    """Where a point is in an output, if its values say so."""
+    values: dict[Atom, int] = {v: n for v, n in point.items()}  # noqa: C416
+    found = [value_of(coord, values) for coord in coords]
+    known = tuple(n for n in found if n is not None)
+    return known if len(known) == len(found) else None
+
+
+def _open(name: str, why: Unknown, span: Span | None) -> OutputDecision:
+    untraced = isinstance(why, Untraced)
+    return OutputDecision(name, why.reason, why.span or span, untraced=untraced)
 
 
 def _repeats(stores: Sequence[Store]) -> bool:

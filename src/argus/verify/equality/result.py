@@ -9,7 +9,7 @@ from typing import Protocol
 from argus.diagnostics import Span
 from argus.terms import IndexSet, Integer, Term, Value, Variable
 
-__all__ = ["Array", "EqualityResult", "Mismatch", "OutputDecision"]
+__all__ = ["Array", "EqualityResult", "Mismatch", "OutputDecision", "TellingPoint"]
 
 
 class Array(Protocol):
@@ -21,7 +21,10 @@ class Array(Protocol):
         ...
 
     def at(self, indices: list[Integer]) -> Value:
-        """The element at a position inside. Raises Unknown."""
+        """The element at a position inside. Raises Unknown.
+
+        Untraced where it is the specification that says nothing.
+        """
         ...
 
 
@@ -40,13 +43,26 @@ class Mismatch:
 
 
 @dataclass(frozen=True)
+class TellingPoint:
+    """A point at which a run should look.
+
+    ``values`` of variables, and ``element``, the index of the output there, where it is
+    known.
+    """
+
+    values: Mapping[Variable, int]
+    element: tuple[int, ...] | None
+
+
+@dataclass(frozen=True)
 class OutputDecision:
     """One output. ``reason`` says why it is not shown to be equal, "" if it is.
 
     ``span`` is the store, or the operation at which knowledge was lost. ``kernel`` and
     ``specification`` are both terms as text and ``where`` the points at which they are
-    not shown equal, empty where knowledge was lost before. ``sample``: one such point,
-    and ``element`` the index of the output there, where it is known.
+    not shown equal, empty where knowledge was lost before. ``points``: some of these,
+    those first that tell most. ``untraced``: it is the specification of which nothing
+    is known.
     """
 
     tensor: str
@@ -55,8 +71,18 @@ class OutputDecision:
     kernel: str = ""
     specification: str = ""
     where: str = ""
-    sample: Mapping[Variable, int] | None = None
-    element: tuple[int, ...] | None = None
+    points: tuple[TellingPoint, ...] = ()
+    untraced: bool = False
+
+    @property
+    def sample(self) -> Mapping[Variable, int] | None:
+        """The first of the points."""
+        return self.points[0].values if self.points else None
+
+    @property
+    def element(self) -> tuple[int, ...] | None:
+        """The index of the output at the first of the points, if it is known."""
+        return self.points[0].element if self.points else None
 
     @property
     def equal(self) -> bool:
@@ -82,5 +108,9 @@ class EqualityResult:
 
     @property
     def first(self) -> OutputDecision | None:
-        """The first output that is not shown to be equal."""
-        return next((o for o in self.outputs if not o.equal), None)
+        """The first output that is not shown to be equal.
+
+        One of which nothing is said comes last.
+        """
+        left = [o for o in self.outputs if not o.equal]
+        return min(left, key=lambda o: o.untraced, default=None)

@@ -1,8 +1,9 @@
-"""A point at which two terms are different numbers.
+"""Points at which two terms are different numbers.
 
 Terms may be written differently and be the same number at most points: tiles have no
-end that is filled where a size is a multiple of theirs. So points of several sizes are
-tried, on made-up data, and a run looks where the numbers differ.
+end that is filled where a size is a multiple of theirs. So points at which something of
+the terms differs are tried first, then those of several sizes, on made-up data, and a
+run looks where the numbers differ.
 """
 
 from __future__ import annotations
@@ -13,6 +14,8 @@ from math import isfinite
 
 from argus.terms import IndexSet, Integer, Term, Unknown, Variable, World
 from argus.terms.evaluate import Point, RandomData, evaluate
+from argus.terms.sampling import least
+from argus.verify.equality.differing import differing
 from argus.verify.equality.result import Mismatch
 
 __all__ = ["telling"]
@@ -25,53 +28,65 @@ _ROUNDED = 1e-9
 """A difference that evaluating makes."""
 _CLEAR = 1 / 64
 """A difference, in parts of the larger number, that rounding does not hide."""
+_SEVERAL = 2
+"""A size beside another one, where it may be that."""
+_MOST = 4
+"""Points that are handed on."""
 
 
-def telling(world: World, found: Mismatch) -> dict[Variable, int] | None:
-    """A point of the mismatch, one at which the terms differ if that is found in time.
+def telling(world: World, found: Mismatch) -> tuple[dict[Variable, int], ...]:
+    """Points of the mismatch, those at which the terms differ by most first.
 
-    None where the set has no known point.
+    One is enough where it is known to tell; else some at which something of the terms
+    differs. None where the set has no known point.
     """
-    first = world.sample(found.where)
-    if first is None or found.missing:
-        return first
     until = time.process_time() + _SECONDS
-    best, most = first, _ROUNDED
+    scored: dict[frozenset[tuple[Variable, int]], tuple[float, Point]] = {}
     try:
-        seen: set[frozenset[tuple[Variable, int]]] = set()
-        for where in _parts(world, found):
-            point = world.sample(where)
-            if point is not None and frozenset(point.items()) not in seen:
-                seen.add(frozenset(point.items()))
+        for where, weight in _parts(world, found):
+            point = least(world, where, _sizes(found))
+            key = frozenset((point or {}).items())
+            if point is not None and key not in scored:
                 apart = _apart(found.left, found.right, point)
-                if apart > most:
-                    best, most = point, apart
-            if most > _CLEAR or time.process_time() > until:
+                scored[key] = max(apart, weight), point
+                if apart > _CLEAR or found.missing:
+                    break
+            if time.process_time() > until:
                 break
     except Unknown:
         pass  # there is no time left, or a set is too hard: what was found is enough
-    return best
+    ranked = sorted(scored.values(), key=lambda x: -x[0])
+    several = 1 if ranked and ranked[0][0] > _CLEAR else _MOST
+    return tuple(dict(point) for _, point in ranked[:several])
 
 
-def _parts(world: World, found: Mismatch) -> Iterator[IndexSet]:
-    """The points, then those of larger sizes, and there at the second place of each.
+def _parts(world: World, found: Mismatch) -> Iterator[tuple[IndexSet, float]]:
+    """Parts of the mismatch, and how likely the numbers there are to differ.
 
-    One of the sizes that the terms speak of is large at a time, the others are from 2.
+    Where something of the terms differs come first; then one of the sizes that the
+    terms speak of is large at a time, the others are from 2.
     """
-    yield found.where
-    named = found.left.free_variables() | found.right.free_variables()
-    ordered = sorted(named, key=lambda v: v.name)
+    ordered = _named(found)
     sizes = [v for v in ordered if _is_size(v)]
     places = [v for v in ordered if not _is_size(v)]
+    if not found.missing:
+        for part in differing(world, found):
+            others = part
+            for size in sizes:
+                others = others & world.compare(Integer.atom(size), ">=", _SEVERAL)
+            yield others, _ROUNDED
+            yield part, _ROUNDED / 2
+    yield found.where, 0.0
     few, *more = _LEAST
     parts = [_part(world, found.where, sizes, size, few) for size in sizes]
-    yield from parts
+    for part in parts:
+        yield part, 0.0
     for part in parts:
         for place in places:
-            yield part & world.compare(Integer.atom(place), "==", 1)
-    for least in more:
+            yield part & world.compare(Integer.atom(place), "==", 1), 0.0
+    for bound in more:
         for size in sizes:
-            yield _part(world, found.where, sizes, size, least)
+            yield _part(world, found.where, sizes, size, bound), 0.0
 
 
 def _part(
@@ -79,12 +94,21 @@ def _part(
     where: IndexSet,
     sizes: Sequence[Variable],
     size: Variable,
-    least: int,
+    bound: int,
 ) -> IndexSet:
     for other in sizes:
-        bound = least if other == size else 2
-        where = where & world.compare(Integer.atom(other), ">=", bound)
+        low = bound if other == size else _SEVERAL
+        where = where & world.compare(Integer.atom(other), ">=", low)
     return where
+
+
+def _named(found: Mismatch) -> list[Variable]:
+    named = found.left.free_variables() | found.right.free_variables()
+    return sorted(named | found.where.variables(), key=lambda v: v.name)
+
+
+def _sizes(found: Mismatch) -> list[Variable]:
+    return [v for v in _named(found) if _is_size(v)]
 
 
 def _is_size(variable: Variable) -> bool:

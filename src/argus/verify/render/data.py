@@ -152,6 +152,11 @@ def _equality_of(data: dict[str, Any]) -> Equality:
         None if data["span"] is None else Span(**data["span"]),
         tuple(data["axioms"]),
         data["tried"],
+        data["untraced"],
+        data["output"],
+        data["kernel"],
+        data["specification"],
+        data["where"],
     )
 
 

@@ -26,6 +26,9 @@ from argus.verify.render import words
 from argus.verify.verdict import Obligation, Report, Verdict
 
 DISAGREEMENT = "AG0319"
+_MEANING = "AG0322"
+"""What a kernel computes: nobody can be trusted with that beside its reference."""
+_TRUST = 'accept it with `ag.trust("reason")` on the line before, if you know why'
 _TOLD = 3
 """Undecided obligations of one reason that are told one by one."""
 
@@ -144,7 +147,7 @@ def unknown(obligation: Obligation) -> Diagnostic:
         f"it is not known whether {obligation.claim}",
         obligation.span,
         notes=tuple(notes),
-        help='accept it with `ag.trust("reason")` on the line before, if you know why',
+        help=None if obligation.rule == _MEANING else _TRUST,
         severity="slow" if obligation.slow else "error",
         evidence=tuple(_specialisation(obligation)),
     )

@@ -85,7 +85,10 @@ def replay(found: Counterexample) -> str | None:
 
 
 def equality(found: Equality, verdict: Verdict) -> str:
-    """`equal to ref`, or `not shown equal to ref: the reason, at line 12`."""
+    """`equal to ref`, or `not shown equal to ref: the reason, at line 12`.
+
+    Of a reference that is not traced: why, since then nothing is to be shown.
+    """
     if found.shown and verdict is Verdict.EQUAL:
         return f"equal to `{found.reference}` for all sizes, in real arithmetic"
     if found.shown:
@@ -94,4 +97,7 @@ def equality(found: Equality, verdict: Verdict) -> str:
             "is open"
         )
     where = "" if found.span is None else f", at line {found.span.line}"
+    if found.untraced:
+        said = f"not shown equal to `{found.reference}`, which has no terms"
+        return f"{said}: {found.reason}{where}"
     return f"not shown equal to `{found.reference}`: {found.reason}{where}"
