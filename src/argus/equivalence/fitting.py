@@ -48,6 +48,8 @@ _TOGETHER = 1 << 16
 """A size of each of two dimensions that are not small together."""
 _SIZES = {"dim", "stride", "param"}
 """Kinds of symbols that a launch chooses."""
+_CONSTANT = 1 << 31
+"""A constant with which entries of 32 bits have a product of 64 bits."""
 _WIDE = ("i32", "i64")
 _PRODUCTS = ("mul", "fma", "power")
 
@@ -187,7 +189,10 @@ def require_exact(program: Program, found: Denotation) -> None:
 
 
 def table_products(program: Program) -> list[o.Elementwise]:
-    """Products with entries of a table, element by element: no size bounds them."""
+    """Products with entries of a table, element by element, that no size bounds.
+
+    Those of 64 bits with a constant are left out: they are taken to fit.
+    """
     data: set[o.Tile] = set()
     before = -1
     while len(data) > before:
@@ -201,6 +206,7 @@ def table_products(program: Program) -> list[o.Elementwise]:
         and op.fn in _PRODUCTS
         and op.result in data
         and not any(_is_unit(a) for a in op.args)
+        and not _fits(op)
     ]
 
 
@@ -228,6 +234,16 @@ def _follow(op: o.AnyOp, data: set[o.Tile]) -> None:
             pass  # it makes no tile of whole numbers of tiles
         case _:
             assert_never(op)
+
+
+def _fits(op: o.Elementwise) -> bool:
+    """Whether a product is taken to fit: one of 64 bits with a constant.
+
+    References compute in 64 bits, too, so that what wraps there is the same number.
+    """
+    return op.result.dtype.name == "i64" and any(
+        isinstance(a, Const) and abs(a.value) <= _CONSTANT for a in op.args
+    )
 
 
 def _is_unit(arg: o.Tile | Expr) -> bool:

@@ -65,8 +65,8 @@ class Equality:
     a launch admits. Else ``reason`` says why not, and ``span`` where it stands.
     ``axioms`` are what it rests on, beyond what every proof does. ``tried`` is the
     number of runs against the reference that found no difference, which shows nothing.
-    ``untraced``: it is the reference, or a part of it, that has no terms. Where terms of
-    ``output`` differ, ``kernel`` and ``specification`` are both, and ``where`` the
+    ``untraced``: it is the reference, or a part of it, that has no terms. Where terms
+    of ``output`` differ, ``kernel`` and ``specification`` are both, and ``where`` the
     points, as text.
     """
 
