@@ -15,6 +15,7 @@ from itertools import permutations
 
 from argus.terms import affine
 from argus.terms.integers import Entry, Integer, Opaque, Variable
+from argus.terms.leaves import Whole
 from argus.terms.naming import Bound, named
 from argus.terms.positions import masked, positions
 from argus.terms.sets import IndexSet
@@ -91,6 +92,9 @@ class BoundVariables:
     def _choose(self) -> bool:
         """Make an index that uses a variable the variable."""
         hidden = frozenset(self.variables)
+        number = _number(self.body)
+        if number is not None and self._choose_in(number):
+            return True
         places = positions(self.body, hidden)
         # Where one variable stands beside what is not bound, the place alone decides:
         # which of k and k + n is the variable must not depend on what it is at first.
@@ -255,3 +259,18 @@ def _quotients(
             variable, number = dividend.single, divisor.constant
             if isinstance(variable, Variable) and variable in bound and number:
                 yield variable, number
+
+
+def _number(body: Term) -> Integer | None:
+    """The integer that a term is, of several atoms; each by itself is no index."""
+    found = Integer.of(0)
+    for part, coefficient in body.parts.items():
+        if coefficient.denominator != 1 or part.exponent is not None:
+            return None
+        made = Integer.of(coefficient.numerator)
+        for leaf, power in part.factors:
+            if not isinstance(leaf, Whole) or power != 1:
+                return None
+            made = made * Integer.atom(leaf.atom)
+        found = found + made
+    return found if len(found.terms) > 1 else None

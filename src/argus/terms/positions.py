@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from argus.terms.integers import Atom, Integer, Opaque, Variable
+from argus.terms.integers import Atom, Integer, Opaque, Truncated, Variable
 from argus.terms.leaves import Call, Carried, Element, Generated, Leaf, Sum, Whole
 from argus.terms.term import Term
 
@@ -84,3 +84,5 @@ def _in_integer(value: Integer, place: Place) -> Iterator[tuple[Place, Integer]]
     for atom in value.atoms():
         for number, inner in enumerate(atom.arguments):
             yield from _in_integer(inner, (*place, type(atom).__name__, str(number)))
+        if isinstance(atom, Truncated) and isinstance(atom.term, Term):
+            yield from _in_term(atom.term, (*place, "int"))

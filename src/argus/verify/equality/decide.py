@@ -17,6 +17,7 @@ from argus.terms import (
     IndexSet,
     Integer,
     Term,
+    Truncated,
     Unknown,
     Untraced,
     Value,
@@ -75,8 +76,8 @@ def decide(
 
 
 def _is_data(where: IndexSet) -> bool:
-    """Whether a set depends on entries of tables."""
-    return any(isinstance(a, Entry) for m in where.monomials for a in m)
+    """Whether a set depends on entries of tables, or on whole numbers of floats."""
+    return any(isinstance(a, Entry | Truncated) for m in where.monomials for a in m)
 
 
 class _Comparison:
