@@ -34,20 +34,22 @@ Element = tuple[str, tuple[int, ...]]
 class Place:
     """Where terms differ: ``sizes`` and scalars by name.
 
-    ``element``: the one that differs, if it is known.
+    ``element``: the one that differs, if it is known; ``missing``: none writes it.
     """
 
     sizes: Mapping[str, int]
     element: Element | None = None
+    missing: bool = False
 
 
 @dataclass(frozen=True)
 class Decided:
     """A decision, or why there is none, and where. ``seconds`` of CPU time.
 
-    ``sample``: sizes at which a run should look, where there is no decision.
+    ``samples``: sizes at which runs should look, where there is no decision.
     ``untraced``: it is the specification, or a part of it, of which nothing is known;
-    all else that was compared is equal.
+    all else that was compared is equal. ``signed``: nothing is assumed of entries of
+    tables, so that they are no indices, and may be negative.
     """
 
     decision: EqualityResult | None
@@ -55,14 +57,15 @@ class Decided:
     span: Span | None = None
     axioms: tuple[str, ...] = ()
     seconds: float = 0.0
-    sample: Mapping[str, int] | None = None
+    samples: tuple[Mapping[str, int], ...] = ()
     untraced: bool = False
+    signed: bool = False
 
     @property
     def places(self) -> tuple[Place, ...]:
         """Where runs should look: those first at which terms differ by most."""
-        if self.sample is not None:
-            return (Place(dict(self.sample)),)
+        if self.samples:
+            return tuple(Place(dict(sample)) for sample in self.samples)
         first = None if self.decision is None else self.decision.first
         if first is None:
             return ()
@@ -70,6 +73,7 @@ class Decided:
             Place(
                 {v.name: n for v, n in point.values.items()},
                 None if point.element is None else (first.tensor, point.element),
+                point.missing,
             )
             for point in first.points
         )
@@ -135,10 +139,12 @@ def open_(why: Unknown | RecursionError | ArgusError, begin: float) -> Decided:
             reason, span = why.diagnostics[0].message, why.diagnostics[0].span
         case RecursionError():
             reason, span = "the terms are nested too deeply", None
-    sample = why.sizes if isinstance(why, Inexact) and why.sizes else None
+    samples = why.samples if isinstance(why, Inexact) else ()
     spent = time.process_time() - begin
     untraced = isinstance(why, Untraced)
-    return Decided(None, reason, span, seconds=spent, sample=sample, untraced=untraced)
+    return Decided(
+        None, reason, span, seconds=spent, samples=samples, untraced=untraced
+    )
 
 
 def _require_alike(program: Program, given: Program) -> None:
@@ -159,7 +165,13 @@ def _require_alike(program: Program, given: Program) -> None:
                 raise Unknown(f"`{param.name}` is no parameter of both kernels")
 
 
-def told(found: EqualityResult, axioms: tuple[str, ...], begin: float) -> Decided:
+def told(
+    found: EqualityResult,
+    axioms: tuple[str, ...],
+    begin: float,
+    *,
+    signed: bool = False,
+) -> Decided:
     """A decision, and what it rests on; ``begin``: the CPU time before it."""
     first = found.first
     return Decided(
@@ -169,4 +181,5 @@ def told(found: EqualityResult, axioms: tuple[str, ...], begin: float) -> Decide
         tuple(dict.fromkeys(axioms)),
         time.process_time() - begin,
         untraced=first is not None and first.untraced,
+        signed=signed,
     )

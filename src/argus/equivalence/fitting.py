@@ -169,6 +169,12 @@ class Inexact(Unknown):
         known = found.sample or {}
         self.sizes = {v.name: n for v, n in known.items() if v.upper is None}
         at = ", ".join(f"{name} = {n}" for name, n in self.sizes.items())
+        free = found.number.variables() | found.noticed.where.variables()
+        names = sorted(v.name for v in free if v.upper is None and v.lower is not None)
+        self.samples = (
+            (self.sizes,) if self.sizes else tuple({n: _TOGETHER} for n in names)
+        )
+        """Sizes at which a run should look; where none is known, one is large."""
         dtype = found.noticed.dtype
         held = f"{dtype} may not hold" if dtype.is_float else "does not fit 32 bits"
         self.decides = dtype.is_float

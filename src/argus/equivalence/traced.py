@@ -138,7 +138,8 @@ def _compared(
     needs = (
         f"the reference does not fail: {n.why}" for n in wanted.needs if n.where is None
     )
-    return told(found, (*axioms, *found.axioms, *wanted.assumptions, *needs), begin)
+    every = (*axioms, *found.axioms, *wanted.assumptions, *needs)
+    return told(found, every, begin, signed=not wanted.assumptions)
 
 
 @dataclass(frozen=True)

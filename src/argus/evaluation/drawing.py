@@ -53,6 +53,8 @@ class DrawingMode:
     whole: bool = False
     """Others are whole numbers."""
     positive: bool = False
+    signed: bool = False
+    """Whole numbers of 32 bits and more may be negative: they are no indices."""
     poison: bool = True
     finite: bool = True
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argus.equivalence.deciding import Decided, decided_alike
+from argus.equivalence.deciding import Decided, Place, decided_alike
 from argus.equivalence.programs import programs_of
 from argus.evaluation.equal.alike import kernel_reference
 from argus.evaluation.equal.refuting import SECONDS, refute, tried_at
@@ -67,7 +67,7 @@ def compare_kernels(
     if tried.witness is None:
         made = decided_alike(programs, given.tile)
         if not made.equal and made.sizes is not None:
-            tried = tried_at(request, program, reference, made.sizes)
+            tried = tried_at(request, program, reference, Place(made.sizes))
             runs += tried.runs - tried.differed
     names = request.kernel.name, other.kernel.name
     witness = tried.witness

@@ -115,7 +115,8 @@ def _whole(
     """Indices below ``most``; of fewer bits than 32: numbers of both signs.
 
     Large ones are special numbers, and those near the ends of the type. None of 32 bits
-    is negative: numpy counts such an index from the end, which nobody means.
+    is negative but in signed modes: numpy counts such an index from the end, which
+    nobody means.
     """
     kind = storage(dtype)
     if dtype.kind == "bool":
@@ -123,12 +124,17 @@ def _whole(
     if mode.large:
         low, high = dtype.integers
         around = near((*special[:_FIRST], 0, low, high, high // 2 + 1))
-        least = low if dtype.bits < 32 else 0
+        least = low if dtype.bits < 32 or mode.signed else 0
         held = np.array([n for n in around if least <= n <= high], np.int64)
         return rng.choice(held, shape).astype(kind)
     if dtype.bits < 32:
         low = 0 if dtype.name.startswith("u") else -8
         return rng.integers(low, 8, shape).astype(kind)
+    if mode.signed and not dtype.name.startswith("u"):
+        reach = int(mode.scale)
+        values = rng.integers(-reach, reach + 1, shape)
+        put(values, np.array(near(special[:_FIRST]), np.int64), mode.share, rng)
+        return values.astype(kind)
     values = rng.integers(0, max(most, 1), shape)
     some = np.array([n for n in near(special[:_FIRST]) if 0 <= n < most], np.int64)
     if mode.few and some.size:

@@ -11,13 +11,13 @@ counterexample, one of the two says too much, and neither is believed: it is unk
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from math import prod
 
 from argus.diagnostics import ArgusError, Span
 from argus.equivalence.concluding import RULE, concluded, equality_of
-from argus.equivalence.deciding import Decided, Element
+from argus.equivalence.deciding import Decided, Place
 from argus.equivalence.programs import KnownPrograms
 from argus.equivalence.references import Reference, load, reference_of
 from argus.equivalence.settling import is_wrong
@@ -104,7 +104,7 @@ def _doubted(
             continue
         before, differed = runs.count, runs.differed
         for request in of_each_form(requests)[:_FORMS]:
-            found = runs.at(request, sizes)
+            found = runs.at(request, Place(sizes))
             if found is not None:
                 return report, found
         if runs.differed > differed and not shown:
@@ -145,7 +145,7 @@ def _compared(
             continue
         found = None
         for place in made.places:
-            found = found or runs.at(request, place.sizes, place.element)
+            found = found or runs.at(request, place, signed=made.signed)
         for seed in range(1, 1 + _SEARCHES):
             # Terms that differ deserve more than the usual search.
             found = found or runs.searched([request], SECONDS / 2, seed)
@@ -193,12 +193,13 @@ class _Runs:
     def at(
         self,
         request: Request,
-        sizes: Mapping[str, int],
-        element: Element | None = None,
+        place: Place,
+        *,
+        signed: bool = False,
     ) -> Obligation | None:
         """Runs at some sizes, of all manners of inputs; see `tried_at`."""
         program = self.programs(request).typed
-        tried = tried_at(request, program, self.reference, sizes, element=element)
+        tried = tried_at(request, program, self.reference, place, signed=signed)
         return self._witness(request, tried)
 
     def _witness(self, request: Request, tried: Tried) -> Obligation | None:

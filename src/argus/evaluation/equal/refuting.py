@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from argus.equivalence.deciding import Element
+from argus.equivalence.deciding import Place
 from argus.equivalence.fitting import table_products
 from argus.equivalence.references import Reference, Unusable
 from argus.equivalence.sizes import (
@@ -51,6 +51,7 @@ from argus.evaluation.tiles import (
     Stuck,
     other_sizes,
 )
+from argus.evaluation.tiles.extents import tile_extents
 from argus.ir import ops as o
 from argus.ir.dtypes import DType
 from argus.ir.memory import GlobalTensor
@@ -80,10 +81,17 @@ _SCALAR = 1 << 29
 """Whole scalar arguments are smaller."""
 _LARGEST = 1 << 20
 """The largest size at which a condition is looked for."""
-_MODERATE, _CONSTANTS, _BESIDE = 1 << 8, 3, 33
-"""Constants above this, and so many of them, are sizes that are tried, beside others
-of this size."""
+_FEW, _MODERATE, _CONSTANTS, _BESIDE = 17, 1 << 8, 3, 33
+"""Constants above these (of a dimension without tiles, and with them), and so many of
+them, are sizes that are tried, beside others of this size."""
 _AT_CONSTANTS = DrawingMode("constants", share=2, few=True)
+_ROUNDS, _QUICK = 16, 0.2
+"""Rounds of all modes at one place, while they take less than this share of the time:
+what differs for one entry of a table is hit by chance."""
+_SIGNED = (
+    DrawingMode("signed", scale=8.0, signed=True),
+    DrawingMode("signed", large=True, signed=True),
+)
 _WRAPPING = 1 << 16
 """A size at which products of numbers of tables are looked at."""
 _TYPED, _TYPED_BLOCKS = 1 << 15, 24
@@ -130,30 +138,36 @@ def tried_at(
     request: Request,
     program: Program,
     reference: Reference,
-    sizes: Mapping[str, int],
+    place: Place,
     *,
-    element: Element | None = None,
+    signed: bool = False,
     seconds: float = SECONDS,
     seed: int = 0,
 ) -> Tried:
-    """All modes of inputs at these sizes, and no others.
+    """All modes of inputs at the sizes of a place, and no others.
 
     Sizes that are not given are small, and others are mended where the kernel does not
     admit them; scalars may be among them. ``program``: what the request is typed as.
-    ``element``: where there are many blocks, those that write it are run, and few more.
+    Where there are many blocks, those that write the element are run, and few more.
+    ``signed``: entries of tables may be negative.
     """
     search = _Search(request, program, reference, seconds, seed)
     search.most = _AT_ELEMENTS
-    search.element = element
-    whole = with_others_small(program, sizes, _SMALL)
+    search.place = place
+    whole = with_others_small(program, place.sizes, _SMALL)
     search.made.why = search.not_taken()
     if whole is None:
         search.made.why = "the kernel admits no such sizes"
     if whole is None or search.made.why:
         return search.made
     with suppress(_Found, _Over):
-        for mode in (*MODES, _AT_CONSTANTS):
-            search.one(whole, mode, scalars=search.scalars_at(sizes, whole))
+        modes = (*MODES, _AT_CONSTANTS, *(_SIGNED if signed else ()))
+        begin = time.process_time()
+        for _ in range(_ROUNDS):
+            for mode in modes:
+                search.one(whole, mode, scalars=search.scalars_at(place.sizes, whole))
+            if time.process_time() > begin + _QUICK * seconds:
+                break
     return search.made
 
 
@@ -187,7 +201,7 @@ class _Search:
             for op in walk(program.body)
         )
         self.most = _ELEMENTS
-        self.element: Element | None = None
+        self.place = Place({})
         self.made = Tried()
         self.ordinary: dict[str, Trial] = {}
         """The last small trial that was compared, for each manner of inputs."""
@@ -302,9 +316,11 @@ class _Search:
     def _constants(self) -> None:
         """Sizes beyond a constant of the program: an entry of a table may be that."""
         own = {int(c) for c in constants([self.program]) if c == int(c)}
-        large = sorted(c for c in own if _MODERATE < c <= _LARGEST)
-        for constant in large[:_CONSTANTS]:
-            for dim in free_sizes(self.program):
+        tiles, _ = tile_extents(self.program)
+        for dim in free_sizes(self.program):
+            least = _MODERATE if dim in tiles else _FEW
+            large = sorted(c for c in own if least < c <= _LARGEST)
+            for constant in large[:_CONSTANTS]:
                 made = with_others_small(self.program, {dim: constant + 3}, _BESIDE)
                 if made is not None and made[dim] > constant:
                     for _ in range(2):
@@ -393,8 +409,8 @@ class _Search:
         if grid > _BLOCKS:
             some = self.rng.integers(0, grid, 6)
             near = () if block is None else (max(block - 1, 0), block, block + 1)
-            if self.element is not None:
-                near = writing(trial, self.element)[:_BLOCKS]
+            if self.place.element is not None:
+                near = writing(trial, self.place.element)[:_BLOCKS]
                 trial = replace(trial, multiprocessors=MANY)
             chosen = (0, grid - 1, *near, *(int(b) for b in some))
             blocks = sorted({b for b in chosen if b < grid})
@@ -403,7 +419,8 @@ class _Search:
         outputs = found_by(trial, blocks, watch=self.facets, seconds=min(left, 10.0))
         self.made.runs += 1
         self.made.sizes.append(dict(trial.sizes))
-        difference = wrong(wanted, outputs, whole=whole)
+        missing = self.place.element if self.place.missing else None
+        difference = wrong(wanted, outputs, whole=whole, missing=missing)
         if difference is None:
             self.facets.keep(True)
             return True

@@ -225,12 +225,21 @@ def writing(trial: Trial, element: Element) -> list[int]:
 
 
 def wrong(
-    wanted: Mapping[str, Array], outputs: Mapping[str, WholeTensor], *, whole: bool
+    wanted: Mapping[str, Array],
+    outputs: Mapping[str, WholeTensor],
+    *,
+    whole: bool,
+    missing: Element | None = None,
 ) -> Difference | None:
-    """The worst element that differs. ``whole``: all blocks ran."""
+    """The worst element that differs. ``whole``: all blocks ran.
+
+    ``missing``: an element of which is known that no block writes it, if none of these.
+    """
     for name, want in wanted.items():
         got = outputs[name]
-        looked = np.ones(want.shape, np.bool_) if whole else got.written
+        looked = np.ones(want.shape, np.bool_) if whole else got.written.copy()
+        if missing is not None and missing[0] == name:
+            looked[missing[1]] = True
         off = distance(got.values, want)
         bad = looked & ~(off <= LEAST)
         if not bad.any():

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from argus.equivalence.deciding import Place
 from argus.equivalence.references import Reference
 from argus.equivalence.sizes import (
     elements_of,
@@ -96,7 +97,7 @@ def planned(
     if given:
         found = _beside(program, given, _drawn(program, rng))
         tried = tried_at(
-            request, program, reference, found[0], seconds=seconds, seed=seed
+            request, program, reference, Place(found[0]), seconds=seconds, seed=seed
         )
         return Planned(found[:_SMALL], tried, 0)
     tried = refute(request, program, reference, seconds=seconds, seed=seed)

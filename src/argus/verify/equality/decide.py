@@ -315,7 +315,7 @@ class _Comparison:
             mine,
             show(found.right),
             show(found.where),
-            tuple(TellingPoint(p, _index(coords, p)) for p in points),
+            tuple(TellingPoint(p, _index(coords, p), found.missing) for p in points),
         )
 
 

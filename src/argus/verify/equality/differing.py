@@ -19,9 +19,10 @@ from argus.terms import (
     Sum,
     Term,
     Unknown,
+    Variable,
     World,
 )
-from argus.terms.leaves import Generator, Leaf
+from argus.terms.leaves import Generator, Leaf, Whole
 from argus.verify.equality.result import Mismatch
 
 __all__ = ["differing"]
@@ -33,9 +34,14 @@ _PAIRS = 24
 def differing(world: World, found: Mismatch) -> Iterator[IndexSet]:
     """Parts of a mismatch at which something of the terms differs; some are empty."""
     left, right = (list(_placed(term)) for term in (found.left, found.right))
-    ways = (_by_choices, _by_indices, _by_sets)
+    outside = [_Placed(Whole(a), ()) for m in found.where.monomials for a in m]
+    ways = (
+        _by_choices(world, [*left, *right, *outside]),
+        _by_indices(world, left, right),
+        _by_sets(world, left, right),
+    )
     for way in ways:
-        for made in way(world, left, right):
+        for made in way:
             try:
                 yield found.where & made()
             except Unknown:
@@ -55,7 +61,7 @@ class _Placed:
     def somewhere(self, world: World, where: IndexSet) -> IndexSet:
         """Whether there are values of bound variables for which a condition holds."""
         for over in reversed(self.overs):
-            where = world.project(over.domain & where, over.variables)
+            where = _without(world, over.domain & where, over.variables)
         return where
 
 
@@ -99,7 +105,7 @@ def _tensor(placed: _Placed) -> str:
 def _by_sets(
     world: World, left: Sequence[_Placed], right: Sequence[_Placed]
 ) -> Iterator[_Part]:
-    """Sums and maxima over sets that differ: a point is in one of both."""
+    """Sums and maxima over sets that differ: a point of one; any point."""
     mine, theirs = (
         [(x, over) for x in placed for over in x.leaf.overs] for placed in (left, right)
     )
@@ -110,16 +116,33 @@ def _by_sets(
             for a, b in ((one, two), (two, one)):
                 rest = a.domain - b.domain
                 yield lambda x=x, rest=rest, a=a: x.somewhere(
-                    world, world.project(rest, a.variables)
+                    world, _without(world, rest, a.variables)
+                )
+    for some, others in ((mine, theirs), (theirs, mine)):
+        known = [over.domain for _, over in others]
+        for x, over in some:
+            if not any(over.domain is domain for domain in known):
+                yield lambda x=x, over=over: x.somewhere(
+                    world, _without(world, over.domain, over.variables)
                 )
 
 
-def _by_choices(
-    world: World, left: Sequence[_Placed], right: Sequence[_Placed]
-) -> Iterator[_Part]:
+def _without(world: World, where: IndexSet, variables: Sequence[Variable]) -> IndexSet:
+    """Where there are values of variables for which a condition holds, or may hold.
+
+    What depends on them in a way that sets cannot say (an entry of a table) may be any.
+    """
+    gone = set(variables)
+    monomials = [m for m in where.monomials if any(a.variables & gone for a in m)]
+    bounds = [v for v in variables if (v,) not in monomials]
+    names = [world.space.name(m) for m in (*monomials, *((v,) for v in bounds))]
+    return where.without(names)
+
+
+def _by_choices(world: World, placed: Sequence[_Placed]) -> Iterator[_Part]:
     """Minima, maxima, quotients and remainders: as each of their sides."""
     seen: set[Opaque] = set()
-    for x in (*left, *right):
+    for x in placed:
         for atom in _atoms(x):
             if atom in seen:
                 continue
@@ -132,6 +155,9 @@ def _by_choices(
             overs = tuple(o for o in x.leaf.overs if bound & set(o.variables))
             for way in ways:
                 part = world.compare(a, way, b)
+                if atom.op in ("min", "max"):
+                    side = a if (way == "<") == (atom.op == "min") else b
+                    part = part & world.compare(Integer.atom(atom), "==", side)
                 yield lambda x=x, part=part, overs=overs: _Placed(
                     x.leaf, (*x.overs, *overs)
                 ).somewhere(world, part)

@@ -47,11 +47,12 @@ class TellingPoint:
     """A point at which a run should look.
 
     ``values`` of variables, and ``element``, the index of the output there, where it is
-    known.
+    known. ``missing``: no store writes it.
     """
 
     values: Mapping[Variable, int]
     element: tuple[int, ...] | None
+    missing: bool = False
 
 
 @dataclass(frozen=True)

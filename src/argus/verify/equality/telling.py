@@ -69,13 +69,12 @@ def _parts(world: World, found: Mismatch) -> Iterator[tuple[IndexSet, float]]:
     ordered = _named(found)
     sizes = [v for v in ordered if _is_size(v)]
     places = [v for v in ordered if not _is_size(v)]
-    if not found.missing:
-        for part in differing(world, found):
-            others = part
-            for size in sizes:
-                others = others & world.compare(Integer.atom(size), ">=", _SEVERAL)
-            yield others, _ROUNDED
-            yield part, _ROUNDED / 2
+    for part in differing(world, found):
+        others = part
+        for size in sizes:
+            others = others & world.compare(Integer.atom(size), ">=", _SEVERAL)
+        yield others, _ROUNDED
+        yield part, _ROUNDED / 2
     yield found.where, 0.0
     few, *more = _LEAST
     parts = [_part(world, found.where, sizes, size, few) for size in sizes]
