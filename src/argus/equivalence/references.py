@@ -8,7 +8,9 @@ but what the reference is asked for.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Collection, Mapping, Sequence
+import warnings
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -61,7 +63,7 @@ class Reference:
         named = named_arguments(self.function, given, sizes)
         named |= {n: given[n] for n in self.parameters if n in given}
         try:
-            with np.errstate(all="ignore"):
+            with np.errstate(all="ignore", invalid="warn"), _casting():
                 result = self.function(**named)
         except (Exception, SystemExit) as error:  # it is the user's program
             raise Unusable(f"{self.name} failed: {error!r}") from error
@@ -69,6 +71,20 @@ class Reference:
         if missing := [n for n in outputs if n not in found]:
             raise Unusable(f"{self.name} has no output {missing[0]}")
         return {n: np.asarray(found[n]) for n in outputs}
+
+
+@contextmanager
+def _casting() -> Generator[None]:
+    """Raises Unusable for a float that is cut to an integer that cannot hold it.
+
+    What numpy makes of it depends on the machine.
+    """
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        if "encountered in cast" in str(warning.message):
+            raise Unusable(f"a number does not fit: {warning.message}")
 
 
 def reference_of(kernel: Kernel) -> FunctionDecl | None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from argus.equivalence.deciding import Decided, Place, decided_alike
+from argus.equivalence.deciding import Decided, decided_alike
 from argus.equivalence.programs import programs_of
 from argus.evaluation.equal.alike import kernel_reference
 from argus.evaluation.equal.refuting import SECONDS, refute, tried_at
@@ -66,9 +66,10 @@ def compare_kernels(
     made: Decided | None = None
     if tried.witness is None:
         made = decided_alike(programs, given.tile)
-        if not made.equal and made.sizes is not None:
-            tried = tried_at(request, program, reference, Place(made.sizes))
-            runs += tried.runs - tried.differed
+        for place in () if made.equal else made.places:
+            if tried.witness is None:
+                tried = tried_at(request, program, reference, place)
+                runs += tried.runs - tried.differed
     names = request.kernel.name, other.kernel.name
     witness = tried.witness
     return Comparison(*names, program, report, witness, None if witness else made, runs)

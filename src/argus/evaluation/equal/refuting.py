@@ -79,6 +79,8 @@ _MASK = -1e3
 """A constant that is no larger stands for minus infinity, as a rule."""
 _SCALAR = 1 << 29
 """Whole scalar arguments are smaller."""
+_BEYOND = (3e9, -3e9)
+"""Floats that 32 bits do not hold."""
 _LARGEST = 1 << 20
 """The largest size at which a condition is looked for."""
 _FEW, _MODERATE, _CONSTANTS, _BESIDE = 17, 1 << 8, 3, 33
@@ -509,7 +511,19 @@ def _meant(program: Program) -> tuple[float, ...]:
     A large negative constant masks scores, and stands for less than any of them.
     """
     least = max((c for c in constants([program]) if c <= _MASK), default=-math.inf)
-    return tuple(s for s in specials([program], ()) if s > least)
+    found = specials([program], ())
+    if any(_saturates(op) for op in walk(program.body)):
+        found = (*found[:1], *_BEYOND, *found[1:])
+    return tuple(s for s in found if s > least)
+
+
+def _saturates(op: o.AnyOp) -> bool:
+    """Whether an operation cuts floats to whole numbers of 32 bits."""
+    return (
+        isinstance(op, o.Cast)
+        and op.src.dtype.is_float
+        and op.result.dtype.name == "i32"
+    )
 
 
 def _cycle() -> Iterator[DrawingMode]:

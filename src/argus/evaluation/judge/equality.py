@@ -82,16 +82,17 @@ def compared_with(
         seconds=seconds,
         divisors=_divisors(request.facts, subject.case.sizes),
     )
-    if made.equal or made.sizes is None or made.element is None:
-        return EqualityFound(name, made)
-    witness = located(
-        request,
-        programs.typed,
-        given.typed,
-        made.sizes,
-        made.element,
-        subject.scalars,
-    )
+    witness: Witness | None = None
+    for place in () if made.equal else made.places:
+        if place.element is not None and witness is None:
+            witness = located(
+                request,
+                programs.typed,
+                given.typed,
+                place.sizes,
+                place.element,
+                subject.scalars,
+            )
     return EqualityFound(name, made, witness)
 
 
