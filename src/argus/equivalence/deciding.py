@@ -79,11 +79,6 @@ class Decided:
         )
 
     @property
-    def sizes(self) -> dict[str, int] | None:
-        """Sizes at which terms differ, as far as they are known; None if none are."""
-        return dict(self.places[0].sizes) if self.places else None
-
-    @property
     def element(self) -> Element | None:
         """An output and an index of it at which terms differ, at ``sizes``."""
         return self.places[0].element if self.places else None
