@@ -98,6 +98,32 @@ TOGETHER = (
                     Y[i * 64 :, n:] = slot.x.load().to(f32)
 """
 )
+RESCALED = """import argus as ag
+from argus import bf16, f32
+
+
+@ag.kernel
+def k(A: bf16["M K"], B: bf16["N K"], C: f32["M N"]):
+    M, K = A.shape
+    i = ag.block(ag.cdiv(M, 64))
+    ring = ag.ring(2, a=bf16.tile(64, 64), b=bf16.tile(64, 64))
+    with ag.role("load", warps=1):
+        for k in ag.range(0, K, 64):
+            with ring.fill() as slot:
+                slot.a.load(A[i * 64 :, k:])
+                slot.b.load(B[0:, k:])
+    with ag.role("math", warpgroups=1):
+        acc = ag.zeros((64, 64), f32)
+        top = ag.zeros((64,), f32)
+        for k in ag.range(0, K, 64):
+            with ring.drain() as slot:
+                top = ag.maximum(top, ag.max(slot.a.load().to(f32), "K"))
+                if ag.any(top > 8.0):
+                    acc = acc * 0.5
+                acc = ag.dot(slot.a, slot.b.T, acc)
+        C[i * 64 :, 0:64] = acc
+"""
+"""Registers of a matrix instruction, changed in one way only."""
 OVERWRITTEN = """import argus as ag
 from argus import f32
 
@@ -116,7 +142,9 @@ def k(X: f32["M N"], Y: f32["M N"]):
 
 
 @pytest.mark.parametrize(
-    "text", [QUIET, WITHIN, OVERWRITTEN], ids=["quiet", "syncs within", "shared memory"]
+    "text",
+    [QUIET, WITHIN, OVERWRITTEN, RESCALED],
+    ids=["quiet", "syncs within", "shared memory", "accumulators"],
 )
 def test_proved(text: str) -> None:
     bad = failing(placed(text))
@@ -154,3 +182,17 @@ def test_a_missing_sync_of_one_way_is_found() -> None:
                 block.ops.insert(at, op)
                 found |= any(x.verdict is Verdict.REFUTED for x in bad)
     assert found
+
+
+def test_a_way_that_reads_an_accumulator_in_flight_is_found() -> None:
+    """Whichever way is looked at first."""
+    program = placed(RESCALED)
+    waits = 0
+    for block in [b for op in walk(program.body) for b in blocks(op)]:
+        for op in [x for x in block.ops if isinstance(x, o.WgmmaWait)]:
+            at = block.ops.index(op)
+            block.ops.pop(at)
+            bad = failing(program)
+            block.ops.insert(at, op)
+            waits += any(x.rule == "AG0407" for x in bad)
+    assert waits

@@ -204,7 +204,8 @@ class Sequences:
             if id(op) not in walked:
                 continue
             line = op.span.line
-            if isinstance(op, o.If) and op not in self.kinds.tests:
+            asked = isinstance(op, o.If) and op not in self.kinds.tests
+            if asked and has_events(o.Block([op])):
                 yield f"line {line}: a branch where loops iterate differently often"
             if isinstance(op, o.ClusterSync):
                 yield f"line {line}: a barrier of the cluster"

@@ -16,12 +16,13 @@ from typing import assert_never
 
 from argus.diagnostics import Span
 from argus.ir import ops as o
-from argus.ir.expr import Sym
+from argus.ir.expr import Sym, symbols
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
 from argus.verify.order import memory, register_budgets, registers, syncs
 from argus.verify.order.block_exit import leave, over
 from argus.verify.order.clock import Knowledge
 from argus.verify.order.deadlock import explain
+from argus.verify.order.events import has_events
 from argus.verify.order.fills import Fills
 from argus.verify.order.finding import OrderFindings
 from argus.verify.order.footprint import Footprints, OutOfModel
@@ -269,6 +270,9 @@ class ClusterWalk(Machine):
 
     def _if(self, group: GroupState, op: o.If) -> Steps:
         choices = self.choices
+        if self._of_registers(group, op):
+            yield from self._both(group, op)
+            return
         if choices is not None and id(op) in choices.tests:
             taken = choices.holds(self, group, op)
         else:
@@ -284,6 +288,30 @@ class ClusterWalk(Machine):
         values = [self.value(group, m.then if taken else m.other) for m in merged]
         for merge, value in zip(merged, values, strict=True):
             group.env[merge.result.name] = value
+
+    def _of_registers(self, group: GroupState, op: o.If) -> bool:
+        """Whether a branch only touches registers, and which way is taken is not known.
+
+        Such ways leave the state as it is, so that one after the other shows what
+        either of them does.
+        """
+        if id(op) in (self.choices.tests if self.choices is not None else ()):
+            return False
+        known = all(s.name in group.env for s in symbols(op.cond))
+        if known and self.choices is None:
+            return False
+        merged = any(self._matters(m.result) for m in op.scalars)
+        return not merged and not has_events(o.Block([op]))
+
+    def _both(self, group: GroupState, op: o.If) -> Steps:
+        for taken, block in ((True, op.then), (False, op.other)):
+            self.taken.add((op, taken))
+            group.path.append(id(block))
+            yield from self._block(group, block)
+            group.path.pop()
+            group.op = op
+            pairs = ((m.then if taken else m.other, m.result) for m in op.tiles)
+            registers.move(self.findings, group, op, pairs)
 
     def _matters(self, *scalars: Sym) -> bool:
         return any(s.name in self.pruned.scalars for s in scalars)
