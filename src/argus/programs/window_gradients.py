@@ -1,15 +1,14 @@
-"""Positions of the largest in windows, and gradients of pools.
+"""Gradients of means of windows.
 
-A pool with few elements in a window is a chain of choices between them. A gradient sums
-over the windows that an element is in. Element ``q * stride + t`` is in some of the
-windows ``q + v``, for few v that are the same everywhere: which of them it is in says
-the position that a window chose, or t.
+A gradient sums over the windows that an element is in. Element ``q * stride + t`` is in
+some of the windows ``q + v``, for few v that are the same everywhere: which of them it
+is in says t.
 """
 
 from __future__ import annotations
 
 from itertools import product
-from math import inf, prod
+from math import prod
 from typing import Any
 
 import numpy
@@ -24,60 +23,7 @@ from argus.programs.window_operators import Pool, element_counts
 np: Any = numpy
 """Functions of numpy, which arrays of a program record."""
 _MOST = 64
-"""Elements of a window, or windows of an element, that are written out."""
-
-
-@own("max_pool2d_with_indices", "max_pool3d_with_indices")
-def max_pool_with_indices(
-    x: TensorArray, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
-    ceil: bool = False,
-) -> Any:  # fmt: skip
-    """The largest of each window, and its position in the row-major order of an image.
-
-    Of equal ones the first, and of those that are no numbers the last, as in torch.
-    Windows of many elements have no positions.
-    """
-    count = len(kernel)
-    pool = Pool(x, kernel, stride, padding, dilation, ceil, count)
-    if not x.element.is_float:
-        raise UntranslatedError("the largest of whole numbers in windows")
-    windows = pool.of(x, -inf)
-    largest = np.max(windows, tuple(range(-count, 0)))
-    if prod(pool.kernel) > _MOST:
-        return largest, None
-    steps = [prod(pool.extents[d + 1 :]) for d in range(count)]
-    r, shape = x.recorder, largest.shape
-    starts = [
-        _along(r, shape, d - count, -p, s)
-        for d, (p, s) in enumerate(zip(pool.padding, pool.stride, strict=True))
-    ]
-    found: Any = 0
-    for start, gap, step in zip(starts, pool.dilation, steps, strict=True):
-        before: Any = (np.maximum(-start, 0) + (gap - 1)) // gap * gap
-        found = found + (start + before) * step
-    best: Any = TensorArray(r, r.filled(shape, -inf, x.element))
-    corner: Any = sum(s * n for s, n in zip(starts, steps, strict=True))
-    for at in product(*(range(k) for k in pool.kernel)):
-        element: Any = windows[(..., *at)]
-        taken = np.greater(element, best) | np.not_equal(element, element)
-        moved = sum(a * d * n for a, d, n in zip(at, pool.dilation, steps, strict=True))
-        best = np.where(taken, element, best)
-        found = np.where(taken, corner + moved, found)
-    return largest, np.broadcast_to(found, shape)
-
-
-@own("max_pool2d_with_indices_backward", "max_pool3d_with_indices_backward")
-def max_pool_backward(
-    given: TensorArray, x: TensorArray, kernel: Any, stride: Any, padding: Any,
-    dilation: Any, ceil: bool, indices: TensorArray,
-) -> TensorArray:  # fmt: skip
-    """Each element has the gradients of the windows that chose it."""
-    pool = Pool(x, kernel, stride, padding, dilation, ceil, len(kernel))
-
-    def chosen(windows: _Windows, moved: tuple[int, ...]) -> Any:
-        return np.equal(windows.of(indices, moved, -1), windows.position())
-
-    return _Windows(x, pool).gradient(given, chosen)
+"""Windows of an element that are written out."""
 
 
 @own("avg_pool1d_backward", "avg_pool2d_backward", "avg_pool3d_backward")
@@ -156,17 +102,6 @@ class _Windows:
             widths.append((before, after))
             parts_with_t += [slice(v + before, v + before + q), None]
         return np.pad(array, widths, constant_values=fill)[tuple(parts_with_t)]
-
-    def position(self) -> Any:
-        """Of each element, in the row-major order of its image."""
-        found: Any = 0
-        for d in range(self.count):
-            step = prod(self.pool.extents[d + 1 :])
-            dim = 2 * (d - self.count)
-            r = self.x.recorder
-            found = found + _along(r, self.shape, dim, 0, step * self.pool.stride[d])
-            found = found + _along(r, self.shape, dim + 1, 0, step)
-        return found
 
     def inside(self, moved: tuple[int, ...]) -> Any:
         """Whether elements are in their windows; None: all are."""

@@ -85,6 +85,12 @@ def max_pool(
     return np.max(pool.of(x, -math.inf), tuple(range(-count, 0)))
 
 
+@own("max_pool2d_with_indices", "max_pool3d_with_indices")
+def max_pool_with_indices(*args: Any, **named: Any) -> Any:
+    """The largest of each window; its position is not translated."""
+    return max_pool(*args, **named), None
+
+
 @own("avg_pool1d", "avg_pool2d", "avg_pool3d")
 def avg_pool(
     x: TensorArray, kernel: Any, stride: Any = (), padding: Any = 0, ceil: bool = False,
