@@ -121,14 +121,14 @@ def _moments(group: LoweredGroup, second: ReduceNode) -> MomentPair | None:
 
 
 @dataclass(frozen=True)
-class Carried:
+class CarriedLines:
     """What a loop carries: lines in an iteration, and after the loop."""
 
     step: Callable[[], None]
     finish: Callable[[], None]
 
 
-def begun(writer: ColumnWriter, pair: Pair) -> Carried:
+def begun(writer: ColumnWriter, pair: Pair) -> CarriedLines:
     """The lines before the loop of two reductions in one walk, and what is next."""
     match pair:
         case ExponentialPair():
@@ -137,7 +137,7 @@ def begun(writer: ColumnWriter, pair: Pair) -> Carried:
             return _moved(writer, pair)
 
 
-def _rescaled(writer: ColumnWriter, pair: ExponentialPair) -> Carried:
+def _rescaled(writer: ColumnWriter, pair: ExponentialPair) -> CarriedLines:
     """Online softmax, of each element of a tile by itself.
 
     Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018).
@@ -162,10 +162,10 @@ def _rescaled(writer: ColumnWriter, pair: ExponentialPair) -> Carried:
         text = f'ag.sum({part} * ag.exp({most} - {name}), "{letter}")'
         writer.assign(pair.second, "sum", text)
 
-    return Carried(step, finish)
+    return CarriedLines(step, finish)
 
 
-def _moved(writer: ColumnWriter, pair: MomentPair) -> Carried:
+def _moved(writer: ColumnWriter, pair: MomentPair) -> CarriedLines:
     """Means and sums of squared distances from them, of each element of a tile.
 
     Welford, "Note on a method for calculating corrected sums of squares and products"
@@ -200,7 +200,7 @@ def _moved(writer: ColumnWriter, pair: MomentPair) -> Carried:
         text = f'ag.sum({part}, "{letter}") + {between}'
         writer.assign(pair.second, "squares", text)
 
-    return Carried(step, finish)
+    return CarriedLines(step, finish)
 
 
 def place(
@@ -208,7 +208,7 @@ def place(
     r: ReduceNode,
     rows: Sequence[str],
     level: Sequence[ReduceNode],
-) -> Carried:
+) -> CarriedLines:
     """The place of an extreme: the first, and that of what is no number before all.
 
     The extreme is what a reduction of the same level to it is, too.
@@ -243,4 +243,4 @@ def place(
     def finish() -> None:
         writer.assign(r, r.function, f"{at}.to({type_name(r.dtype)})")
 
-    return Carried(step, finish)
+    return CarriedLines(step, finish)
