@@ -77,7 +77,7 @@ def attention_tile(
         len({v for _, v in form.values}),
     )
     smaller = (
-        {"staged": False}, {"stages": 1}, {"bt": _NARROW // 2},
+        {"staged": False}, {"bt": _NARROW // 2}, {"stages": 1},
         {"bs": 64, "warpgroups": 1},
     )  # fmt: skip
     for change in smaller:
