@@ -6,6 +6,17 @@ from transformers import Qwen3MoeConfig, Qwen3MoeForCausalLM
 BATCH, LENGTH = 1, 512
 LAYERS, HEADS, GROUPS, HEAD = 2, 16, 4, 64
 EXPERTS, CHOSEN, INNER, VOCABULARY = 16, 4, 768, 32768
+SMALL = {
+    "LENGTH": 16,
+    "LAYERS": 1,
+    "HEADS": 2,
+    "GROUPS": 1,
+    "HEAD": 16,
+    "EXPERTS": 4,
+    "CHOSEN": 2,
+    "INNER": 16,
+    "VOCABULARY": 32,
+}
 
 
 class Model(torch.nn.Module):
