@@ -6,7 +6,7 @@ All are `einsum`: letters of the result are positions, the others are summed ove
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 
@@ -56,9 +56,8 @@ def contracted(
         place: dict[int | str, Integer] = dict(zip(result, indices, strict=True))
         names: list[Variable] = []
         for letter in summed:
-            variable = world.fresh("k", 0, sizes[letter])
-            place[letter] = variable
-            names.append(cast(Variable, variable.single))
+            place[letter], own = tracing.positions("k", sizes[letter])
+            names += own
         found: Value | None = None
         for read, mine, ones in zip(reads, letters, one, strict=True):
             own = tuple(

@@ -75,9 +75,8 @@ def reduced(
         full: dict[int, Integer] = dict(zip(rest, kept, strict=True))
         names: list[Variable] = []
         for dim in axes:
-            variable = world.fresh("r", 0, array.sizes[dim])
-            full[dim] = variable
-            names.append(_variable(variable))
+            full[dim], own = tracing.positions("r", array.sizes[dim], whole=place)
+            names += own
         point = tuple(full[d] for d in range(array.ndim))
         domain = IndexSet.universe if mask is None else mask(point).where
         found = reduce(world, function, names, read(point), domain)

@@ -17,7 +17,7 @@ from argus.specification.broadcasting import axes_of, axis_of, expanded
 from argus.specification.casting import converted, lifted
 from argus.specification.storage import Indices
 from argus.specification.table import call, refuse, traces
-from argus.specification.tracing import Tracing
+from argus.specification.tracing import Tracing, divisor_of, factor_of
 from argus.terms import IndexSet, Integer, Unknown
 
 Sizes = tuple[Integer, ...]
@@ -59,8 +59,13 @@ def reshape(
             tracing, list(array.sizes), [n for n in wanted if n.constant != -1]
         )
     mine, theirs = _without_common(list(array.sizes), wanted)
-    tracing.need_equal(tracing.product(mine), tracing.product(theirs), "reshape")
+    _need_parts(tracing, mine, theirs)
     groups = _groups(tracing, array.sizes, tuple(wanted))
+    for old, new in groups:
+        left, right = tracing.product(old), tracing.product(new)
+        if not _same(tracing, left, right):
+            tracing.need_equal(left, right, "reshape")
+        _note_folds(tracing, old, new)
 
     def way(indices: Indices) -> Indices:
         found: list[Integer] = []
@@ -88,9 +93,33 @@ def _without_common(
     return left, right
 
 
+def _need_parts(tracing: Tracing, old: list[Integer], new: list[Integer]) -> None:
+    """Sizes that are cut into parts, n into n // d and d, have to be multiples of d.
+
+    Raises Unknown where one never is.
+    """
+    left = list(new)
+    for size in old:
+        for other in new:
+            divisor = divisor_of(size, other)
+            if divisor is not None and divisor in left and other in left:
+                tracing.need_divides(divisor, size)
+                left.remove(other)
+                left.remove(divisor)
+                break
+
+
 def _quotient(tracing: Tracing, of: list[Integer], by: list[Integer]) -> Integer:
     """The product of some sizes divided by that of others, which has to be whole."""
     of, by = _without_common(of, by)
+    for at, size in enumerate(of):
+        for other in by:
+            divisor = divisor_of(size, other)
+            if divisor is not None and tracing.world.divides(divisor, size):
+                # n divided by n // d is d
+                of[at] = divisor
+                by.remove(other)
+                break
     total, part = tracing.product(of), tracing.product(by)
     found = tracing.world.quotient(total, part)
     if found * part != total:
@@ -125,7 +154,35 @@ def _groups(tracing: Tracing, old: Sizes, new: Sizes) -> list[tuple[Sizes, Sizes
     return found
 
 
+def _note_folds(tracing: Tracing, old: Sizes, new: Sizes) -> None:
+    """Note of which old sizes new ones are products, from the innermost on.
+
+    What is left of a new size when those that divide it are taken is a part of the
+    next old one.
+    """
+    left = [n for n in old if n.constant != 1]
+    for size in reversed(new):
+        parts: list[Integer] = []
+        rest = size
+        while left and rest.constant != 1:
+            inner = tracing.world.quotient(rest, left[-1])
+            if inner * left[-1] != rest:
+                break
+            parts.insert(0, left.pop())
+            rest = inner
+        if rest.constant != 1 and parts:
+            parts.insert(0, rest)
+        if len(parts) > 1:
+            tracing.folds[size] = tuple(parts)
+        if rest.constant != 1:
+            return
+
+
 def _same(tracing: Tracing, left: Integer, right: Integer) -> bool:
+    for whole, product in ((left, right), (right, left)):
+        divisor = factor_of(whole, product)
+        if divisor is not None and tracing.world.divides(divisor, whole):
+            return True
     return left == right or tracing.holds(tracing.world.compare(left, "==", right))
 
 
@@ -133,9 +190,9 @@ def _longer(tracing: Tracing, left: Integer, right: Integer) -> bool:
     """Whether the left product is the larger one, as far as can be said."""
     if left.constant is not None and right.constant is not None:
         return left.constant > right.constant
-    if tracing.holds(tracing.world.compare(left, ">", right)):
+    if tracing.holds(tracing.world.compare(left, ">=", right)):
         return True
-    if tracing.holds(tracing.world.compare(left, "<", right)):
+    if tracing.holds(tracing.world.compare(left, "<=", right)):
         return False
     degree = [max((len(m) for m in n.terms), default=0) for n in (left, right)]
     return degree[0] > degree[1]

@@ -50,6 +50,27 @@ class Tracing:
     needs: list[Need] = field(default_factory=list[Need])
     assumptions: dict[str, None] = field(default_factory=dict[str, None])
     sizes: set[Variable] = field(default_factory=set[Variable])
+    folds: dict[Integer, tuple[Integer, ...]] = field(
+        default_factory=dict[Integer, tuple[Integer, ...]]
+    )
+    """Sizes that reshapes made of others, the outermost first: a sum over as many
+    positions is taken over those of each."""
+
+    def positions(
+        self, name: str, size: Integer, *, whole: bool = False
+    ) -> tuple[Integer, list[Variable]]:
+        """A position below a size, and the variables that go through all of them.
+
+        ``whole``: one variable, which is the position.
+        """
+        found, variables = Integer.of(0), list[Variable]()
+        for part in (size,) if whole else self.folds.get(size, (size,)):
+            one = self.world.fresh(name, 0, part)
+            atom = one.single
+            assert isinstance(atom, Variable)
+            found = found * part + one
+            variables.append(atom)
+        return found, variables
 
     def holds(self, where: IndexSet) -> bool:
         """Whether a condition is known to be true."""
@@ -102,7 +123,7 @@ class Tracing:
         if left == right:
             return
         for whole, product in ((left, right), (right, left)):
-            divisor = _divisor_of(whole, product)
+            divisor = factor_of(whole, product)
             if divisor is not None:
                 self.need_divides(divisor, whole)
                 return
@@ -121,16 +142,23 @@ class Tracing:
         return total
 
 
-def _divisor_of(whole: Integer, product: Integer) -> Integer | None:
+def divisor_of(whole: Integer, part: Integer) -> Integer | None:
+    """``d`` where a size is ``whole // d``, else None."""
+    atom = part.single
+    if not isinstance(atom, Opaque) or atom.op != "div":
+        return None
+    dividend, divisor = atom.args
+    return divisor if dividend == whole else None
+
+
+def factor_of(whole: Integer, product: Integer) -> Integer | None:
     """``d`` where a product is ``d * (whole // d)``, else None."""
     if len(product.terms) != 1:
         return None
     (atoms,) = product.terms
     for atom in atoms:
-        if not isinstance(atom, Opaque) or atom.op != "div":
-            continue
-        dividend, divisor = atom.args
-        if dividend == whole and product == divisor * Integer.atom(atom):
+        divisor = divisor_of(whole, Integer.atom(atom))
+        if divisor is not None and product == divisor * Integer.atom(atom):
             return divisor
     return None
 

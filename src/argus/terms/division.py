@@ -125,7 +125,35 @@ def _by_symbol(world: World, dividend: Integer, divisor: Integer) -> Integer:
         return whole + 1
     if not rest.terms or _lies_within(world, rest, divisor):
         return whole
+    smaller = _without_low_symbol(world, rest, divisor)
+    if smaller is not None:
+        return whole + smaller
     return whole + Integer.atom(Opaque("div", (rest, divisor)))
+
+
+def _without_low_symbol(
+    world: World, rest: Integer, divisor: Integer
+) -> Integer | None:
+    """``(d y + r) // (d b)`` is ``y // b`` where ``0 <= r < d``; None without such a d.
+
+    ``b`` is not negative; ``d``: a part of the divisor that is no number.
+    """
+    if len(divisor.terms) != 1:
+        return None
+    ((atoms, number),) = divisor.terms.items()
+    for at in range(1, len(atoms) + 1):
+        for part in {atoms[:at], atoms[-at:]}:
+            inner = Integer({part: 1})
+            left = list(atoms)
+            for atom in part:
+                left.remove(atom)
+            outer = Integer({tuple(left): number})
+            if outer.constant == 1 or not world.is_empty(world.compare(outer, "<", 0)):
+                continue
+            high, low = _split(rest, inner)
+            if high.terms and _lies_within(world, low, inner):
+                return quotient(world, high, outer)
+    return None
 
 
 def _split(dividend: Integer, divisor: Integer) -> tuple[Integer, Integer]:

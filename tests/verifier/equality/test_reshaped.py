@@ -48,3 +48,42 @@ def test_columns_in_fours(returned: str) -> None:
 )
 def test_other_elements(returned: str) -> None:
     assert not decided_text(KERNEL.format(required=QUADS, returned=returned)).equal
+
+
+GROUPS = """
+@ag.kernel
+def k(X: f32["B C P"], Y: f32["B C P"], *, GROUP: int = 4, BP: int = 256):
+    B, C, P = X.shape
+    ag.require(C % GROUP == 0, "groups of channels")
+    ag.require(P > 0, "a mean over no elements is not defined")
+    b, g = ag.block(B, C // GROUP)
+    total = ag.zeros((GROUP, BP), f32)
+    for p in ag.range(0, P, BP):
+        total = total + ag.load(X[b, g * GROUP : g * GROUP + GROUP, p:], (GROUP, BP))
+    mean = ag.sum(ag.sum(total, "P"), "C") / (P * {count})
+    for p in ag.range(0, P, BP):
+        x = ag.load(X[b, g * GROUP : g * GROUP + GROUP, p:], (GROUP, BP))
+        Y[b, g * GROUP : g * GROUP + GROUP, p:] = x - mean
+
+
+@ag.reference
+def ref(X, GROUP):
+    B, C, P = X.shape
+    x = X.reshape({shape})
+    return (x - x.mean(-1, keepdims=True)).reshape(B, C, P)
+"""
+
+
+@pytest.mark.parametrize(
+    ("shape", "count", "right"),
+    [
+        ("B, C // GROUP, GROUP * P", "GROUP", True),
+        ("B, C // GROUP, -1", "GROUP", True),
+        ("B, C // GROUP, GROUP * P", "2", False),
+        ("B, C * P // 4, 4", "GROUP", False),
+    ],
+)
+def test_groups_of_channels_as_rows(shape: str, count: str, right: bool) -> None:
+    """A sum over a dimension that is several is one over each of them."""
+    found = decided_text(GROUPS.format(shape=shape, count=count))
+    assert found.equal == right, found.reason

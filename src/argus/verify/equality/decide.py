@@ -29,6 +29,7 @@ from argus.terms import (
 )
 from argus.terms.sampling import value_of
 from argus.terms.show import show
+from argus.terms.sums import variable_of
 from argus.terms.value import Case
 from argus.verify.denotation import Denotation, Store
 from argus.verify.equality.additions import total
@@ -162,7 +163,7 @@ class _Comparison:
         try:
             for store in stores:
                 span = store.span
-                found = self._store(store, array)
+                found = self._store(store, array, sizes)
                 if found is not None:
                     return self._differs(name, found, span, store.coords)
             span = stores[0].span
@@ -189,9 +190,21 @@ class _Comparison:
 
     # --------------------------------------------------------------------- stores
 
-    def _store(self, store: Store, array: Array) -> Mismatch | None:
-        """Where a store writes another number than the specification's."""
-        wanted = array.at(list(store.coords))
+    def _store(
+        self, store: Store, array: Array, sizes: Sequence[Integer]
+    ) -> Mismatch | None:
+        """Where a store writes another number than the specification's.
+
+        Of a position itself it is known that it lies within the sizes, so that
+        quotients and remainders of reshapes are in simpler form there.
+        """
+        found = self._values(store.where, store.value, array.at(list(store.coords)))
+        if found is None:
+            return None
+        world = self.world
+        at, _ = positions(world, store.tensor.dims, sizes)
+        place = {variable_of(p): c for p, c in zip(at, store.coords, strict=True)}
+        wanted = array.at(at).substituted(world, place)
         return self._values(store.where, store.value, wanted)
 
     def _values(self, where: IndexSet, value: Value, wanted: Value) -> Mismatch | None:
