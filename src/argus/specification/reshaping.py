@@ -180,9 +180,9 @@ def _note_folds(tracing: Tracing, old: Sizes, new: Sizes) -> None:
 
 
 def _same(tracing: Tracing, left: Integer, right: Integer) -> bool:
-    for whole, product in ((left, right), (right, left)):
-        divisor = factor_of(whole, product)
-        if divisor is not None and tracing.world.divides(divisor, whole):
+    for one, product in ((left, right), (right, left)):
+        divisor = factor_of(one, product)
+        if divisor is not None and tracing.world.divides(divisor, one):
             return True
     return left == right or tracing.holds(tracing.world.compare(left, "==", right))
 
