@@ -228,7 +228,6 @@ def test_decoding_packs_the_heads_of_a_group(rows: int, d: int) -> None:
     assert _error(ops.attention(apart, k, v), want) < 8e-3
 
 
-@pytest.mark.parametrize("rows", [1, 90])
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("sizes", [(2, 4, 2, 300, 333, 128), (1, 8, 8, 129, 70, 64)])
 def test_gradients_of_attention(sizes: tuple[int, ...], causal: bool) -> None:
@@ -253,6 +252,7 @@ def test_gradients_of_attention(sizes: tuple[int, ...], causal: bool) -> None:
     assert all(torch.equal(a, b) for a, b in zip(found, again, strict=True))
 
 
+@pytest.mark.parametrize("rows", [1, 90])
 @pytest.mark.parametrize("d", [64, 80, 128, 256])
 def test_attention_by_parts_of_the_keys(rows: int, d: int) -> None:
     from argus import ops

@@ -16,7 +16,7 @@ from argus.ir.walk import walk
 
 __all__ = ["Definitions", "definitions_of", "least"]
 
-Definitions = Mapping[o.Tile, o.Op]
+Definitions = Mapping[o.Tile, o.RegisterOp]
 """The operation that makes a tile: each is made once."""
 
 _MOVES = (
@@ -43,24 +43,24 @@ def least(definitions: Definitions, tile: o.Tile) -> float:
     made = definitions.get(tile)
     if isinstance(made, _MOVES):
         return least(definitions, made.src)
-    match made:
-        case o.Cast(src=o.Tile() as src) if src.dtype.is_float and tile.dtype.is_float:
-            # 0 is in each type, and rounding keeps the order.
-            return min(least(definitions, src), 0.0)
-        case o.Elementwise(fn=fn, args=args) if tile.dtype.is_float:
-            if fn in _NOT_NEGATIVE or (fn == "mul" and args[0] is args[1]):
-                return 0.0
-            known = [
-                least(definitions, a) if isinstance(a, o.Tile) else _number(a)
-                for a in args
-            ]
-            if fn == "maximum":
-                return max(known)
-            if fn == "minimum":
-                return min(known)
-            return min(known[1:]) if fn == "where" else -math.inf
-        case _:
-            return -math.inf
+    if not tile.dtype.is_float:
+        return -math.inf
+    if isinstance(made, o.Cast):
+        # 0 is in each type, and rounding keeps the order.
+        floats = made.src.dtype.is_float
+        return min(least(definitions, made.src), 0.0) if floats else -math.inf
+    if not isinstance(made, o.Elementwise):
+        return -math.inf
+    fn, args = made.fn, made.args
+    if fn in _NOT_NEGATIVE or (fn == "mul" and args[0] is args[1]):
+        return 0.0
+    known = [
+        least(definitions, a) if isinstance(a, o.Tile) else _number(a) for a in args
+    ]
+    bounds = {"maximum": max, "minimum": min}
+    if fn in bounds:
+        return bounds[fn](known)
+    return min(known[1:]) if fn == "where" else -math.inf
 
 
 def _number(value: object) -> float:
