@@ -133,7 +133,9 @@ def _whole(
     if mode.signed and not dtype.name.startswith("u"):
         reach = int(mode.scale)
         values = rng.integers(-reach, reach + 1, shape)
-        put(values, np.array(near(special[:_FIRST]), np.int64), mode.share, rng)
+        low, high = dtype.integers
+        held = [n for n in near((0, *special[:_FIRST])) if low <= n <= high]
+        put(values, np.array(held, np.int64), mode.share, rng)
         return values.astype(kind)
     values = rng.integers(0, max(most, 1), shape)
     some = np.array([n for n in near(special[:_FIRST]) if 0 <= n < most], np.int64)
