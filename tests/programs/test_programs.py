@@ -479,3 +479,11 @@ def test_a_compiled_module_on_the_cpu_is_proved_and_interpreted() -> None:
     elsewhere = replace(away, program=replace(away.program, device="xpu:0"))
     with pytest.raises(ArgusError, match="AG1047"):
         CompiledProgram(elsewhere)(x)
+
+
+def test_numbers_that_windows_add_are_counted() -> None:
+    """Of what is added for each tap, a constant is added as often as there are taps."""
+    x = torch.randn(2, 3, 12, 14)
+    model = Formula(lambda x: torch.nn.functional.avg_pool2d(torch.tanh(x) - 0.2, 2))
+    for step in plan_of(model, (x,)).kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text

@@ -14,6 +14,7 @@ from argus.interpret import run  # noqa: E402
 from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.kernel_requests import kernel_of, request_for_step  # noqa: E402
 from argus.programs.plan import plan_of  # noqa: E402
+from argus.programs.predictions import prediction_of  # noqa: E402
 from argus.programs.proofs import proof_of  # noqa: E402
 from argus.requests import placed_program  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
@@ -114,3 +115,18 @@ def test_sizes_that_depend_on_elements_are_no_program() -> None:
     inputs = (_numbers(20, 7), torch.arange(20) % 3 == 0)
     with pytest.raises(ArgusError, match="depends on elements"):
         plan_of(Formula(lambda x, chosen: x[chosen] * 2), inputs)
+
+
+def test_single_elements_by_a_table_are_inside() -> None:
+    """A block has one row, and reads one number for it: positions are another's."""
+
+    def model(x: Any, w: Any, t: Any) -> Any:
+        places = torch.sort(t).values  # stays in torch, so that kernels read them
+        return x * torch.where(places < 0, places + 2048, places)[:, None] * 0 + (
+            x * w[places][:, None]
+        )
+
+    inputs = (_numbers(2048, 1024), _numbers(2048), _table(2048, 2048))
+    for step in plan_of(Formula(model), inputs).kernels:
+        assert proof_of(step).verdict is not Verdict.REFUTED, step.source.text
+        assert prediction_of(step, "sm_90a").microseconds > 0

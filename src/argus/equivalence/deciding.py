@@ -23,7 +23,7 @@ from argus.terms import Unknown, Untraced
 from argus.verify.denotation import denote
 from argus.verify.equality import EqualityResult, decide, stored_arrays
 
-__all__ = ["Decided", "Element", "Place", "decided_alike", "open_", "told"]
+__all__ = ["Decided", "Element", "TrialPlace", "decided_alike", "open_", "told"]
 
 
 Element = tuple[str, tuple[int, ...]]
@@ -31,7 +31,7 @@ Element = tuple[str, tuple[int, ...]]
 
 
 @dataclass(frozen=True)
-class Place:
+class TrialPlace:
     """Where terms differ: ``sizes`` and scalars by name.
 
     ``element``: the one that differs, if it is known; ``missing``: none writes it.
@@ -62,15 +62,15 @@ class Decided:
     signed: bool = False
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[TrialPlace, ...]:
         """Where runs should look: those first at which terms differ by most."""
         if self.samples:
-            return tuple(Place(dict(sample)) for sample in self.samples)
+            return tuple(TrialPlace(dict(sample)) for sample in self.samples)
         first = None if self.decision is None else self.decision.first
         if first is None:
             return ()
         return tuple(
-            Place(
+            TrialPlace(
                 {v.name: n for v, n in point.values.items()},
                 None if point.element is None else (first.tensor, point.element),
                 point.missing,

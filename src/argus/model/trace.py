@@ -332,8 +332,9 @@ class Tracer:
         self._loaded.add(op.result.id)
         if op.view.coords:
             first = op.view.coords[-1]
-            zeros = {f"%{i}": 0 for i in range(len(op.view.shape))}
-            self._origins[op.result.id] = evaluate(first, {**self._wave, **zeros})
+            known = {**self._wave, **self._gathered(op.view)}
+            known |= {f"%{i}": 0 for i in range(len(op.view.shape))}
+            self._origins[op.result.id] = evaluate(first, known)
         gathers = bool(op.view.gathers) or op.mask is not None
         return [s.LoadStep(op.result.id, self._of_group(traffic), gathers)]
 

@@ -156,7 +156,7 @@ class KernelWriter(ColumnWriter):
                 self.line(f'ag.require({letter} <= B{letter}, "a block holds a row")')
             elif tiling.whole:
                 self.line(f'ag.require({letter} % B{letter} == 0, "tiles are whole")')
-        if group.columns:
+        if group.columns or self._one_by_one():
             self._assumed()
         if tiling.resident > 1:
             blocks = f", min_blocks={tiling.resident}"
@@ -188,8 +188,18 @@ class KernelWriter(ColumnWriter):
                 self.reduced(left, [p for p in pairs if p.first in left])
         self._stored(list(zip(self.group.stores, self.outputs, strict=True)))
 
+    def _one_by_one(self) -> bool:
+        """Whether a table's element is read by itself: nothing is left out then."""
+        free = self.group.pool.free
+        tables = (t for node in self.group.elements for t in node.tables)
+        axes = {a.loop for a in self.tiling.axes}
+        return any(not free(table.index) & axes for table in tables)
+
     def _assumed(self) -> None:
-        """What torch requires of tables: with other numbers nothing is reduced."""
+        """What torch requires of tables: with other numbers nothing is reduced.
+
+        And a single element is not read.
+        """
         said: dict[str, None] = {}
         for node in self.group.elements:
             t = self.param(node)

@@ -18,7 +18,7 @@ from argus.programs.operator_table import own
 from argus.programs.recorder import ProgramRecorder
 from argus.programs.tensor_array import TensorArray
 from argus.programs.tensor_program import UntranslatedError
-from argus.programs.window_operators import Pool, element_counts
+from argus.programs.window_operators import WindowPool, element_counts
 
 np: Any = numpy
 """Functions of numpy, which arrays of a program record."""
@@ -32,7 +32,7 @@ def avg_pool_backward(
     ceil: bool, include_padding: bool, divisor: Any,
 ) -> TensorArray:  # fmt: skip
     """Each element has its part of the gradients of the windows that it is in."""
-    pool = Pool(x, kernel, stride, padding, 1, ceil, len(kernel))
+    pool = WindowPool(x, kernel, stride, padding, 1, ceil, len(kernel))
 
     def inside(windows: _Windows, moved: tuple[int, ...]) -> Any:
         return windows.inside(moved)
@@ -61,7 +61,7 @@ class _Windows:
     Arrays have two dimensions for each of space: q and t.
     """
 
-    def __init__(self, x: TensorArray, pool: Pool) -> None:
+    def __init__(self, x: TensorArray, pool: WindowPool) -> None:
         self.x, self.pool = x, pool
         self.count = len(pool.kernel)
         self.sizes = [

@@ -39,7 +39,7 @@ def windows_of(
     return wide.seen(windowed(wide.shape, kernel, stride, dilation))
 
 
-class Pool:
+class WindowPool:
     """The windows of a pool: how many along each dimension, and what is around them."""
 
     def __init__(
@@ -79,7 +79,7 @@ def max_pool(
 ) -> Any:  # fmt: skip
     """The largest of each window."""
     count = len(kernel)
-    pool = Pool(x, kernel, stride, padding, dilation, ceil, count)
+    pool = WindowPool(x, kernel, stride, padding, dilation, ceil, count)
     if not x.element.is_float:
         raise UntranslatedError("the largest of whole numbers in windows")
     return np.max(pool.of(x, -math.inf), tuple(range(-count, 0)))
@@ -98,7 +98,7 @@ def avg_pool(
 ) -> Any:  # fmt: skip
     """The sum of each window over the number of its elements, or a divisor."""
     count = len(kernel)
-    pool = Pool(x, kernel, stride, padding, 1, ceil, count)
+    pool = WindowPool(x, kernel, stride, padding, 1, ceil, count)
     total: Any = np.sum(pool.of(x, 0.0), tuple(range(-count, 0)))
     if divisor is not None:
         return total / float(divisor)
@@ -112,7 +112,7 @@ def avg_pool(
 
 
 def element_counts(
-    pool: Pool, like: TensorArray, include_padding: bool
+    pool: WindowPool, like: TensorArray, include_padding: bool
 ) -> list[float | TensorArray]:
     """Of each dimension how many elements windows have: a number, or numbers along it.
 

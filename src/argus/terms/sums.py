@@ -73,6 +73,11 @@ def _of_product(
     if domain.is_nothing:
         return ZERO
     inside, outside = _separated(part, bound)
+    if Term({inside: 1}) == ONE:
+        # Before variables that are only counted are packed.
+        counted = _count(world, variables, domain)
+        if counted is not None:
+            return Term({outside: 1}) * counted
     binding = BoundVariables(world, variables, domain, Term({inside: 1}))
     found = binding.canonical(counted=True)
     outer = Term({outside: 1})

@@ -17,7 +17,7 @@ from math import prod
 
 from argus.diagnostics import ArgusError, Span
 from argus.equivalence.concluding import RULE, concluded, equality_of
-from argus.equivalence.deciding import Decided, Place
+from argus.equivalence.deciding import Decided, TrialPlace
 from argus.equivalence.programs import KnownPrograms
 from argus.equivalence.references import Reference, load, reference_of
 from argus.equivalence.settling import is_wrong
@@ -104,7 +104,7 @@ def _doubted(
             continue
         before, differed = runs.count, runs.differed
         for request in of_each_form(requests)[:_FORMS]:
-            found = runs.at(request, Place(sizes))
+            found = runs.at(request, TrialPlace(sizes))
             if found is not None:
                 return report, found
         if runs.differed > differed and not shown:
@@ -193,7 +193,7 @@ class _Runs:
     def at(
         self,
         request: Request,
-        place: Place,
+        place: TrialPlace,
         *,
         signed: bool = False,
     ) -> Obligation | None:

@@ -18,7 +18,7 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
-from argus.equivalence.deciding import Place
+from argus.equivalence.deciding import TrialPlace
 from argus.equivalence.fitting import table_products
 from argus.equivalence.references import Reference, Unusable
 from argus.equivalence.sizes import (
@@ -140,7 +140,7 @@ def tried_at(
     request: Request,
     program: Program,
     reference: Reference,
-    place: Place,
+    place: TrialPlace,
     *,
     signed: bool = False,
     seconds: float = SECONDS,
@@ -203,7 +203,7 @@ class _Search:
             for op in walk(program.body)
         )
         self.most = _ELEMENTS
-        self.place = Place({})
+        self.place = TrialPlace({})
         self.made = Tried()
         self.ordinary: dict[str, Trial] = {}
         """The last small trial that was compared, for each manner of inputs."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from argus.equivalence.deciding import Place
+from argus.equivalence.deciding import TrialPlace
 from argus.equivalence.references import Reference
 from argus.equivalence.sizes import (
     elements_of,
@@ -97,7 +97,12 @@ def planned(
     if given:
         found = _beside(program, given, _drawn(program, rng))
         tried = tried_at(
-            request, program, reference, Place(found[0]), seconds=seconds, seed=seed
+            request,
+            program,
+            reference,
+            TrialPlace(found[0]),
+            seconds=seconds,
+            seed=seed,
         )
         return Planned(found[:_SMALL], tried, 0)
     tried = refute(request, program, reference, seconds=seconds, seed=seed)

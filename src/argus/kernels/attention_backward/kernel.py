@@ -24,7 +24,7 @@ LOG2E = 1.4426950408889634
 @ag.inline
 def weights(s, l, factor):
     """Probabilities of scores, of which l is the logarithm of the sum."""
-    return ag.exp2(s * factor - l * 1.4426950408889634)
+    return ag.exp2(s * factor - l * LOG2E)
 
 
 @ag.kernel
@@ -56,11 +56,10 @@ def attention_backward_keys(
     D: int = 128,
     BQ: int = 64,
     BT: int = 128,
-    STAGES: int = 2,
+    STAGES: int = 3,
     WARPGROUPS: int = 2,
     REGISTERS: int = 240,
     CAUSAL: bool = False,
-    RING: bool = True,
 ):
     """``scale`` multiplies the scores. CAUSAL: query s sees keys t <= s."""
     B, H, S, _ = Q.shape
@@ -71,7 +70,7 @@ def attention_backward_keys(
     first = t0 // BQ if CAUSAL else 0
     keys = ag.ring(1, k=K.dtype.tile(BT, D), v=V.dtype.tile(BT, D))
     ring = ag.ring(STAGES, q=Q.dtype.tile(BQ, D), o=DO.dtype.tile(BQ, D))
-    sums = ag.ring(STAGES, l=f32.tile(BQ), d=f32.tile(BQ)) if RING else None
+    sums = ag.ring(STAGES, l=f32.tile(BQ), d=f32.tile(BQ))
     LOAD, MATH = (24, REGISTERS) if REGISTERS else (None, None)
 
     with ag.role("load", warps=1, registers=LOAD):
@@ -83,12 +82,9 @@ def attention_backward_keys(
                 with ring.fill() as slot:
                     slot.q.load(Q[b, g * (H // G) + r, i * BQ :, :])
                     slot.o.load(DO[b, g * (H // G) + r, i * BQ :, :])
-                if RING:
-                    with sums.fill() as slot:
-                        slot.l.load(L[b, g * (H // G) + r, i * BQ :], via="cp_async")
-                        slot.d.load(
-                            Delta[b, g * (H // G) + r, i * BQ :], via="cp_async"
-                        )
+                with sums.fill() as slot:
+                    slot.l.load(L[b, g * (H // G) + r, i * BQ :], via="cp_async")
+                    slot.d.load(Delta[b, g * (H // G) + r, i * BQ :], via="cp_async")
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
         factor = scale * LOG2E
@@ -97,16 +93,12 @@ def attention_backward_keys(
         own = keys.wait()
         for r in ag.range(0, H // G):
             for i in ag.range(first, ag.cdiv(S, BQ)):
-                if not RING:
-                    l = ag.load(L[b, g * (H // G) + r, i * BQ :], (BQ,))
-                    delta = ag.load(Delta[b, g * (H // G) + r, i * BQ :], (BQ,))
                 with ring.drain() as slot:
                     s = ag.dot(own.k, slot.q.T)
                     dp = ag.dot(own.v, slot.o.T)
-                    if RING:
-                        with sums.drain() as row:
-                            l = row.l.load()
-                            delta = row.d.load()
+                    with sums.drain() as row:
+                        l = row.l.load()
+                        delta = row.d.load()
                     p = weights(s, l, factor)
                     if CAUSAL:
                         key = ag.broadcast(t0 + ag.index(s, "T"), s)
