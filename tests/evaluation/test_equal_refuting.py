@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import numpy as np
 import pytest
 
-from argus.equivalence.deciding import Place
+from argus.equivalence.deciding import TrialPlace
 from argus.equivalence.references import Reference, load, reference_of
 from argus.equivalence.sizes import mended
 from argus.evaluation.equal.noise import Rounding, with_noise
@@ -176,7 +176,7 @@ def ref(X):
     assert "table `Row`" in found.why
     kernel = kernels(body)["k"]
     request = Request(kernel, default_dtypes(kernel, {}))
-    at = tried_at(request, tile_program(request), loaded(kernel), Place({"M": 5}))
+    at = tried_at(request, tile_program(request), loaded(kernel), TrialPlace({"M": 5}))
     assert at.witness is None
     assert "table `Row`" in at.why
 
@@ -406,7 +406,7 @@ def test_what_some_of_many_blocks_have_added_is_no_result(sizes: dict[str, int])
     kernel = kernels(ADDED)["k"]
     request = Request(kernel, default_dtypes(kernel, {}))
     program = tile_program(request)
-    found = tried_at(request, program, loaded(kernel), Place(sizes))
+    found = tried_at(request, program, loaded(kernel), TrialPlace(sizes))
     assert found.witness is None
     assert found.sizes
 

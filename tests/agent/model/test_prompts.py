@@ -9,12 +9,13 @@ from argus.agent.spaces import SPACES
 from argus.agent.tasks import library_task
 from argus.lang.names import DTYPES
 
-# Decorators of references, names of types, and what users of Argus call from Python.
+# Decorators of references, names of types, what users of Argus call from Python, and
+# what no kernel that is judged may have.
 NOT_IN_KERNELS = set(
     re.findall(
         r"\w+",
         "ElementType Inline InlineFunction Kernel Module load_kernels layouts inf "
-        "dtype any eight float half mma wgmma",
+        "dtype any eight float half mma wgmma print",
     )
 ) | set(DTYPES)
 

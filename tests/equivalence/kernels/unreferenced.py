@@ -223,7 +223,7 @@ def open_ema(X: f32["M N"], Y: f32["M N"], a: f32, *, BM: int = 32):
 
 
 @ag.kernel
-def open_abs_row_norms(
+def open_row_extremes(
     X: f32["M N"], Y: f32["M"], Z: f32["M"], *, BM: int = 4, BN: int = 128
 ):
     M, N = X.shape
@@ -231,8 +231,8 @@ def open_abs_row_norms(
     s = ag.zeros((BM,), f32, dims="M")
     t = ag.zeros((BM,), f32, dims="M")
     for n in ag.range(0, N, BN):
-        x = ag.abs(ag.load(X[i * BM :, n:], (BM, BN)))
-        s = s + ag.sum(x, "N")
+        x = ag.load(X[i * BM :, n:], (BM, BN))
+        s = s + ag.sum(ag.abs(x), "N")
         t = ag.maximum(t, ag.max(x, "N"))
     Y[i * BM :] = s
     Z[i * BM :] = t

@@ -10,7 +10,7 @@ from argus.equivalence.sizes import Sizes, fixed_sizes, free_sizes, mended
 from argus.evaluation.tiles.extents import tile_extents
 from argus.ir.program import Program
 
-__all__ = ["drawn", "narrower"]
+__all__ = ["drawn", "narrower", "whole_tiles"]
 
 _USUAL = (1, 2, 3, 5, 8, 17)
 """Sizes of a dimension that no tile has."""
@@ -52,3 +52,10 @@ def drawn(program: Program, rng: np.random.Generator) -> Iterator[Sizes]:
             yield made
         elif number % 64 == 0:
             yield {}  # nothing is admitted, for all that is known: the caller decides
+
+
+def whole_tiles(program: Program) -> Sizes | None:
+    """Sizes at which no tile ends within a tensor; None if none are found."""
+    tiles, _ = tile_extents(program)
+    sizes = {dim: max(tiles.get(dim, 1), 2) for dim in free_sizes(program)}
+    return mended(program, {**fixed_sizes(program), **sizes})

@@ -23,7 +23,7 @@ from argus.equivalence.sizes import (
     mended,
 )
 from argus.evaluation.equal.refuting import Tried, refute, tried_at
-from argus.evaluation.equal.sizes import drawn
+from argus.evaluation.equal.sizes import drawn, whole_tiles
 from argus.evaluation.loose import not_admitted
 from argus.ir.program import Program
 from argus.requests import Request, request_of
@@ -106,9 +106,11 @@ def planned(
         )
         return Planned(found[:_SMALL], tried, 0)
     tried = refute(request, program, reference, seconds=seconds, seed=seed)
-    found = _once(tried.sizes) or _once(_drawn(program, rng))
+    found = list(tried.sizes) or list(_drawn(program, rng))
     if not found:
         raise not_admitted(program, given)
+    whole = whole_tiles(program)
+    found = _once(found if whole is None else [whole, *found])
     small = [
         s for s in found if not interpreted or elements_of(program, s) < INTERPRETED
     ]
