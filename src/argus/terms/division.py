@@ -142,7 +142,7 @@ def _without_low_symbol(
         return None
     ((atoms, number),) = divisor.terms.items()
     for at in range(1, len(atoms) + 1):
-        for part in {atoms[:at], atoms[-at:]}:
+        for part in dict.fromkeys((atoms[:at], atoms[-at:])):
             inner = Integer({part: 1})
             left = list(atoms)
             for atom in part:
