@@ -10,7 +10,7 @@ torch = pytest.importorskip("torch")
 
 from argus.ir.dtypes import f32  # noqa: E402
 from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.lowering import offsets_through  # noqa: E402
+from argus.programs.offsets import offsets_through  # noqa: E402
 from argus.programs.plan import plan_of  # noqa: E402
 from argus.programs.tensor_program import (  # noqa: E402
     GivenPrimitive,

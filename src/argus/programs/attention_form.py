@@ -19,7 +19,7 @@ to 16 bits on the way, as in torch's own fused kernels. Factors of f32 in parts 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import inf
 
@@ -38,6 +38,7 @@ from argus.programs.expressions import (
     ExpressionPool,
     NumberNode,
     ReduceNode,
+    flattened,
     parts_of,
     walked,
 )
@@ -134,7 +135,7 @@ def _values(
 ) -> tuple[ExpressionNode, tuple[tuple[int, ElementNode], ...]] | None:
     """The left factor of a sum of products, and its parts with the right ones."""
     pairs: list[tuple[ExpressionNode, ElementNode]] = []
-    for summand in _summands(node.body):
+    for summand in flattened(node.body, "add"):
         if not isinstance(summand, ApplyNode) or summand.function != "mul":
             return None
         x, y = (_uncast(p) for p in summand.parts)
@@ -165,15 +166,6 @@ def _split(pool: ExpressionPool, whole: ExpressionNode) -> list[ExpressionNode]:
         if not last:
             rest = pool.apply("sub", (rest, pool.apply("cast", (part,), f32)), f32)
     return parts
-
-
-def _summands(node: ExpressionNode) -> Iterator[ExpressionNode]:
-    match node:
-        case ApplyNode(function="add", parts=parts):
-            for part in parts:
-                yield from _summands(part)
-        case _:
-            yield node
 
 
 def _uncast(node: ExpressionNode) -> ExpressionNode:
@@ -373,7 +365,7 @@ class _Matching:
     def _terms(self, scores: ReduceNode) -> Terms:
         terms: list[tuple[ElementNode, ElementNode]] = []
         (along,) = self.output.loops
-        for summand in _summands(scores.body):
+        for summand in flattened(scores.body, "add"):
             parts = [_uncast(p) for p in parts_of(summand)]
             match summand, parts:
                 case (

@@ -7,7 +7,7 @@ bits, and without detours by numbers (``where(c, 1, 0) == 0`` is ``not c``).
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from argus.ir.dtypes import boolean, f32, i32
@@ -20,6 +20,7 @@ from argus.programs.expressions import (
     NumberNode,
     PositionNode,
     ReduceNode,
+    flattened,
     walked,
 )
 from argus.programs.numbers import number_of
@@ -192,7 +193,7 @@ def masked(pool: ExpressionPool, node: ExpressionNode) -> Masked:
             fill = fills.pop() if fills else 0.0
             return Masked(node, tuple(conditions), fill)
         node, condition, fill = found
-        conditions += _conjuncts(condition)
+        conditions += flattened(condition, "and")
         fills.add(fill)
 
 
@@ -216,15 +217,6 @@ def _mask(
             return None
         case _:
             return None
-
-
-def _conjuncts(node: ExpressionNode) -> Iterator[ExpressionNode]:
-    match node:
-        case ApplyNode(function="and", parts=parts):
-            for part in parts:
-                yield from _conjuncts(part)
-        case _:
-            yield node
 
 
 def positional(node: ExpressionNode) -> bool:

@@ -8,7 +8,7 @@ seen up to there is a value of its own, and the rest is a view of that.
 from __future__ import annotations
 
 from argus.programs.loops import LoopSpace, NeedsSplitError, NotAffineError
-from argus.programs.lowering import source_offset
+from argus.programs.offsets import source_offset
 from argus.programs.recorder import ProgramRecorder
 from argus.programs.rewriting import ProgramRewriter, with_operands
 from argus.programs.tensor_program import (

@@ -26,9 +26,9 @@ from argus.programs.kernel_requests import (
     unused_strides,
 )
 from argus.programs.launches import LaunchSegment
-from argus.programs.lowering import offsets_through
 from argus.programs.memory import extent_of
 from argus.programs.naming import KernelTensor
+from argus.programs.offsets import offsets_through
 from argus.programs.plan import (
     KernelStep,
     PlanStep,

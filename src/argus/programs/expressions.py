@@ -304,3 +304,12 @@ def walked(roots: Sequence[ExpressionNode]) -> Iterator[ExpressionNode]:
             seen.add(node)
             stack.append((node, True))
             stack.extend((p, False) for p in reversed(parts_of(node)))
+
+
+def flattened(node: ExpressionNode, function: str) -> Iterator[ExpressionNode]:
+    """The operands of nested applications of an associative function, in order."""
+    if isinstance(node, ApplyNode) and node.function == function:
+        for part in node.parts:
+            yield from flattened(part, function)
+    else:
+        yield node

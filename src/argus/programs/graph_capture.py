@@ -16,7 +16,7 @@ from typing import Any, cast
 
 from argus.diagnostics import ArgusError, fail
 from argus.ir.dtypes import DTYPES
-from argus.programs.lowering import offsets_through
+from argus.programs.offsets import offsets_through
 from argus.programs.operators import element_type, operator_named
 from argus.programs.recorder import ProgramRecorder
 from argus.programs.strided_operators import (

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import fail
-from argus.programs.lowering import offsets_through
+from argus.programs.offsets import offsets_through
 from argus.programs.plan import TorchStep
 from argus.programs.tensor_program import (
     CallOperand,

@@ -22,7 +22,8 @@ from math import ceil, prod
 from argus.ir.dtypes import DType, bf16, f16, f32
 from argus.programs.affine import Affine
 from argus.programs.attention_chains import softmax_before
-from argus.programs.lowering import offsets_through, over_windows
+from argus.programs.lowering import over_windows
+from argus.programs.offsets import offsets_through
 from argus.programs.products import (
     TMA_BYTES,
     addressed,

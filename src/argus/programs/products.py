@@ -12,7 +12,7 @@ rows. `product_operands.py` has brought operands into elements that tensor cores
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, gcd, prod
 
@@ -26,6 +26,7 @@ from argus.programs.expressions import (
     ExpressionNode,
     PositionNode,
     ReduceNode,
+    flattened,
     parts_of,
 )
 from argus.programs.lowering import LoweredGroup, NotFusedError
@@ -138,18 +139,9 @@ def _narrow(node: ExpressionNode) -> ExpressionNode:
             return node
 
 
-def _summands(node: ExpressionNode) -> Iterator[ExpressionNode]:
-    match node:
-        case ApplyNode(function="add", parts=parts):
-            for part in parts:
-                yield from _summands(part)
-        case _:
-            yield node
-
-
 def _reused(group: LoweredGroup, reduction: ReduceNode) -> bool:
     """Whether elements of both factors belong to several results."""
-    pairs = [factors_of(s) for s in _summands(reduction.body)]
+    pairs = [factors_of(s) for s in flattened(reduction.body, "add")]
     if reduction.function != "sum" or None in pairs:
         return False
     rows, free = set(group.rows), group.pool.free
@@ -168,7 +160,7 @@ def _short(group: LoweredGroup, found: Sequence[ReduceNode]) -> bool:
     columns = [n for r in found for n in r.loops]
     if not short_sum(f32, group.products[0], prod(group.sizes[n] for n in columns)):
         return False
-    pairs = [factors_of(s) for r in found for s in _summands(r.body)]
+    pairs = [factors_of(s) for r in found for s in flattened(r.body, "add")]
     factors = [f for pair in pairs if pair for f in pair]
     if any(f.dtype != f32 for f in factors):
         return False
@@ -216,7 +208,7 @@ class _Loops:
         self.group, self.reduction, self.precision = group, reduction, precision
         self.sizes = group.sizes
         terms: list[tuple[ElementNode, ElementNode]] = []
-        for summand in _summands(reduction.body):
+        for summand in flattened(reduction.body, "add"):
             match factors_of(summand):
                 case (ElementNode() as left, ElementNode() as right):
                     terms.append((left, right))
