@@ -9,11 +9,9 @@ which loops are a batch, and what follows the last product.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Generator
 from contextlib import contextmanager
 
-from argus.ir.dtypes import DTYPES
 from argus.kernels.attention.kernel import (
     LOG2E,
     soften,  # pyright: ignore[reportUnknownVariableType]
@@ -23,7 +21,7 @@ from argus.programs.attention_form import AttentionForm, unit
 from argus.programs.attention_tiles import AttentionTile, attention_tile
 from argus.programs.expression_text import bare, type_name
 from argus.programs.expressions import ElementNode, ExpressionNode, parts_of, walked
-from argus.programs.kernel_text import KernelSource
+from argus.programs.kernel_file import KernelSource, file_text
 from argus.programs.lowering import KernelStore, LoweredGroup
 from argus.programs.naming import KernelTensor, accessed
 from argus.programs.product_text import library_text
@@ -158,41 +156,22 @@ class _AttentionWriter(TileWriter):
         """The file."""
         self._body()
         tensors = (*self.params.values(), *self.outputs)
-        body = "\n".join(self.lines)
         softens = self._softens()
-        text = "\n".join([*(self.declared(t) for t in tensors), *softens, body])
-        known = [type_name(t) for t in DTYPES.values()]
-        types = sorted(t for t in known if re.search(rf"\b{t}\b", text))
         sizes = {self.letters[n]: s for n, s in self.group.sizes.items()}
-        statics = self._statics()
-        used = [n for n in sizes if re.search(rf"\b{n}\b", body)]
         stored = list(zip(self.group.stores, self.outputs, strict=True))
         reference = reference_lines(self.group, self.letters, self.params, stored)
-        lines = [
-            f'"""{title}"""',
-            "",
-            "import argus as ag",
-            f"from argus import {', '.join(types)}",
-            "",
-            "",
-            *([*softens, "", ""] if softens else []),
-            "@ag.kernel",
-            f"def {name}(",
-            *(f"    {t.name}: {self.declared(t)}," for t in tensors),
-            "    *,",
-            *(f"    {n}: int = {v}," for n, v in statics.items()),
-            "):",
-            f'    """{title}"""',
-            *(f'    {n} = ag.dim("{n}")' for n in used),
-            *self.lines,
-            "",
-            "",
-            "@ag.reference",
-            *reference(f"{name}_reference"),
-            "",
-        ]
+        text = file_text(
+            name,
+            title,
+            map(self.declaration, tensors),
+            self._statics(),
+            sizes,
+            self.lines,
+            reference(f"{name}_reference"),
+            [*softens, "", ""] if softens else [],
+        )
         outputs = tuple(t.name for t in self.outputs)
-        return KernelSource(name, "\n".join(lines), tensors, outputs, sizes)
+        return KernelSource(name, text, tensors, outputs, sizes)
 
     def _softens(self) -> list[str]:
         """The online softmax."""

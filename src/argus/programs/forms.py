@@ -13,7 +13,8 @@ from __future__ import annotations
 
 from argus.programs.attention_form import AttentionForm, attention_form
 from argus.programs.attention_text import attention_source
-from argus.programs.kernel_text import KernelSource, kernel_source
+from argus.programs.kernel_file import KernelSource
+from argus.programs.kernel_text import kernel_source
 from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.product_text import product_source
 from argus.programs.products import ProductForm, product_form

@@ -9,9 +9,6 @@ unless a block holds them all.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
-from argus.ir.dtypes import DTYPES
 from argus.programs.carried_text import pairs_of
 from argus.programs.column_text import ColumnWriter
 from argus.programs.expression_text import (
@@ -26,6 +23,7 @@ from argus.programs.expressions import (
     NumberNode,
     ReduceNode,
 )
+from argus.programs.kernel_file import KernelSource, file_text
 from argus.programs.lowering import KernelStore, LoweredGroup, NotFusedError
 from argus.programs.naming import KernelTensor, accessed, table_dim
 from argus.programs.reference_text import reference_lines
@@ -34,20 +32,6 @@ from argus.programs.tile_axes import GroupTiling, levels_of
 
 _LONG = 52
 """Letters of an expression that gets a name of its own."""
-
-
-@dataclass(frozen=True)
-class KernelSource:
-    """A kernel file. ``tensors`` are its parameters in order, the last are outputs.
-
-    ``sizes`` are the numbers of elements of its dimensions, by their names.
-    """
-
-    name: str
-    text: str
-    tensors: tuple[KernelTensor, ...]
-    outputs: tuple[str, ...]
-    sizes: dict[str, int]
 
 
 def kernel_source(
@@ -85,24 +69,8 @@ class KernelWriter(ColumnWriter):
         group, letters = self.group, self.letters
         self.body()
         tensors = (*self.params.values(), *self.outputs)
-        types = {type_name(t.buffer.dtype) for t in tensors}
-        body = "\n".join([*self.heads, *self.lines])
-        known = (*(type_name(t) for t in DTYPES.values()),)
-        types |= {t for t in known if _mentions(body, t)}
         sizes = {letters[n]: s for n, s in group.sizes.items()}
         sizes |= {n: dim.extent for (_, dim), n in self.labels.items()}
-        head = [
-            f'"""{title}"""',
-            "",
-            "import argus as ag",
-            f"from argus import {', '.join(sorted(types))}",
-            "",
-            "",
-            *self.before(),
-            "@ag.kernel",
-            f"def {name}(",
-            *(f"    {t.name}: {self.declared(t)}," for t in tensors),
-        ]
         statics = {letters[n]: group.sizes[n] for n in self.fixed}
         statics |= {
             n: dim.extent
@@ -110,32 +78,20 @@ class KernelWriter(ColumnWriter):
             if isinstance(dim, Border)
         }
         statics |= {f"B{letters[a.loop]}": a.size for a in self.tiling.axes}
-        if statics:
-            head.append("    *,")
-        head += [f"    {n}: int = {statics[n]}," for n in sorted(statics)]
-        head += ["):", f'    """{title}"""']
+        stored = list(zip(group.stores, self.outputs, strict=True))
+        reference = reference_lines(group, letters, self.params, stored)
         names = [*letters.values(), *self.labels.values()]
-        used = [n for n in names if n in sizes and _mentions(body, n)]
-        head += [f'    {n} = ag.dim("{n}")' for n in used if n not in statics]
-        head += self.heads
+        text = file_text(
+            name,
+            title,
+            map(self.declaration, tensors),
+            dict(sorted(statics.items())),
+            [n for n in names if n in sizes],
+            [*self.heads, *self.lines],
+            reference(f"{name}_reference"),
+            self.before(),
+        )
         outputs = tuple(t.name for t in self.outputs)
-        reference = reference_lines(
-            group,
-            letters,
-            self.params,
-            list(zip(group.stores, self.outputs, strict=True)),
-        )
-        text = "\n".join(
-            [
-                *head,
-                *self.lines,
-                "",
-                "",
-                "@ag.reference",
-                *reference(f"{name}_reference"),
-                "",
-            ]
-        )
         return KernelSource(name, text, tensors, outputs, sizes)
 
     # -- passes
@@ -274,9 +230,3 @@ class KernelWriter(ColumnWriter):
     def _walk(self) -> list[str]:
         (loop,) = self.held_axes
         return [*(n for n in self.group.columns if n != loop), loop]
-
-
-def _mentions(text: str, word: str) -> bool:
-    import re
-
-    return re.search(rf"\b{word}\b", text) is not None

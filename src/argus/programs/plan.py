@@ -27,7 +27,7 @@ from argus.programs.expressions import (
 from argus.programs.forms import source_of
 from argus.programs.grouping import KernelGroup, grouped
 from argus.programs.joining import join
-from argus.programs.kernel_text import KernelSource
+from argus.programs.kernel_file import KernelSource
 from argus.programs.merging import merged
 from argus.programs.naming import KernelTensor
 from argus.programs.product_operands import prepare_products

@@ -10,16 +10,14 @@ what a step multiplies, and the epilogue, slice by slice of the accumulator.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Generator
 from contextlib import ExitStack, contextmanager
 
-from argus.ir.dtypes import DTYPES
 from argus.kernels.gemm.kernel import multiplied, summed  # pyright: ignore[reportUnknownVariableType]
 from argus.lang.kernel import InlineFunction
 from argus.programs.expression_text import bare, type_name
 from argus.programs.expressions import Border, ElementNode
-from argus.programs.kernel_text import KernelSource
+from argus.programs.kernel_file import KernelSource, file_text
 from argus.programs.lowering import LoweredGroup
 from argus.programs.naming import KernelTensor, accessed
 from argus.programs.products import TMA_BYTES, TMA_DIMENSIONS, ProductForm
@@ -152,48 +150,22 @@ class _ProductWriter(TileWriter):
         """The file."""
         self._body()
         tensors = (*self.params.values(), self.output)
-        body = "\n".join(self.lines)
-        known = [type_name(t) for t in DTYPES.values()]
-        text = "\n".join(f"{self.declared(t)}" for t in tensors) + body
-        types = sorted(t for t in known if re.search(rf"\b{t}\b", text))
         sizes = {self.letters[n]: s for n, s in self.group.sizes.items()}
         sizes |= {n: border.extent for (_, border), n in self.labels.items()}
-        statics = self._statics()
-        used = [n for n in sizes if n not in statics and re.search(rf"\b{n}\b", body)]
         reference = reference_lines(
             self.group, self.letters, self.params, [(self.stored, self.output)]
         )
-        lines = [
-            f'"""{title}"""',
-            "",
-            "import argus as ag",
-            f"from argus import {', '.join(types)}",
-            "",
-            "",
-            *self._product(),
-            "",
-            "",
-            *(
-                []
-                if self.form.outer
-                else [*library_text(_LOOPS[self.tile.apart]), "", ""]
-            ),
-            "@ag.kernel",
-            f"def {name}(",
-            *(f"    {t.name}: {self.declared(t)}," for t in tensors),
-            "    *,",
-            *(f"    {n}: int = {v}," for n, v in statics.items()),
-            "):",
-            f'    """{title}"""',
-            *(f'    {n} = ag.dim("{n}")' for n in used),
-            *self.lines,
-            "",
-            "",
-            "@ag.reference",
-            *reference(f"{name}_reference"),
-            "",
-        ]
-        return KernelSource(name, "\n".join(lines), tensors, (self.output.name,), sizes)
+        text = file_text(
+            name,
+            title,
+            map(self.declaration, tensors),
+            self._statics(),
+            sizes,
+            self.lines,
+            reference(f"{name}_reference"),
+            [*self._product(), "", "", *self._loop_over_k()],
+        )
+        return KernelSource(name, text, tensors, (self.output.name,), sizes)
 
     def _loop_over_k(self) -> list[str]:
         """The library's, where there is no other loop around it."""

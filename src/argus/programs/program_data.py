@@ -17,7 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import fail
-from argus.programs.kernel_text import KernelSource
+from argus.programs.kernel_file import KernelSource
 from argus.programs.naming import KernelTensor
 from argus.programs.plan import KernelStep, PlanStep, ProgramPlan, TorchStep
 from argus.programs.tensor_program import (

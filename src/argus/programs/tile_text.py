@@ -88,13 +88,13 @@ class TileWriter:
                 self.labels[name, dim] = self.names.fresh("E")
         return self.params[key]
 
-    def declared(self, t: KernelTensor) -> str:
-        """A parameter's annotation."""
+    def declaration(self, t: KernelTensor) -> str:
+        """A parameter of the kernel: its name, element type and dimensions."""
         dims = [
             self.letters[d] if isinstance(d, str) else self.labels[t.name, d]
             for d in t.dims
         ] + ["1"] * t.unit
-        return f'{type_name(t.buffer.dtype)}["{" ".join(dims)}"]'
+        return f'{t.name}: {type_name(t.buffer.dtype)}["{" ".join(dims)}"]'
 
     # -- lines and scopes
 
