@@ -1,0 +1,1 @@
+"""Attention of few queries to keys and values in pages."""
