@@ -84,7 +84,10 @@ def test_parts_of_pages(
     exact = [arrays.exact(x, bf16) for x in (q, k, v)]
     if table is not None:
         exact[1:] = [x[table].reshape(b, keys, groups, d) for x in exact[1:]]
-    want, sums = _attention(*exact, LENGTHS, 0.2, queries, sink if sinks else None)
+    given_sinks = sink if sinks else None
+    want, sums = _attention(
+        exact[0], exact[1], exact[2], LENGTHS, 0.2, queries, given_sinks
+    )
     found = arrays.exact(out, bf16)
     assert np.linalg.norm(found - want) < 8e-3 * np.linalg.norm(want)
     assert np.abs(logs - sums).max() < 1e-3

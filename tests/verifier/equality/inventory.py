@@ -78,6 +78,7 @@ PARTS = {
             *("backward_sums", "backward_keys", "backward_queries"),
         )
     ),
+    **dict.fromkeys(("paged_parts", "gathered_parts", "length_parts", "paged_merge")),
     "copy_eights": None,
     "copy_rows": None,
     "copy_singles": None,

@@ -3,10 +3,10 @@
 A sequence has its keys and values in pages: ``Table[b, i]`` is the page of its
 positions from i * PAGE on (Kwon et al. 2023, "PagedAttention"). The query heads that
 share a key head are rows of one tile, so that keys are read once. A block takes a part
-of the keys, ``steps`` blocks of BT, and `paged_merge` weighs what the parts come to (Dao
-et al. 2023, "Flash-Decoding"). How many parts there are follows from the largest length
-that there may be, so that nobody waits for lengths: a block whose part begins after the
-end of its sequence reads no keys and stores nothing.
+of the keys, ``steps`` blocks of BT, and `paged_merge` weighs what the parts come to
+(Dao et al. 2023, "Flash-Decoding"). How many parts there are follows from the largest
+length that there may be, so that nobody waits for lengths: a block whose part begins
+after the end of its sequence reads no keys and stores nothing.
 
 Row r of a tile is query r % QUERIES of a head. The last query sees all keys of its
 sequence, the one before all but the last one, and so on.
@@ -52,10 +52,7 @@ def attend_part(
         with k_ring.drain() as slot:
             s = ag.rename(ag.dot(query.q, slot.k.T), "R T")
         key = ag.broadcast((first + j) * BT + ag.index(s, "T"), s)
-        if QUERIES == 1:
-            seen = key < length
-        else:
-            seen = key < limit
+        seen = key < length if QUERIES == 1 else key < limit
         w, alpha, m, l = soften_seen(s, m, l, seen, scale * LOG2E)
         o = o * alpha
         with v_ring.drain() as slot:
@@ -98,11 +95,13 @@ def paged_parts(
     BT: int = 64,
     STAGES: int = 2,
     WARPGROUPS: int = 1,
+    RESIDENT: int = 2,
 ):
     """Attention to parts of the keys, of ``steps`` blocks of BT each.
 
     W: the output of each part. E: the logarithm of the sum of exponentials that it was
-    divided by; both of 0 keys are 0. Sinks: of each part. WHOLE: every part is stored.
+    divided by; both of no keys are 0. Sinks: of each part. WHOLE: every part is stored.
+    RESIDENT: thread blocks of a multiprocessor, 1 or 2.
     """
     assert PAGE % BT == 0, "a block of keys lies in one page"
     P, B, G, R, _ = W.shape
@@ -113,6 +112,7 @@ def paged_parts(
     ag.require(P * steps * BT >= M * PAGE, "the parts have all keys")
     if Sinks is not None:
         ag.require(Sinks.shape[1] * QUERIES >= R, "a sink for each head")
+    ag.launch(min_blocks=RESIDENT)
     p, b, g, i = ag.block(P, B, G, ag.cdiv(R, BQ))
     r0, first = i * BQ, p * steps
     length = ag.max(0, ag.min(Lengths[b], M * PAGE))
@@ -120,8 +120,9 @@ def paged_parts(
     q_ring = ag.ring(1, q=Q.dtype.tile(BQ, D))
     k_ring = ag.ring(STAGES, k=K.dtype.tile(BT, D))
     v_ring = ag.ring(STAGES, v=V.dtype.tile(BT, D))
+    LOAD, MATH = (56, 200) if RESIDENT > 1 else (None, None)
 
-    with ag.role("load", warps=1):
+    with ag.role("load", warps=1, registers=LOAD):
         with q_ring.fill() as slot:
             slot.q.load(Q[b, g, r0:, :])
         for j in ag.range(0, count):
@@ -132,7 +133,7 @@ def paged_parts(
             with v_ring.fill() as slot:
                 slot.v.load(V[page, t % PAGE :, g, :])
 
-    with ag.role("math", warpgroups=WARPGROUPS):
+    with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
         o, e = attend_part(
             q_ring, k_ring, v_ring, Sinks, g, r0, first, count, length, scale,
             V.dtype, "R PAGE", BQ, BT, D, QUERIES,
@@ -201,8 +202,9 @@ def gathered_parts(
     BT: int = 64,
     STAGES: int = 2,
     WARPGROUPS: int = 1,
+    RESIDENT: int = 2,
 ):
-    """As `paged_parts`, of pages of any size: C is their rows, one page after the other."""
+    """As `paged_parts`, of pages of any size. C: their rows, page after page."""
     P, B, G, R, _ = W.shape
     M = Table.shape[1]
     ag.require(M > 0, "a softmax over no keys is not defined")
@@ -211,6 +213,7 @@ def gathered_parts(
     ag.require(P * steps * BT >= M * PAGE, "the parts have all keys")
     if Sinks is not None:
         ag.require(Sinks.shape[1] * QUERIES >= R, "a sink for each head")
+    ag.launch(min_blocks=RESIDENT)
     p, b, g, i = ag.block(P, B, G, ag.cdiv(R, BQ))
     r0, first = i * BQ, p * steps
     length = ag.max(0, ag.min(Lengths[b], M * PAGE))
@@ -218,8 +221,9 @@ def gathered_parts(
     q_ring = ag.ring(1, q=Q.dtype.tile(BQ, D))
     k_ring = ag.ring(STAGES, k=K.dtype.tile(BT, D))
     v_ring = ag.ring(STAGES, v=V.dtype.tile(BT, D))
+    LOAD, MATH = (56, 200) if RESIDENT > 1 else (None, None)
 
-    with ag.role("load", warps=4):
+    with ag.role("load", warps=4, registers=LOAD):
         with q_ring.fill() as slot:
             slot.q.load(Q[b, g, r0:, :])
         for j in ag.range(0, count):
@@ -232,7 +236,7 @@ def gathered_parts(
             with v_ring.fill() as slot:
                 slot.v.load(V[rows, g, :])
 
-    with ag.role("math", warpgroups=WARPGROUPS):
+    with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
         o, e = attend_part(
             q_ring, k_ring, v_ring, Sinks, g, r0, first, count, length, scale,
             V.dtype, "R C", BQ, BT, D, QUERIES,
@@ -300,6 +304,7 @@ def length_parts(
     BT: int = 64,
     STAGES: int = 2,
     WARPGROUPS: int = 1,
+    RESIDENT: int = 2,
 ):
     """As `paged_parts`, of keys without pages."""
     P, B, G, R, _ = W.shape
@@ -310,6 +315,7 @@ def length_parts(
     ag.require(P * steps * BT >= T, "the parts have all keys")
     if Sinks is not None:
         ag.require(Sinks.shape[1] * QUERIES >= R, "a sink for each head")
+    ag.launch(min_blocks=RESIDENT)
     p, b, g, i = ag.block(P, B, G, ag.cdiv(R, BQ))
     r0, first = i * BQ, p * steps
     length = ag.max(0, ag.min(Lengths[b], T))
@@ -317,8 +323,9 @@ def length_parts(
     q_ring = ag.ring(1, q=Q.dtype.tile(BQ, D))
     k_ring = ag.ring(STAGES, k=K.dtype.tile(BT, D))
     v_ring = ag.ring(STAGES, v=V.dtype.tile(BT, D))
+    LOAD, MATH = (56, 200) if RESIDENT > 1 else (None, None)
 
-    with ag.role("load", warps=1):
+    with ag.role("load", warps=1, registers=LOAD):
         with q_ring.fill() as slot:
             slot.q.load(Q[b, g, r0:, :])
         for j in ag.range(0, count):
@@ -328,7 +335,7 @@ def length_parts(
             with v_ring.fill() as slot:
                 slot.v.load(V[b, t:, g, :])
 
-    with ag.role("math", warpgroups=WARPGROUPS):
+    with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
         o, e = attend_part(
             q_ring, k_ring, v_ring, Sinks, g, r0, first, count, length, scale,
             V.dtype, "R T", BQ, BT, D, QUERIES,
@@ -390,7 +397,7 @@ def paged_merge(
     BP: int = 16,
     WARPS: int = 4,
 ):
-    """O: outputs W of parts of ``part`` keys, weighed by exp(E). L: the whole logarithm.
+    """O: outputs W of parts of ``part`` keys, weighed by exp(E). L: of all the keys.
 
     Parts that a row has no keys in are not read.
     """

@@ -63,7 +63,11 @@ def paged_attention(
     if page % BLOCK_KEYS and BLOCK_KEYS % page:
         text = f"pages have a multiple of {BLOCK_KEYS} rows, or divide it, not {page}"
         raise fail("AG0801", None, text)
-    out = torch.empty_like(q, memory_format=torch.contiguous_format) if out is None else out
+    out = (
+        torch.empty_like(q, memory_format=torch.contiguous_format)
+        if out is None
+        else out
+    )
     b, h, s = (*q.shape[:2], 1 if few else q.shape[2])
     groups = k.shape[2]
     if not groups or h % groups:

@@ -34,10 +34,8 @@ _ROWS = 64
 """Rows of a warpgroup."""
 _STAGE_BYTES = 1 << 16
 """Of keys and values that a thread block has in flight, where they are small."""
-_RESIDENT = 2
-"""Thread blocks of a multiprocessor."""
 _START, _MERGE, _READ = 1.0, 3.0, 0.02
-"""What a thread block, the second launch and each part in it take, in blocks of keys."""
+"""Of a thread block, the second launch, each part in it: time, in blocks of keys."""
 
 
 @dataclass(frozen=True)
@@ -56,13 +54,18 @@ class DecodeSizes:
     page: int
 
     @property
+    def resident(self) -> int:
+        """Thread blocks of a multiprocessor."""
+        return 2 if self.d <= 128 and self.rows <= _ROWS else 1
+
+    @property
     def statics(self) -> dict[str, object]:
         """Of the kernel for parts."""
         groups = 1 if self.rows <= _ROWS else 2
         stages = _STAGE_BYTES // (4 * BLOCK_KEYS * self.d)
         chosen: dict[str, object] = {"D": self.d, "QUERIES": self.queries}
         chosen |= {"BQ": groups * _ROWS, "WARPGROUPS": groups, "BT": BLOCK_KEYS}
-        chosen["STAGES"] = min(4, max(2, stages))
+        chosen |= {"STAGES": min(4, max(2, stages)), "RESIDENT": self.resident}
         return chosen | ({"PAGE": self.page} if self.page else {})
 
 
@@ -71,7 +74,7 @@ def best_steps(sizes: DecodeSizes, multiprocessors: int) -> int:
     groups = 1 if sizes.rows <= _ROWS else 2
     tiles = sizes.b * sizes.g * ceil(sizes.rows / (groups * _ROWS))
     total = ceil(sizes.keys / BLOCK_KEYS)
-    slots = multiprocessors * (_RESIDENT if sizes.d <= 128 and groups == 1 else 1)
+    slots = multiprocessors * sizes.resident
 
     def cost(steps: int) -> float:
         parts = ceil(total / steps)
@@ -107,8 +110,14 @@ def launches(
     given = _SINKS if sinks else None
     if parts == 1:
         whole = (1, *tiles)
-        output = TensorView(_OUT, (*whole, sizes.d), (sizes.b * out_steps[0], *out_steps))
-        sums = TensorView(_LOGS, whole, contiguous(whole)) if logs else Buffer("f32", whole)
+        output = TensorView(
+            _OUT, (*whole, sizes.d), (sizes.b * out_steps[0], *out_steps)
+        )
+        sums = (
+            TensorView(_LOGS, whole, contiguous(whole))
+            if logs
+            else Buffer("f32", whole)
+        )
         values = (*read, output, sums, _SCALE, steps, given)
         statics = {**sizes.statics, "WHOLE": True}
         return LaunchSequence((LaunchStep(_kernel(sizes.page), values, statics),))
