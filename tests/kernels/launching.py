@@ -20,6 +20,7 @@ from argus.requests import Request, placed_program
 from argus.specialisations import divisor, facts_of, specialisation, stride_divisors
 
 Array = Any
+_UNUSED = 16
 
 
 def execute(
@@ -61,6 +62,8 @@ def execute(
             steps = tuple(s // array.itemsize for s in array.strides)
         if isinstance(value, TensorView):
             flat, shape, steps = flat[value.offset :], value.shape, value.strides
+        # The step of a dimension of extent 1 is never used: the launch takes another.
+        steps = [s if n > 1 else _UNUSED for s, n in zip(steps, shape, strict=True)]
         return as_strided(flat, shape, [s * flat.itemsize for s in steps])
 
     for step in sequence.steps:

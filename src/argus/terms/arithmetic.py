@@ -49,6 +49,9 @@ def multiply(world: World, where: IndexSet, left: Term, right: Term) -> Term:
                     )
                 )
             return infinite
+    if len(left.parts) > 1 and len(right.parts) > 1:
+        # Parts of one sum become one before they are multiplied with those of another.
+        left, right = tidy(world, left), tidy(world, right)
     return left * right
 
 

@@ -19,7 +19,7 @@ from argus.terms import (
 from argus.verify.denotation import Store
 from argus.verify.equality.result import Array
 
-__all__ = ["initial", "positions", "untraced_part", "unwritten"]
+__all__ = ["digits", "initial", "positions", "untraced_part", "unwritten"]
 
 
 def positions(
@@ -49,11 +49,19 @@ def unwritten(
         try:
             written = image(world, store, at)
         except Unknown:
-            written = _counted(world, store, at)
+            written = _determined(world, store, at)
         left = left - written
         if world.is_empty(left):
             return IndexSet.nothing
     return left
+
+
+def _determined(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:
+    """The same where data decide it: of the one point that can write a position."""
+    try:
+        return digits(world, store, at)[0]
+    except Unknown:
+        return _counted(world, store, at)
 
 
 def _counted(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:
@@ -91,6 +99,53 @@ def image(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:
     for coord, position in zip(coords, at, strict=True):
         where = where & world.compare(coord, "==", position)
     return world.project(where, left)
+
+
+def digits(
+    world: World, store: Store, at: Sequence[Integer]
+) -> tuple[IndexSet, dict[Variable, Integer]]:
+    """The variables of a store at the point that writes a position, and where it does.
+
+    Raises Unknown where the coordinates do not determine them.
+    """
+    env: dict[Variable, Integer] = {}
+    left, store_variables = set(store.variables), set(store.variables)
+    for coord, position in zip(store.coords, at, strict=True):
+        rest, value = coord, position
+        for variable in _by_factor(coord, left):
+            factor = rest.coefficient(variable)
+            if factor is None or factor <= 0:
+                raise Unknown(f"which {variable} a coordinate {coord} has")
+            rest = rest - Integer.atom(variable) * factor
+            left.discard(variable)
+            if not rest.variables() & store_variables:
+                # Nothing else of the coordinate varies.
+                env[variable] = world.quotient(value - rest, factor)
+                break
+            below = world.compare(rest, ">=", 0) & world.compare(rest, "<", factor)
+            if not world.is_subset(store.where, below):
+                raise Unknown(f"whether {coord} is reached on one way only")
+            env[variable] = world.quotient(value, factor)
+            value = world.remainder(value, factor)
+    made = world.substitute(store.where, env)
+    for coord, position in zip(store.coords, at, strict=True):
+        made = made & world.compare(world.substitute(coord, env), "==", position)
+    still = sorted(left & made.variables(), key=lambda v: v.key)
+    return world.project(made, still), env
+
+
+def _by_factor(coord: Integer, among: set[Variable]) -> list[Variable]:
+    """Variables of a coordinate, those of the largest factor first.
+
+    Raises Unknown for one that is not just multiplied by a number.
+    """
+    found: list[tuple[int, Variable]] = []
+    for variable in coord.variables() & among:
+        factor = coord.coefficient(variable)
+        if not factor:
+            raise Unknown(f"a coordinate {coord}, which is not linear in {variable}")
+        found.append((factor, variable))
+    return [v for _, v in sorted(found, key=lambda x: (-x[0], x[1].key))]
 
 
 def untraced_part(world: World, array: Array) -> Untraced | None:

@@ -17,7 +17,6 @@ from argus.terms import (
     Integer,
     Unknown,
     Value,
-    Variable,
     World,
     joined,
     union,
@@ -25,7 +24,7 @@ from argus.terms import (
 from argus.verify.denotation import Denotation, Store
 from argus.verify.denotation.cases import free_variables
 from argus.verify.equality.additions import total
-from argus.verify.equality.coverage import initial
+from argus.verify.equality.coverage import digits, initial
 from argus.verify.equality.final import final
 
 __all__ = ["StoredArray", "shape_of", "stored_arrays"]
@@ -76,53 +75,6 @@ def stored_arrays(denotation: Denotation) -> dict[str, StoredArray]:
         name: StoredArray(world, shape_of(world, stores[0].tensor), tuple(stores))
         for name, stores in found.items()
     }
-
-
-def digits(
-    world: World, store: Store, at: Sequence[Integer]
-) -> tuple[IndexSet, dict[Variable, Integer]]:
-    """The variables of a store at the point that writes a position, and where it does.
-
-    Raises Unknown where the coordinates do not determine them.
-    """
-    env: dict[Variable, Integer] = {}
-    left, store_variables = set(store.variables), set(store.variables)
-    for coord, position in zip(store.coords, at, strict=True):
-        rest, value = coord, position
-        for variable in _by_factor(coord, left):
-            factor = rest.coefficient(variable)
-            if factor is None or factor <= 0:
-                raise Unknown(f"which {variable} a coordinate {coord} has")
-            rest = rest - Integer.atom(variable) * factor
-            left.discard(variable)
-            if not rest.variables() & store_variables:
-                # Nothing else of the coordinate varies.
-                env[variable] = world.quotient(value - rest, factor)
-                break
-            below = world.compare(rest, ">=", 0) & world.compare(rest, "<", factor)
-            if not world.is_subset(store.where, below):
-                raise Unknown(f"whether {coord} is reached on one way only")
-            env[variable] = world.quotient(value, factor)
-            value = world.remainder(value, factor)
-    made = world.substitute(store.where, env)
-    for coord, position in zip(store.coords, at, strict=True):
-        made = made & world.compare(world.substitute(coord, env), "==", position)
-    still = sorted(left & made.variables(), key=lambda v: v.key)
-    return world.project(made, still), env
-
-
-def _by_factor(coord: Integer, among: set[Variable]) -> list[Variable]:
-    """Variables of a coordinate, those of the largest factor first.
-
-    Raises Unknown for one that is not just multiplied by a number.
-    """
-    found: list[tuple[int, Variable]] = []
-    for variable in coord.variables() & among:
-        factor = coord.coefficient(variable)
-        if not factor:
-            raise Unknown(f"a coordinate {coord}, which is not linear in {variable}")
-        found.append((factor, variable))
-    return [v for _, v in sorted(found, key=lambda x: (-x[0], x[1].key))]
 
 
 def shape_of(world: World, tensor: GlobalTensor) -> tuple[Integer, ...]:

@@ -42,7 +42,10 @@ def _keeps(stored: Stored, c: Compare) -> bool:
             continue
         known = list(zip(stored.coords, stored.tensor.shape, strict=True))
         for index in stored.indices:
-            known += [(index.tags[n], e) for n, e in index.extents.items()]
+            # A dimension that was summed has an extent, and no coordinate any more.
+            known += [
+                (index.tags[n], e) for n, e in index.extents.items() if n in index.tags
+            ]
         for coord, extent in known:
             if not agree(left, coord, stored.scope).proved or not right.offs.size:
                 continue

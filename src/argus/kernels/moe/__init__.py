@@ -1,0 +1,1 @@
+"""Layers of experts (mixture of experts): routing, products of experts, their sum."""

@@ -1,0 +1,185 @@
+"""Layers of experts on torch tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from argus.diagnostics import fail
+from argus.dispatch import (
+    Buffer,
+    Dispatch,
+    GivenScalar,
+    GivenTensor,
+    LaunchSequence,
+    LaunchStep,
+    TensorView,
+)
+from argus.ir.dtypes import FOREIGN, bf16
+from argus.kernels.moe.kernel import moe_down, moe_sum, moe_up
+from argus.kernels.moe.plan import ExpertPlan, best_plan
+from argus.kernels.moe.routing import moe_place, moe_route, moe_rows
+from argus.kernels.tensors import tma_rows
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["moe"]
+
+SCORES = ("softmax", "sigmoid")
+
+
+def moe(
+    x: Tensor,
+    logits: Tensor,
+    w_gate_up: Tensor,
+    w_down: Tensor,
+    *,
+    top_k: int,
+    scores: str = "softmax",
+    renormalize: bool = True,
+    scale: float = 1.0,
+    residual: Tensor | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """A layer of experts with SwiGLU: the weighted sum of those that a token chooses.
+
+    x (T, D); ``logits`` (T, E) of any float; ``w_gate_up`` (E, 2 N, D), first the rows
+    of the gate; ``w_down`` (E, D, N); result (T, D). Each token chooses the ``top_k``
+    experts with the largest logits, of equal ones the first. They are weighted by the
+    softmax of all logits, or by the sigmoid of each (``scores``); ``renormalize``:
+    divided by the sum over the chosen ones; times ``scale``. ``residual`` (T, D) is
+    added. bf16 or f16, sums in f32, in the same order in each run. A token without a
+    finite logit gives NaN.
+
+    Nothing waits for the device: how many tokens an expert has is known there alone.
+    D and N: multiples of 8. Raises ArgusError AG0801 for shapes that do not fit, or
+    rows that TMA cannot address.
+    """
+    _check(x, logits, w_gate_up, w_down, top_k, scores)
+    if out is None:
+        out = x.new_empty(x.shape)
+    if not x.shape[0]:
+        return out
+    values = (x, logits, w_gate_up, w_down, out, residual, float(scale))
+    _launch(values, top_k, scores, int(renormalize))
+    return out
+
+
+def _check(
+    x: Tensor,
+    logits: Tensor,
+    w_gate_up: Tensor,
+    w_down: Tensor,
+    top_k: int,
+    scores: str,
+) -> None:
+    """Raise AG0801 for what no kernel would refuse in terms of these arguments."""
+    if scores not in SCORES:
+        known = ", ".join(SCORES)
+        raise fail("AG0801", None, f"no scores {scores!r}", help=f"try {known}")
+    (t, d), e = x.shape, logits.shape[-1]
+    n = w_down.shape[-1]
+    wanted = {
+        "logits": (logits, (t, e)),
+        "w_gate_up": (w_gate_up, (e, 2 * n, d)),
+        "w_down": (w_down, (e, d, n)),
+    }
+    for name, (tensor, shape) in wanted.items():
+        if tuple(tensor.shape) != shape:
+            raise fail(
+                "AG0801", None, f"`{name}` is {tuple(tensor.shape)}, not {shape}"
+            )
+    if not 0 < top_k <= e:
+        raise fail("AG0801", None, f"a token cannot choose {top_k} of {e} experts")
+    if not d or not n or d % 8 or n % 8:
+        raise fail("AG0801", None, f"rows of {d} and {n} elements are not whole lines")
+    for name, tensor in (("x", x), ("w_gate_up", w_gate_up), ("w_down", w_down)):
+        if not tma_rows(tensor):
+            raise fail("AG0801", None, f"TMA cannot address the rows of `{name}`")
+
+
+def _choose(
+    x: Tensor,
+    logits: Tensor,
+    w_gate_up: Tensor,
+    w_down: Tensor,
+    out: Tensor,
+    residual: Tensor | None,
+    scale: float,
+    top_k: int,
+    scores: str,
+    renormalize: int,
+) -> LaunchSequence:
+    (t, d), e, n = x.shape, logits.shape[1], w_down.shape[2]
+    plan = best_plan(t, e, top_k, d, n)
+    element = FOREIGN.get(str(x.dtype).removeprefix("torch."), bf16).name
+    step, row, _ = w_gate_up.stride()
+    return sequence(
+        plan,
+        (t, e, top_k, d, n),
+        element,
+        (step, row),
+        residual is not None,
+        {"SIGMOID": scores == "sigmoid", "RENORMALISE": bool(renormalize)},
+    )
+
+
+def sequence(
+    plan: ExpertPlan,
+    sizes: tuple[int, int, int, int, int],
+    element: str,
+    steps: tuple[int, int],
+    residual: bool,
+    weights: dict[str, object],
+) -> LaunchSequence:
+    """The launches of a layer, for values in the order of `moe`.
+
+    ``sizes``: T, E, k, D and N. ``steps`` between the experts and the rows of
+    ``w_gate_up``. ``weights``: how `moe_route` weighs.
+    """
+    t, e, k, d, n = sizes
+    blocks, tiles = plan.blocks(t), plan.tiles(t, e, k)
+    x, logits, w_gate_up, w_down, out, added = (GivenTensor(i) for i in range(6))
+    gate = TensorView(w_gate_up, (e, n, d), (*steps, 1))
+    up = TensorView(w_gate_up, (e, n, d), (*steps, 1), n * steps[1])
+    pairs = blocks, plan.tokens, k
+    ids, rank, position = (Buffer("i32", pairs) for _ in range(3))
+    share = Buffer("f32", pairs)
+    count = Buffer("i32", (blocks, e))
+    # As many tiles for each block of tokens, so that each block makes its own.
+    each = -(-tiles // blocks)
+    expert = Buffer("i32", (blocks, each))
+    positions = blocks * each * plan.rows
+    token = Buffer("i32", (blocks, each * plan.rows))
+    hidden, result = Buffer(element, (positions, n)), Buffer(element, (positions, d))
+    of_tiles = TensorView(expert, (blocks * each,), (1,))
+    of_positions = TensorView(token, (positions,), (1,))
+    of_pairs = TensorView(position, (t * k,), (1,))
+    of_tokens = [TensorView(of, (t, k), (k, 1)) for of in (position, share)]
+    return LaunchSequence(
+        (
+            LaunchStep(
+                moe_route,
+                (logits, ids, share, rank, count, token, GivenScalar(6)),
+                {"TOP": k, **plan.route(e, k), **weights},
+            ),
+            LaunchStep(
+                moe_place,
+                (ids, rank, count, position, expert),
+                {"TOP": k, "BM": plan.rows, **plan.place(e)},
+            ),
+            LaunchStep(moe_rows, (of_pairs, of_positions), {"TOP": k}),
+            LaunchStep(
+                moe_up, (x, gate, up, hidden, of_positions, of_tiles), plan.up(n)
+            ),
+            LaunchStep(moe_down, (hidden, w_down, result, of_tiles), plan.down(d)),
+            LaunchStep(
+                moe_sum,
+                (result, *of_tokens, out, added if residual else None),
+                {"TOP": k, **plan.sum(d)},
+            ),
+        )
+    )
+
+
+_launch = Dispatch(_choose)
