@@ -315,3 +315,25 @@ def test_torch_compile_full_graph() -> None:
     compiled = torch.compile(model, fullgraph=True, backend="aot_eager")
     want = torch.nn.functional.rms_norm(2 * x.double(), (1024,), w.double(), 1e-6) + 1
     assert _error(compiled(x, w), want) < 5e-3
+
+
+@pytest.mark.parametrize("tokens", [1, 100, 1000])
+@pytest.mark.parametrize("one", [None, 3])
+def test_layer_of_experts(tokens: int, one: int | None) -> None:
+    from argus import ops
+
+    x, logits = _normal(tokens, 256), _normal(tokens, 16)
+    if one is not None:
+        logits[:, one] += 20
+    up, down = _normal(16, 2 * 392, 256) / 16, _normal(16, 256, 392) / 16
+    got = ops.moe(x, logits, up, down, top_k=3)
+    share, ids = logits.double().softmax(-1).topk(3, -1)
+    share = share / share.sum(-1, keepdim=True)
+    want = torch.zeros_like(x, dtype=torch.float64)
+    for j in range(3):
+        hidden = torch.einsum("td,tnd->tn", x.double(), up.double()[ids[:, j]])
+        hidden = torch.nn.functional.silu(hidden[:, :392]) * hidden[:, 392:]
+        own = torch.einsum("tn,tdn->td", hidden, down.double()[ids[:, j]])
+        want += own * share[:, j, None]
+    assert _error(got, want) < 5e-3
+    assert torch.equal(got, ops.moe(x, logits, up, down, top_k=3))

@@ -55,7 +55,6 @@ def moe(
     D and N: multiples of 8. Raises ArgusError AG0801 for shapes that do not fit, or
     rows that TMA cannot address.
     """
-    _check(x, logits, w_gate_up, w_down, top_k, scores)
     if out is None:
         out = x.new_empty(x.shape)
     if not x.shape[0]:
@@ -110,15 +109,15 @@ def _choose(
     scores: str,
     renormalize: int,
 ) -> LaunchSequence:
+    _check(x, logits, w_gate_up, w_down, top_k, scores)
     (t, d), e, n = x.shape, logits.shape[1], w_down.shape[2]
     plan = best_plan(t, e, top_k, d, n)
     element = FOREIGN.get(str(x.dtype).removeprefix("torch."), bf16).name
-    step, row, _ = w_gate_up.stride()
     return sequence(
         plan,
         (t, e, top_k, d, n),
         element,
-        (step, row),
+        (w_gate_up.stride(0), w_gate_up.stride(1)),
         residual is not None,
         {"SIGMOID": scores == "sigmoid", "RENORMALISE": bool(renormalize)},
     )

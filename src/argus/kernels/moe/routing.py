@@ -30,7 +30,7 @@ def moe_route(
     BE: int = 128,
     PAIRS: int = 2,
     BR: int = 512,
-    WARPS: int = 4,
+    WARPS: int = 16,
     SIGMOID: bool = False,
     RENORMALISE: bool = True,
 ):
@@ -47,13 +47,15 @@ def moe_route(
     ag.require(E <= BE, "the logits of a token are in one tile")
     ag.require(E >= TOP, "a token chooses different experts")
     ag.require((T > 0) & (T < 2**30), "a token is there, and tokens are numbered")
-    ag.require(B == ag.cdiv(T, BT), "a block has BT tokens")
+    ag.require(ag.cdiv(T, BT) == B, "a block has BT tokens")
     ag.launch(warps=WARPS)
     tokens = Logits.view(
         "B BT E", shape=(B, BT, E), at=lambda b, i, e: (ag.min(b * BT + i, T - 1), e)
     )
     b = ag.block(B)
-    x = ag.load(tokens[b, 0:, 0:], (BT, BE), fill=-ag.inf).to(f32)
+    # A warp has whole rows, so that it finds their largest by itself.
+    rows = ag.layouts.blocked((BT, BE), 32 * WARPS, BE // 32)
+    x = ag.load(tokens[b, 0:, 0:], (BT, BE), fill=-ag.inf, layout=rows).to(f32)
     expert = ag.broadcast(ag.index(x, "E"), x)
     left, chosen = x, ag.zeros((BT, BE), i32, dims="BT E")
     ids = ag.zeros((BT, PAIRS), i32, dims="BT TOP")
@@ -139,7 +141,11 @@ def moe_place(
     BC: int = 16,
     WARPS: int = 4,
 ):
-    """Position of each pair, and expert of each tile, over the rows of Expert."""
+    """Position of each pair, and expert of each tile, over the rows of Expert.
+
+    Segments begin with tiles; a pair follows those of its expert before it. (A quotient
+    of a sum has no term, so that no reference could decide it.)
+    """
     B, C = Expert.shape
     E = Count.shape[1]
     ag.require(E <= BE, "the counts of a block are in one tile")
@@ -155,9 +161,9 @@ def moe_place(
         every = every + ag.sum(part, "B")
         earlier = i + ag.index(part, "B") < b
         before = before + ag.sum(ag.where(earlier, part, 0), "B")
-    upto = ag.cumsum((every + (BM - 1)) // BM, "E")
-    rows = every + (BM - 1) - (every + (BM - 1)) % BM
-    first = ag.cumsum(rows, "E") - rows + before
+    tiles = (every + (BM - 1)) // BM
+    upto = ag.cumsum(tiles, "E")
+    first = (upto - tiles) * BM + before
 
     none = ag.zeros((BT, BE), i32, dims="BT E")
     expert = ag.broadcast(ag.index(none, "E"), none)
@@ -175,27 +181,6 @@ def moe_place(
         real = ag.broadcast(ag.index(ended, "E") < E, ended)
         found = ag.sum(ag.where(past & real, 1, ended), "E")
         Expert[b, c:] = ag.where(found < E, found, -1)
-
-
-@ag.reference
-def moe_place_reference(Ids, Rank, Count, B, C, BM):
-    """Segments begin with tiles; a pair follows those of its expert before it."""
-    import numpy as np
-
-    E = Count.shape[1]
-    tiles = (Count.sum(0) + BM - 1) // BM
-    upto = np.cumsum(tiles)
-    b = np.arange(B)
-    before = np.where(b[None, :] < b[:, None], 1, 0) @ Count
-    first = (upto - tiles) * BM + before
-    own = Ids[:, :, :, None] == np.arange(E)
-    mine = np.where(own, first[:, None, None, :], 0).sum(3)
-    ended = upto[None, :] <= np.arange(B * C)[:, None]
-    found = np.where(ended, 1, 0).sum(1)
-    return {
-        "Position": mine + Rank,
-        "Expert": np.where(found < E, found, -1).reshape(B, C),
-    }
 
 
 @ag.kernel

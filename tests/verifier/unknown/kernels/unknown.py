@@ -167,3 +167,14 @@ def half_of_the_rows(X: f32["M N"], Y: f32["M"], *, BN: int = 64):
         for n in ag.range(0, N, BN):
             y = y + ag.sum(ag.load(X[i : i + 1, n:], (1, BN)), "N")
     Y[i : i + 1] = y  # unknown AG0308: one branch leaves a constant
+
+
+@ag.kernel
+def places_that_are_sums(I: i32["M N"], Y: i32["P"], *, BM: int = 32):
+    """Which element is written is a sum of numbers of a table."""
+    M, N = I.shape
+    ag.require(N <= 64, "a row is a tile")
+    i = ag.block(ag.cdiv(M, BM))
+    p = ag.sum(ag.load(I[i * BM :, 0:], (BM, 64)), "N")
+    row = i * BM + ag.index(p, "M")
+    ag.atomic_max(Y[p], row, mask=row < M)  # unknown AG0306: not affine
