@@ -149,10 +149,7 @@ class KernelCalls:
         self, options: Hashable, values: Sequence[object], stream: int
     ) -> PlannedLaunch[PreparedLaunch] | PlannedLaunch[HostCall]:
         checking, _, statics = cast("tuple[bool, object, Statics]", options)
-        tensors = self.described(values)
-        if _in_host_memory(tensors.values()):
-            return self._on_host(tensors, values, statics, checking)
-        return self._on_device(tensors, values, statics, checking)
+        return self.planned(values, statics, checking)
 
     def _on_host(
         self,
@@ -176,12 +173,15 @@ class KernelCalls:
 
     def planned(
         self, values: Sequence[object], statics: Statics, checking: bool
-    ) -> PlannedLaunch[PreparedLaunch]:
+    ) -> PlannedLaunch[PreparedLaunch] | PlannedLaunch[HostCall]:
         """Plan a call with these values of all runtime parameters, in order.
 
         A tensor may be a `TensorArg`, of which the address does not matter.
         """
-        return self._on_device(self.described(values), values, statics, checking)
+        tensors = self.described(values)
+        if _in_host_memory(tensors.values()):
+            return self._on_host(tensors, values, statics, checking)
+        return self._on_device(tensors, values, statics, checking)
 
     def _on_device(
         self,

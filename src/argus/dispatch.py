@@ -20,15 +20,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import cast
+from typing import Any, cast
 
 from argus.call_arguments import static_tag
 from argus.calls import Statics, calls_of, described, switch
 from argus.ir.dtypes import DTYPES
 from argus.lang.kernel import Kernel
-from argus.runtime.arguments import TensorArg
+from argus.runtime.arguments import HOST, TensorArg
 from argus.runtime.dlpack import contiguous
-from argus.runtime.plan import PreparedLaunch
 from argus.runtime.recall import PlannedLaunch, Recall
 from argus.runtime.sequence import (
     WORKSPACE,
@@ -141,18 +140,19 @@ class Dispatch:
 
     def __init__(self, choose: Choose) -> None:
         self._choose = choose
-        self._recall = Recall[PreparedLaunch | PreparedSequence](self._plan)
+        self._recall = Recall[Callable[[], None]](self._plan)
 
     def __call__(self, values: tuple[object, ...], *options: str | int) -> None:
         """Launch for these values, in order, on the current stream.
 
+        Those in the memory of the host are interpreted (`argus.host_calls`).
         An option is of the same type in every call. See `argus.calls.launch`.
         """
         self._recall((switch(), options), values)()
 
     def _plan(
         self, options: Hashable, values: Sequence[object], stream: int
-    ) -> PlannedLaunch[PreparedLaunch | PreparedSequence]:
+    ) -> PlannedLaunch[Any]:
         _, given = cast("tuple[object, tuple[str | int, ...]]", options)
         chosen = self._choose(*values, *given)
         if isinstance(chosen, LaunchSequence):
@@ -184,7 +184,7 @@ def planned_sequence(
     scalars = {i: (values[i], ScalarPlace(n)) for n, i in enumerate(sequence.scalars)}
     steps = [_planned_step(step, memory, scalars) for step in sequence.steps]
     return PlannedLaunch(
-        SequencePlan(steps, size, device[1]),
+        SequencePlan(steps, size, None if device[0] == HOST else device[1]),
         tuple(used),
         sequence.scalars,
         tuple(t.pointer for t in tensors.values()),

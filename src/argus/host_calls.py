@@ -54,6 +54,9 @@ class HostCall:
         self._arrays = arrays
         self._scalars = scalars
 
+    def current_stream(self) -> None:
+        """There are no streams; what a sequence of calls asks the first of them."""
+
     def __call__(self, stream: object = None) -> None:
         """Interpret all blocks; ``stream`` is what launches take, and has no meaning.
 

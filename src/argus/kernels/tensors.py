@@ -46,15 +46,24 @@ def tma_rows(t: Tensor) -> bool:
 
 
 def on_hopper(t: Tensor) -> bool:
-    """Whether a tensor is on a device with TMA and `wgmma`."""
+    """Whether a tensor is on a device with TMA and `wgmma`, or is interpreted.
+
+    What is interpreted is a kernel for the usual target.
+    """
     import torch
 
+    if not t.is_cuda:
+        return True
     return torch.cuda.get_device_capability(t.device) == (9, 0)
 
 
 def multiprocessors(t: Tensor) -> int:
-    """How many the device of a tensor has."""
+    """How many the device of a tensor has; what is interpreted is for an H200."""
     import torch
 
+    if not t.is_cuda:
+        from argus.model.hardware import H200
+
+        return H200.multiprocessors
     found = cast("Any", torch.cuda).get_device_properties(t.device)
     return int(found.multi_processor_count)

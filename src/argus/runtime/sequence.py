@@ -15,10 +15,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import Protocol
+from typing import Any, Protocol
 
 from argus.diagnostics import fail
-from argus.runtime.plan import PreparedLaunch
 from argus.runtime.recall import CallPlan
 
 WORKSPACE = -1
@@ -32,6 +31,18 @@ class Workspace(Protocol):
 
     def data_ptr(self) -> int:
         """Its address."""
+        ...
+
+
+class ReadyCall(Protocol):
+    """A launch, or a call that is interpreted, with everything resolved."""
+
+    def __call__(self, stream: Any = None) -> None:
+        """Do it, on this stream."""
+        ...
+
+    def current_stream(self) -> Any:
+        """The stream that all of a sequence are launched on."""
         ...
 
 
@@ -60,13 +71,13 @@ class PlannedStep:
     A scalar is its value, or a :class:`ScalarPlace`.
     """
 
-    plan: CallPlan[PreparedLaunch]
+    plan: CallPlan[ReadyCall]
     tensors: tuple[OperandPlace, ...]
     scalars: tuple[object, ...]
 
     def at(
         self, pointers: Sequence[int], scalars: Sequence[object], workspace: int
-    ) -> PreparedLaunch:
+    ) -> ReadyCall:
         """The launch with tensors and scalars of the call, and a workspace."""
         found = [
             (workspace if p.base == WORKSPACE else pointers[p.base]) + p.offset
@@ -81,14 +92,15 @@ class PlannedStep:
 class SequencePlan:
     """Calls with tensors like these. Safe to use from several threads.
 
-    ``size`` is the workspace's in bytes, ``device`` the number of the GPU.
+    ``size`` is the workspace's in bytes, ``device`` the number of the GPU; None: the
+    steps are interpreted, and the workspace is in the memory of the host.
     """
 
     def __init__(
         self,
         steps: Sequence[PlannedStep],
         size: int,
-        device: int,
+        device: int | None,
         allocate: Callable[[], Workspace] | None = None,
     ) -> None:
         self._steps = tuple(steps)
@@ -120,7 +132,7 @@ class PreparedSequence:
         self._pointers = pointers
         self._scalars = scalars
         self._allocate = allocate
-        self._places: dict[int, tuple[PreparedLaunch, ...]] = {}
+        self._places: dict[int, tuple[ReadyCall, ...]] = {}
         if allocate is None:
             self._at(0)
 
@@ -136,7 +148,7 @@ class PreparedSequence:
         for launch in launches:
             launch(stream)
 
-    def _at(self, place: int) -> tuple[PreparedLaunch, ...]:
+    def _at(self, place: int) -> tuple[ReadyCall, ...]:
         given = (self._pointers, self._scalars, place)
         made = tuple(step.at(*given) for step in self._steps)
         if len(self._places) >= _PLACES:
@@ -145,8 +157,10 @@ class PreparedSequence:
         return made
 
 
-def allocator(size: int, device: int) -> Callable[[], Workspace]:
+def allocator(size: int, device: int | None) -> Callable[[], Workspace]:
     """Memory of ``size`` bytes on a GPU, from torch, on its current stream.
+
+    Without a device, memory of the host.
 
     Raises ArgusError AG0906 without torch.
     """
@@ -161,7 +175,8 @@ def allocator(size: int, device: int) -> Callable[[], Workspace]:
             help="pip install 'argus-gpu[torch]'",
         ) from error
     # A storage without a tensor around it, which takes a third of the time.
-    return partial(torch.UntypedStorage, size, device=torch.device("cuda", device))
+    place = torch.device("cpu") if device is None else torch.device("cuda", device)
+    return partial(torch.UntypedStorage, size, device=place)
 
 
 __all__ = [
@@ -169,6 +184,7 @@ __all__ = [
     "OperandPlace",
     "PlannedStep",
     "PreparedSequence",
+    "ReadyCall",
     "ScalarPlace",
     "SequencePlan",
     "Workspace",

@@ -1,0 +1,1 @@
+"""Losses over rows of logits."""
