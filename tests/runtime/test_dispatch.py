@@ -50,6 +50,8 @@ def kernel(monkeypatch: pytest.MonkeyPatch, driver: FakeDriver) -> Kernel:
 
     monkeypatch.setattr(calls._Builds, "make", make)
     monkeypatch.setattr(calls, "_target_of_device", lambda tensor: "sm_90a")
+    # The driver that is not one has its memory there.
+    monkeypatch.setattr(calls, "_in_host_memory", lambda tensors: False)
     return load_kernels("scaled.py", SOURCE).kernels["scaled"]
 
 

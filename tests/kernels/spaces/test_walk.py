@@ -44,6 +44,8 @@ PROBLEMS = {
     "rmsnorm of long rows": library("rmsnorm", M=100, N=100_000),
     "layernorm": library("layernorm", M=100_000, N=64),
     "layernorm of long rows": library("layernorm", M=100, N=100_000),
+    "cross-entropy": library("cross_entropy", M=4096, N=128256),
+    "cross-entropy of short rows": library("cross_entropy", "smooth", M=9999, N=77),
     "attention": library("attention", **HEADS, D=128),
     "attention, causal": library("attention", "causal", **HEADS, D=128),
     "attention, narrow": library("attention", **HEADS, D=64),

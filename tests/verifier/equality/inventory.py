@@ -92,6 +92,8 @@ PARTS = {
         for norm in ("softmax", "rmsnorm", "layernorm")
         for part in ("parts", "apply")
     ),
+    **dict.fromkeys(("cross_entropy_parts", "cross_entropy_merge")),
+    **dict.fromkeys(("loss_mean", "loss_sums")),
     "gemm_thin": f"(A, B, Bias=None, Residual=None):\n    x = A @ B.T{_FINISHED}",
     "scaled_parts": None,
     "scaled_small": f"{_SCALES}:\n    x = A @ B.T{_SCALED}",
