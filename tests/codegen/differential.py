@@ -158,7 +158,7 @@ class Case:
 def numbers(stored: Array, dtype: str) -> Array:
     """Stored elements as numbers."""
     values = codec.numbers(stored, DTYPES[dtype])
-    return values.astype(np.float32) if DTYPES[dtype].is_float else values
+    return values
 
 
 def _unequal(left: Array, right: Array, output: Output) -> Array:
@@ -171,7 +171,7 @@ def _unequal(left: Array, right: Array, output: Output) -> Array:
         return ~(both | ((a == b) & (np.signbit(a) == np.signbit(b))))
     # A rounding to fewer bits may go the other way.
     kind = DTYPES[output.dtype]
-    relative += 0.0 if kind.name == "f32" else 2 * kind.roundoff
+    relative += 2 * kind.roundoff if kind.encoded else 0.0
     absolute += {"f16": 2.0**-24, "e4m3": 2.0**-9, "e5m2": 2.0**-16}.get(kind.name, 0.0)
     with np.errstate(invalid="ignore", over="ignore"):
         near = np.abs(a.astype(np.float64) - b) <= absolute + relative * np.abs(b)

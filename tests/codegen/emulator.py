@@ -46,11 +46,12 @@ static thread_local Dim threadIdx; static Dim blockIdx, gridDim;
 struct float2 { float x, y; }; struct float4 { float x, y, z, w; };
 struct int2 { int x, y; }; struct int4 { int x, y, z, w; };
 struct uint2 { u32 x, y; }; struct uint4 { u32 x, y, z, w; };
-struct longlong2 { long long x, y; };
+struct longlong2 { long long x, y; }; struct double2 { double x, y; };
 #define MAKE2(T, E) static T make_##T(E a, E b) { return T{a, b}; }
 #define MAKE4(T, E) static T make_##T(E a, E b, E c, E d) { return T{a, b, c, d}; }
 MAKE2(float2, float) MAKE4(float4, float) MAKE2(int2, int) MAKE4(int4, int)
 MAKE2(uint2, u32) MAKE4(uint4, u32) MAKE2(longlong2, long long)
+MAKE2(double2, double)
 #define __global__
 #define __device__
 #define __forceinline__ inline
@@ -65,10 +66,13 @@ static float bits_float(u32 b) { float f; std::memcpy(&f, &b, 4); return f; }
 static u32 float_bits(float f) { u32 b; std::memcpy(&b, &f, 4); return b; }
 static float __int_as_float(u32 b) { return bits_float(b); }
 static float __uint_as_float(u32 b) { return bits_float(b); }
+static double __longlong_as_double(u64 b) {
+  double f; std::memcpy(&f, &b, 8); return f;
+}
 
 static std::barrier<>* block_barrier;
 static std::vector<std::barrier<>*> warp_barriers;
-static u64 slots[32][32][4];
+static u64 slots[32][32][8];
 static int warp_id() { return threadIdx.x / 32; }
 static int lane_id() { return threadIdx.x % 32; }
 static void warp_sync() { warp_barriers[warp_id()]->arrive_and_wait(); }
@@ -149,6 +153,7 @@ static int __popc(u32 x) { return std::popcount(x); }
 static int __popcll(u64 x) { return std::popcount(x); }
 static u32 __float_as_uint(float f) { u32 b; std::memcpy(&b, &f, 4); return b; }
 static float rsqrtf(float x) { return 1 / std::sqrt(x); }
+static double rsqrt(double x) { return 1 / std::sqrt(x); }
 static float argus_exp2(float x) { return std::exp2(x); }
 static float argus_rcp(float x) { return 1 / x; }
 static float argus_tanh(float x) { return std::tanh(x); }
@@ -175,6 +180,12 @@ static int __float2int_rz(float x) {
 static long long __float2ll_rz(float x) {
   if (x != x) return INT64_MIN;
   return x >= 0x1p63f ? INT64_MAX : x < -0x1p63f ? INT64_MIN : (long long)x;
+}
+static int __double2int_rz(double x) {
+  return x >= 0x1p31 ? INT32_MAX : !(x > -0x1p31) ? INT32_MIN : (int)x;
+}
+static long long __double2ll_rz(double x) {
+  return x >= 0x1p63 ? INT64_MAX : !(x > -0x1p63) ? INT64_MIN : (long long)x;
 }
 // PTX ISA, max.NaN, min.NaN: -0 is less than +0.
 static float argus_max(float a, float b) {
@@ -217,6 +228,16 @@ static void argus_red_add_f32(float* p, float v) {
   while (!__atomic_compare_exchange_n(q, &old, next, false, __ATOMIC_SEQ_CST,
                                       __ATOMIC_SEQ_CST));
 }
+static double argus_atom_add_f64(double* p, double v) {
+  u64* q = (u64*)p;
+  u64 old = __atomic_load_n(q, __ATOMIC_SEQ_CST), next;
+  double x;
+  do { std::memcpy(&x, &old, 8); double y = x + v; std::memcpy(&next, &y, 8); }
+  while (!__atomic_compare_exchange_n(q, &old, next, false, __ATOMIC_SEQ_CST,
+                                      __ATOMIC_SEQ_CST));
+  return x;
+}
+static void argus_red_add_f64(double* p, double v) { argus_atom_add_f64(p, v); }
 static void argus_red_max_i32(int* p, int v) {
   pairwise(p, [=](u32 x) { return (u32)std::max((int)x, v); });
 }
@@ -315,6 +336,27 @@ template <int per, class D, D (*from)(u32)> void mma(D* d, u32 const* a, u32 con
   }
   warp_sync();
 }
+// PTX ISA, fragments of mma.m16n8k8 and .m8n8k4 of .f64: as of .tf32, without halves.
+template <int rows, int deep>
+void mma_f64(double* d, double const* a, double const* b) {
+  u64* s = slot(lane_id());
+  int held = rows / 8 * deep;
+  for (int i = 0; i < held; ++i) std::memcpy(&s[i], &a[i], 8);
+  for (int i = 0; i < deep; ++i) std::memcpy(&s[held + i], &b[i], 8);
+  warp_sync();
+  auto number = [](int lane, int i) {
+    double x; std::memcpy(&x, &slot(lane)[i], 8); return x;
+  };
+  for (int i = 0; i < rows / 4; ++i) {
+    int row = lane_id() / 4 + 8 * (i / 2), column = lane_id() % 4 * 2 + i % 2;
+    for (int k = 0; k < 4 * deep; ++k)
+      d[i] += number(row % 8 * 4 + k % 4, row / 8 + rows / 8 * (k / 4)) *
+              number(column * 4 + k % 4, held + k / 4);
+  }
+  warp_sync();
+}
+#define argus_mma_m16n8k8_f64 mma_f64<16, 2>
+#define argus_mma_m8n8k4_f64 mma_f64<8, 1>
 static float mma_bf16(u32 x) { return argus_from_bf16(x); }
 static float mma_f16(u32 x) { return argus_from_f16(x); }
 static float mma_e4m3(u32 x) { return argus_from_e4m3(x); }

@@ -8,10 +8,13 @@ import numpy as np
 from differential import Array, Case, Output, author_type, numbers
 from special_values import plain, special, stored
 
-from argus.ir.dtypes import DTYPES, DType, f32, i32, i64
+from argus.ir.dtypes import DTYPES, DType
 from argus.ir.functions import FUNCTIONS
-from argus.ir.numerics import accumulated
-from argus.isa.matrix import ELEMENTS, MatrixElement
+from argus.ir.numerics import accumulated, arithmetic
+from argus.isa import registry
+from argus.isa.memory import ATOMS, REDUCTIONS, reduction
+from argus.isa.mma import PRODUCTS
+from argus.isa.register_product import RegisterProduct
 
 NAMES = tuple(DTYPES)
 FLOATS = tuple(d for d in NAMES if DTYPES[d].is_float)
@@ -37,14 +40,15 @@ def cases() -> Iterator[Case]:
     yield _searches()
     for warps in (1, 4):
         yield _votes(warps)
-    for dtype in ("f32", "i32", "bf16", "f16"):
+    for dtype in {r.dtype.name: None for r in REDUCTIONS}:
         yield _atomics(dtype)
-    for dtype in ("f32", "i32"):
-        for fn in ("max", "min"):
-            yield _extremes(dtype, fn)
+    for form in REDUCTIONS:
+        if form.fn in ("max", "min"):
+            yield _extremes(form.dtype.name, form.fn)
+    for dtype in {r.dtype.name: None for r in ATOMS}:
         for warps in (1, 4):
             yield _old_values(dtype, warps)
-    yield from map(_product, ELEMENTS)
+    yield from map(_product, PRODUCTS)
 
 
 def _elementwise(dtype: str) -> Iterator[Case]:
@@ -56,7 +60,8 @@ def _elementwise(dtype: str) -> Iterator[Case]:
     loads = [f"{name.lower()} = ag.load({name}[0:], ({n},))" for name in inputs]
     exact = Case(f"elementwise_{dtype}", list(loads), inputs)
     for fn, function in FUNCTIONS.items():
-        if function.error is not None or fn == "where" or not _takes(kind, fn):
+        inexact = function.among(arithmetic(kind)).error is not None
+        if inexact or fn == "where" or not _takes(kind, fn):
             continue
         operator = (
             _OPERATORS.get(fn) or f"ag.{fn}({', '.join('xyz'[: function.arity])})"
@@ -78,10 +83,11 @@ def _elementwise(dtype: str) -> Iterator[Case]:
     if not kind.is_float:
         return
     rounding = Case(f"functions_{dtype}", list(loads), dict(inputs))
-    rounding.body += [f"{v} = {v}.to(ag.f32)" for v in "xyz"]
+    wide = arithmetic(kind)
+    rounding.body += [f"{v} = {v}.to(ag.{wide})" for v in "xyz"]
     for fn, function in FUNCTIONS.items():
-        error = function.error
-        if error is None:
+        error = function.among(wide).error
+        if error is None or wide.bits > function.widest:
             continue
         ranges = [(-1e30, 1e30)] * (function.arity - 1) + [(error.low, error.high)]
         value = ", ".join(
@@ -90,7 +96,7 @@ def _elementwise(dtype: str) -> Iterator[Case]:
         )
         bound = error.relative, error.absolute
         result = f"ag.{fn}({value})"
-        if dtype != "f32":
+        if dtype != wide.name:
             result = f"{result}.to(ag.{dtype})"
         rounding.write(result, "N", Output(dtype, (n,), bound))
     yield rounding
@@ -112,7 +118,7 @@ def _takes(dtype: DType, fn: str) -> bool:
         return False
     record = FUNCTIONS[fn]
     if dtype.is_float:
-        return record.real
+        return record.real and dtype.bits <= record.widest
     return record.integer and dtype.bits >= record.narrowest
 
 
@@ -165,7 +171,7 @@ def _reductions(dtype: str, warps: int) -> Iterator[Case]:
     scans.write('ag.cumsum(e, "N")', "M N", Output(out, shape))
     yield scans
     yield from _sorts(dtype, warps, inputs["X"], inputs["E"])
-    if DTYPES[dtype] in (f32, i32, i64):
+    if DTYPES[dtype] == arithmetic(DTYPES[dtype]):
         yield from _combined(dtype, warps)
 
 
@@ -415,6 +421,10 @@ def _fills(dtype: str) -> Case:
     return case
 
 
+_NO_SCALARS = ("bool", "f64")
+"""Types of which an element is no scalar."""
+
+
 def _scalars() -> Case:
     """Scalars of every type: loaded, passed, computed, and put into tiles."""
     case = Case("scalars", [], {})
@@ -424,19 +434,23 @@ def _scalars() -> Case:
         "r": ("f32", 0.1),
         "big": ("f32", 3e38),
     }
-    for name, dtype in zip("ABCDEFGHIJKL", NAMES, strict=True):
+    held = [d for d in NAMES if d not in _NO_SCALARS]
+    for name, dtype in zip("ABCDEFGHIJKLMNOP", held, strict=False):
         case.inputs[name] = (dtype, "N", special(dtype, 64, 31)[:64])
-        if dtype != "bool":
-            case.body.append(f"{name.lower()} = {name}[3]")
+        case.body.append(f"{name.lower()} = {name}[3]")
 
     def put(value: str, dtype: str) -> None:
         tile = f'ag.full((32,), {value}, ag.{author_type(dtype)}, dims="K")'
         case.write(tile, "K", Output(dtype, (32,)))
 
-    loaded = dict(zip((n.lower() for n in case.inputs), NAMES, strict=True))
-    for name, dtype in loaded.items():
-        if dtype != "bool":
-            put(name, "f32" if dtype in FLOATS else "i64")
+    case.inputs["W"] = ("f64", "N", special("f64", 64, 32))
+    zeros = 'ag.zeros((32,), ag.f64, dims="K")'
+    for value in ("W[5]", "W[p - p + 7] * 2.0"):  # tiles without axes
+        case.write(f"{zeros} + {value}", "K", Output("f64", (32,)))
+    for name, (dtype, _, _) in list(case.inputs.items()):
+        if dtype == "f64":
+            continue
+        put(name.lower(), "f32" if dtype in FLOATS else "i64")
     wide = "ag.min(ag.max(q, p), 5)"
     for value, dtype in (
         ("p // 7", "i64"), ("p % 7", "i64"), ("p // -3", "i64"), ("q // 1000", "i64"),
@@ -446,6 +460,9 @@ def _scalars() -> Case:
         ("ag.where(r < 0.1, 1.0, 2.0)", "f32"), ("big * big", "f32"),
         ("big * 10.0 - big * 10.0", "f32"), ("16777217 + r", "f32"),
         ("r < 0.1 or p > 0", "bool"), ("not (q == p)", "bool"), ("p / 7", "f32"),
+        ("0.1", "f64"), ("r", "f64"), ("q", "f64"), ("q * 3 + p", "f64"),
+        ("1e300", "f64"), ("-ag.inf", "f64"), ("r / 3", "f64"),
+        ("ag.where(r < 0.1, 0.1, r)", "f64"),
     ):  # fmt: skip
         put(value, dtype)
     return case
@@ -552,7 +569,11 @@ def _old_values(dtype: str, warps: int) -> Case:
         {"X": (dtype, "N", special(dtype, n, 53))},
         warps=warps,
     )
-    functions = ["add", "max", "min", "exchange"]
+    functions = [
+        fn
+        for fn in ("add", "max", "min", "exchange")
+        if reduction(DTYPES[dtype], fn, old=True)
+    ]
     for fn in functions:
         for value, shape in (("x", n), ("s", 24)):
             memory, dim = f"O{len(case.outputs)}", "N" if shape == n else "S"
@@ -563,10 +584,12 @@ def _old_values(dtype: str, warps: int) -> Case:
     one = f"O{len(case.outputs)}"
     case.write("x", "F", Output(dtype, (4,)))
     case.body.pop()
-    number = "1.5" if dtype == "f32" else "3"
+    number = "1.5" if dtype in FLOATS else "3"
     for i, fn in enumerate(functions):
         case.body.append(f"old{i} = ag.atomic_{fn}({one}[{i}], {number})")
         value = f"ag.full((8,), old{i}, ag.{dtype})"
+        if dtype == "f64":
+            value = f'ag.zeros((8,), ag.f64, dims="E") + old{i}'
         case.write(value, "E", Output(dtype, (8,)))
     if dtype == "i32":
         memory = f"O{len(case.outputs)}"
@@ -578,13 +601,14 @@ def _old_values(dtype: str, warps: int) -> Case:
     return case
 
 
-def _product(of: MatrixElement) -> Case:
+def _product(does: RegisterProduct) -> Case:
     """Loaded (by ldmatrix), multiplied by mma.sync; whole numbers, so it is exact."""
+    of = does.element
     dtype = of.dtype.name
-    m, n, k = 32, 32, 3 * of.depth
+    m, n, k = 32, 32, 3 * does.depth
     precision = f", precision={of.ptx!r}" if of.ignored else ""
     case = Case(
-        f"product_{dtype}",
+        f"product_{dtype}_{does.rows}",
         [
             f"a = ag.load(A[0:, 0:], {(m, k)})",
             f"b = ag.load(B[0:, 0:], {(k, n)})",
@@ -596,7 +620,7 @@ def _product(of: MatrixElement) -> Case:
             "A": (dtype, "M K", plain(dtype, (m, k), 51)),
             "B": (dtype, "K N", plain(dtype, (k, n), 52)),
         },
-        target=of.targets[0],
+        target=registry.lookup(does.function).targets[0],
     )
     case.write("c", "M N", Output(of.accumulator.name, (m, n)))
     case.write(f"c.to(ag.{dtype})", "M N", Output(dtype, (m, n)))

@@ -16,7 +16,8 @@ _SPECIAL = (
     np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 1.5, 2.5, -2.5, 1e-45,
     1e-40, 1.1754944e-38, 3.4e38, -3.4e38, 65504.0, 65520.0, -70000.0, 127.0, 127.5,
     128.0, -128.0, -128.9, -129.0, 255.0, 255.9, 256.0, 1000.0, 2.0**31, -(2.0**31),
-    2.0**31 - 128, 3e9, -3e9, 2.0**63, -(2.0**63), 1e19, -1e19, 0.1, 1 / 3, 6e-8,
+    2.0**31 - 128, 2.0**31 - 0.5, 2.0**53 + 1, 5e-324, 1e-310, 1e300, -1e308,
+    3e9, -3e9, 2.0**63, -(2.0**63), 1e19, -1e19, 0.1, 1 / 3, 6e-8,
 )  # fmt: skip
 
 
@@ -24,7 +25,7 @@ def stored(values: Array, dtype: DType) -> Array:
     """Numbers as elements of a type."""
     with np.errstate(all="ignore"):
         if dtype.is_float:
-            held = codec.rounded(values.astype(np.float32), dtype)
+            held = codec.rounded(values, dtype)
             return held.reshape(np.shape(values))
         return values.astype(storage(dtype))
 
@@ -64,4 +65,4 @@ def plain(dtype: str, shape: tuple[int, ...], seed: int) -> Array:
         values = values * {"i8": 31, "u8": 50, "i32": 2**28, "i64": 2**60}.get(
             dtype, 8000
         )
-    return stored(values.astype(np.float32 if kind.is_float else np.int64), kind)
+    return stored(values.astype(np.float64 if kind.is_float else np.int64), kind)

@@ -22,7 +22,9 @@ PARTS = os.environ.get("ARGUS_DIFFERENTIAL", "one").split(",")
 """Beginnings of the names of cases; "all" for all of them, "one" for a few."""
 
 _ONE = """
-functions_f32 elementwise_u8 elementwise_i64 elementwise_bf16 casts_f32 casts_i64
+functions_f32 functions_f64 elementwise_f64 casts_f64 reductions_f64_4_n scans_f64
+combined_f64_4_n sorts_f64_1_n transpose_f64_64x64 widths_f64 fills_f64 selections_f64
+elementwise_u8 elementwise_i64 elementwise_bf16 casts_f32 casts_i64
 casts_bf16 casts_e4m3 casts_e5m2 elementwise_u16 casts_i16 moves_u16 moves_e4m3
 reductions_i8_1_n reductions_bf16_1_m
 reductions_i64_4_n scans_u8_1 combined_f32 combined_i64_4 reverse_f32

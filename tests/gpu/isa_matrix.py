@@ -24,12 +24,10 @@ from isa_device import (
 )
 
 from argus.ir.codec import numbers, rounded, storage
-from argus.isa import ldmatrix, mma, registry, wgmma
-from argus.isa.matrix import ELEMENTS, MatrixElement
+from argus.isa import ldmatrix, mma, wgmma
+from argus.isa.matrix import ELEMENTS, WORD, MatrixElement
+from argus.isa.register_product import RegisterProduct
 from argus.layout import (
-    mma_a_operand,
-    mma_accumulator,
-    mma_b_operand,
     wgmma_a_operand,
     wgmma_accumulator,
 )
@@ -121,7 +119,7 @@ def elements(
         limits = np.iinfo(kind)
         return rng.integers(limits.min, int(limits.max) + 1, shape).astype(kind)
     most = LARGEST.get(of.dtype.name, 32)
-    stored = rounded(rng.integers(-most, most + 1, shape).astype(np.float32), of.dtype)
+    stored = rounded(rng.integers(-most, most + 1, shape), of.dtype)
     if of.ignored:
         junk = rng.integers(0, 1 << of.ignored, shape).astype(np.uint32)
         stored = (stored.view(np.uint32) | junk).view(kind)
@@ -132,7 +130,7 @@ def accumulators(
     rng: np.random.Generator, shape: tuple[int, ...], of: MatrixElement
 ) -> np.ndarray:
     if of.accumulator.is_float:
-        return rng.integers(-32, 33, shape).astype(np.float32)
+        return rng.integers(-32, 33, shape).astype(storage(of.accumulator))
     return rng.integers(-(1 << 31), 1 << 31, shape).astype(np.int32)
 
 
@@ -230,16 +228,15 @@ def wgmma_forms(dtype: str, rs: bool) -> list[Form]:
     ]
 
 
-def mma_form(of: MatrixElement) -> Form:
+def mma_form(one: RegisterProduct) -> Form:
     """Elements of less or more than 16 bits are held as placing has them."""
-    function = mma.function_name(of)
-    name = f"test_mma_{of.dtype}"
+    function, of = one.function, one.element
+    name = f"test_mma_m{one.rows}_{of.dtype}"
     ctype, held = of.accumulator.register, of.dtype.register
-    one = registry.register_product(function)
-    a_size, b_size = one.a.num_regs, one.b.num_regs
+    a_size, b_size, d_size = (x.num_regs for x in (one.a, one.b, one.d))
     per = 2 if of.dtype.packed else 1
     functions, words = (function,), ""
-    if not of.dtype.packed:
+    if not of.dtype.packed and of.dtype.bytes <= WORD:
         functions = (function, "argus_words")
         words = "u32 wa[4], wb[2]; argus_words<4>(wa, a); argus_words<2>(wb, b);"
     a, b = ("wa", "wb") if words else ("a", "b")
@@ -247,33 +244,29 @@ def mma_form(of: MatrixElement) -> Form:
 extern "C" __global__ void {name}(
     const {held}* a_in, const {held}* b_in, const {ctype}* acc, {ctype}* out) {{
   {held} a[{a_size // per}], b[{b_size // per}];
-  {ctype} d[4];
+  {ctype} d[{d_size}];
   for (int r = 0; r < {a_size // per}; ++r)
     a[r] = a_in[threadIdx.x * {a_size // per} + r];
   for (int r = 0; r < {b_size // per}; ++r)
     b[r] = b_in[threadIdx.x * {b_size // per} + r];
-  for (int r = 0; r < 4; ++r) d[r] = acc[threadIdx.x * 4 + r];
+  for (int r = 0; r < {d_size}; ++r) d[r] = acc[threadIdx.x * {d_size} + r];
   {words}
   {function}(d, {a}, {b});
-  for (int r = 0; r < 4; ++r) out[threadIdx.x * 4 + r] = d[r];
+  for (int r = 0; r < {d_size}; ++r) out[threadIdx.x * {d_size} + r] = d[r];
 }}
 """
 
     def check(device: Device, kernel: Any) -> list[str]:
         rng = generator(function)
-        size = of.dtype.bytes
-        a, b = elements(rng, (16, of.depth), of), elements(rng, (8, of.depth), of)
-        acc = accumulators(rng, (16, 8), of)
-        tables = [
-            mma_a_operand(16, of.depth, 1, 1, size).table(),
-            mma_b_operand(8, of.depth, 1, 1, size).table(),
-            mma_accumulator(16, 8).table(),
-        ]
+        a = elements(rng, (one.rows, one.depth), of)
+        b = elements(rng, (one.columns, one.depth), of)
+        acc = accumulators(rng, (one.rows, one.columns), of)
+        tables = [x.table() for x in (one.a, one.b, one.d)]
         a_frag, b_frag, acc_frag = (
             values[t[..., 0], t[..., 1]]
             for values, t in zip((a, b, acc), tables, strict=True)
         )
-        out = device.poisoned(32 * 4)
+        out = device.poisoned(32 * d_size * acc.itemsize // WORD)
         device.launch(
             kernel,
             [
@@ -284,7 +277,7 @@ extern "C" __global__ void {name}(
             ],
             block=32,
         )
-        got = device.download(out, (32, 4), acc.dtype)
+        got = device.download(out, (32, d_size), acc.dtype)
         want = mma.apply(of, numbers(a, of.dtype), numbers(b, of.dtype), acc)
         t = tables[2]
         return differences("D", got, want[t[..., 0], t[..., 1]])
@@ -348,7 +341,7 @@ extern "C" __global__ void {name}(
 
 def forms() -> Iterator[Form]:
     """mma, ldmatrix and stmatrix."""
-    yield from map(mma_form, ELEMENTS)
+    yield from map(mma_form, mma.PRODUCTS)
     for load in (True, False):
         for count in ldmatrix.COUNTS:
             for trans in (False, True):

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 
 import numpy as np
-from isa_device import Form
-from isa_scalar import COUNT, CTYPES, Inputs, exactly, floats, map_form
+from isa_device import Form, differences
+from isa_scalar import COUNT, CTYPES, Check, Inputs, exactly, floats, map_form
 
 from argus.interpret.numbers import convert
 from argus.ir.codec import numbers, rounded
-from argus.ir.dtypes import DTYPES, f32
+from argus.ir.dtypes import DTYPES, f32, f64
 from argus.ir.functions import FUNCTIONS
 
 CTYPES["uint8"] = "unsigned char"
@@ -111,6 +111,14 @@ def bits() -> Iterator[Form]:
         )
 
 
+def with_wide_nan(rng: np.random.Generator) -> list[np.ndarray]:
+    (x,) = with_nan(rng)
+    between = np.float64(2.0) ** rng.integers(28, 66, x.size) * rng.uniform(
+        -1, 1, x.size
+    )
+    return [np.concatenate([x.astype(np.float64), between])]
+
+
 def whole() -> Iterator[Form]:
     for name in ("i8", "u8", "i16", "u16", "i32", "i64"):
         dtype = DTYPES[name]
@@ -124,6 +132,55 @@ def whole() -> Iterator[Form]:
             kind,
             exactly(lambda x, d=dtype, k=kind: convert(x, f32, d).astype(k)),
         )
+        yield map_form(
+            f"{function} f64",
+            function,
+            f"{function}(x)",
+            with_wide_nan,
+            kind,
+            exactly(lambda x, d=dtype, k=kind: convert(x, f64, d).astype(k)),
+        )
+
+
+def wide_floats() -> Iterator[Form]:
+    """Functions of f64 that are plain C++ or the library's, where PTX has none."""
+
+    def special(rng: np.random.Generator) -> list[np.ndarray]:
+        given = [np.nan, np.inf, -np.inf, 0.0, -0.0, 1.0, -1.0, 5e-324, 1e300]
+        x = rng.standard_normal(COUNT)
+        x[: len(given) ** 2] = np.repeat(given, len(given))
+        y = rng.permutation(x)
+        y[: len(given) ** 2] = np.tile(given, len(given))
+        return [x, y]
+
+    def one_nan(meaning: Callable[..., np.ndarray]) -> Check:
+        """Bit by bit, but for NaN, which is NaN."""
+
+        def compare(arrays: list[np.ndarray], got: np.ndarray) -> list[str]:
+            want = meaning(*arrays)
+            same = [np.where(np.isnan(x), np.nan, x) for x in (got, want)]
+            return differences("result", *same)
+
+        return compare
+
+    for name in ("max", "min"):
+        meaning = FUNCTIONS["maximum" if name == "max" else "minimum"].numpy
+        yield map_form(
+            f"argus_{name} f64",
+            f"argus_{name}",
+            f"argus_{name}(x, y)",
+            special,
+            np.float64,
+            one_nan(meaning),
+        )
+    yield map_form(
+        "argus_abs f64",
+        "argus_abs",
+        "argus_abs(x)",
+        lambda rng: special(rng)[:1],
+        np.float64,
+        one_nan(np.abs),
+    )
 
 
 def eight_bits(name: str) -> Iterator[Form]:
@@ -155,5 +212,6 @@ def forms() -> Iterator[Form]:
     yield from wrapping()
     yield from bits()
     yield from whole()
+    yield from wide_floats()
     yield from eight_bits("e4m3")
     yield from eight_bits("e5m2")

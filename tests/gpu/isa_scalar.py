@@ -10,6 +10,7 @@ import numpy as np
 from isa_device import I32, Device, Form, bits16, differences, generator
 
 from argus.ir import philox
+from argus.ir.dtypes import DTYPES
 from argus.ir.functions import FUNCTIONS
 from argus.isa import math, memory, registers
 
@@ -18,6 +19,7 @@ Inputs = Callable[[np.random.Generator], list[np.ndarray]]
 Check = Callable[[list[np.ndarray], np.ndarray], list[str]]
 CTYPES = {
     "float32": "float",
+    "float64": "double",
     "int32": "int",
     "int64": "long long",
     "uint32": "u32",
@@ -339,12 +341,15 @@ def shuffles() -> Iterator[Form]:
         function = f"argus_shfl_{name}"
         text = f"""
 extern "C" __global__ void test_{function}(
-    const float* f, const int* n, float* f_out, int* n_out, u32* u_out) {{
+    const float* f, const int* n, const double* d, const long long* w,
+    float* f_out, int* n_out, u32* u_out, double* d_out, long long* w_out) {{
   int lane = threadIdx.x;
   for (int operand = 0; operand < 32; ++operand) {{
     f_out[operand * 32 + lane] = {function}(f[lane], operand);
     n_out[operand * 32 + lane] = {function}(n[lane], operand);
     u_out[operand * 32 + lane] = {function}((u32)n[lane], operand);
+    d_out[operand * 32 + lane] = {function}(d[lane], operand);
+    w_out[operand * 32 + lane] = {function}(w[lane], operand);
   }}
 }}
 """
@@ -353,8 +358,12 @@ extern "C" __global__ void test_{function}(
             rng = generator(mode)
             f = rng.standard_normal(32).astype(np.float32)
             n = rng.integers(-(1 << 31), 1 << 31, 32).astype(np.int32)
-            outs = [device.poisoned(1024) for _ in range(3)]
-            device.launch(kernel, [device.upload(f), device.upload(n), *outs], block=32)
+            d = rng.standard_normal(32)
+            w = rng.integers(-(1 << 63), 1 << 63, 32, np.int64)
+            given = [f, n, n.view(np.uint32), d, w]
+            outs = [device.poisoned(256 * x.itemsize) for x in given]
+            uploaded = [device.upload(x) for x in (f, n, d, w)]
+            device.launch(kernel, [*uploaded, *outs], block=32)
             source = np.array(
                 [
                     [
@@ -365,7 +374,7 @@ extern "C" __global__ void test_{function}(
                 ]
             )
             errors: list[str] = []
-            for out, values in zip(outs, (f, n, n.view(np.uint32)), strict=True):
+            for out, values in zip(outs, given, strict=True):
                 got = device.download(out, (32, 32), values.dtype)
                 errors += differences(str(values.dtype), got, values[source])
             return errors
@@ -414,6 +423,7 @@ def reductions() -> Iterator[Form]:
     adders = 512
     for suffix, kind in (
         ("f32", "float"),
+        ("f64", "double"),
         ("i32", "int"),
         ("bf16x2", "u32"),
         ("f16x2", "u32"),
@@ -444,6 +454,8 @@ extern "C" __global__ void test_{function}(const {kind}* in, u32* out) {{
                         return v
                     case "i32":
                         return v.astype(np.int32)
+                    case "f64":
+                        return v.astype(np.float64)
                     case _:
                         return bits16(v, suffix.removesuffix("x2"))
 
@@ -511,7 +523,7 @@ extern "C" __global__ void test_{function}(const {ctype}* in, {ctype}* out,
         def check(
             device: Device, kernel: Any, fn: str = fn, kind: str = kind
         ) -> list[str]:
-            numpy_type = np.float32 if kind == "f32" else np.int32
+            numpy_type = np.dtype(DTYPES[kind].numpy)
             rng = generator(f"old {fn} {kind}")
             # All different at one address; a sum of ones, which are tickets.
             values = rng.permuted(np.tile(np.arange(1, changers + 1), (64, 1)), axis=1)

@@ -43,7 +43,12 @@ GROUPS = (
     "sync",
     "matrix",
     "tma",
-    *(f"wgmma {e.dtype} {source}" for e in ELEMENTS for source in ("ss", "rs")),
+    *(
+        f"wgmma {e.dtype} {source}"
+        for e in ELEMENTS
+        if e.asynchronous
+        for source in ("ss", "rs")
+    ),
 )
 Outcome = dict[str, Any]
 

@@ -232,11 +232,33 @@ def test_products_of_registers() -> None:
                 # Four words of A, two of B, and four numbers of D (PTX ISA, mma).
                 per_word = 4 // e.dtype.bytes if e.dtype.bytes < 4 else 1
                 sizes = tuple(x.num_regs for x in (one.d, one.a, one.b))
-                assert sizes == (4, 4 * per_word, 2 * per_word)
+                small = one.rows == 8  # m8n8k4: one of A, one of B, two of D
+                assert sizes == (2, 1, 1) if small else (4, 4 * per_word, 2 * per_word)
+    (wide,) = (e for e in ELEMENTS if e.dtype.name == "f64")
+    named = [one.shape for one in registry.register_products(wide, "sm_90a")]
+    assert named == ["mma.sync m16n8k8", "mma.sync m8n8k4"]
+    assert [x.rows for x in registry.register_products(wide, "sm_80")] == [8]
     (eight,) = (e for e in ELEMENTS if e.dtype.name == "e4m3")
     assert not registry.register_products(eight, "sm_80")
     with pytest.raises(registry.UnknownInstructionError):
         registry.register_product("argus_wgmma_fence")
+
+
+def test_registers_of_products_of_f64() -> None:
+    """Which lane and register hold what (PTX ISA, mma.m8n8k4 and .m16n8k8, .f64)."""
+    (wide,) = (e for e in ELEMENTS if e.dtype.name == "f64")
+    for one in registry.register_products(wide, "sm_90a"):
+        for lane in range(32):
+            group, place = divmod(lane, 4)
+            for i in range(one.d.num_regs):
+                held = tuple(int(x) for x in one.d.table()[lane, i])
+                assert held == (group + 8 * (i // 2), 2 * place + i % 2)
+            for i in range(one.a.num_regs):
+                held = tuple(int(x) for x in one.a.table()[lane, i])
+                assert held == (group + 8 * (i % 2), place + 4 * (i // 2))
+            for i in range(one.b.num_regs):
+                held = tuple(int(x) for x in one.b.table()[lane, i])
+                assert held == (group, place + 4 * i)
 
 
 def test_mbarrier_counts_arrivals_and_bytes() -> None:

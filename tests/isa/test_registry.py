@@ -16,7 +16,6 @@ from argus.isa import (
     ldmatrix,
     matrix,
     memory,
-    mma,
     registers,
     registry,
     tma,
@@ -144,12 +143,10 @@ def test_names_of_device_functions_are_those_of_records() -> None:
     """Each name that placing and printing make is that of the record asked for."""
     for e in matrix.ELEMENTS:
         name = e.dtype.name
-        for n in wgmma.columns(e):
+        for n in wgmma.columns(e) if e.asynchronous else ():
             major = int(e.mn_major)
             shape = registry.lookup(wgmma.function_name(n, name, False, major, 0))
             assert shape.constraints.shape == (("m", 64), ("n", n), ("k", e.depth))
-        shape = registry.lookup(mma.function_name(e))
-        assert shape.constraints.shape == (("m", 16), ("n", 8), ("k", e.depth))
     for size in cp_async.SIZES:
         record = registry.lookup(cp_async.function_name(size))
         assert dict(record.constraints.alignment)["smem"] == record.cost.bytes == size
@@ -181,7 +178,10 @@ def test_what_a_target_has() -> None:
     assert registry.has_family("cp_async", "sm_80")
     for e in matrix.ELEMENTS:
         float8 = e.dtype.is_float and e.dtype.bits == 8
-        assert registry.supports(mma.function_name(e), "sm_80") != float8
+        found = {t: registry.register_products(e, t) for t in ("sm_80", "sm_90a")}
+        assert bool(found["sm_80"]) != float8
+        one = found["sm_90a"][0]
+        assert (one.rows, one.columns, one.depth) == (16, 8, e.depth)
     for load in (True, False):
         name = ldmatrix.function_name(4, load=load, trans=False)
         assert registry.supports(name, "sm_90a")
@@ -247,8 +247,10 @@ NOT_ADDED = {"e4m3", "e5m2", "i8", "u8", "i16", "u16", "i64", "bool"}
 
 
 def test_element_types() -> None:
-    assert {e.depth * e.dtype.bytes for e in matrix.ELEMENTS} == {32}
-    assert matrix.element_names() == "bf16, f16, e4m3, e5m2, f32, i8 or u8"
+    sizes = {e.dtype.name: e.depth * e.dtype.bytes for e in matrix.ELEMENTS}
+    assert sizes.pop("f64") == 64
+    assert set(sizes.values()) == {32}
+    assert matrix.element_names() == "bf16, f16, e4m3, e5m2, f32, i8, u8 or f64"
     assert matrix.element(DTYPES["i32"]) is None
     for dtype in DTYPES.values():
         form = memory.reduction(dtype)

@@ -2,7 +2,8 @@
 
 Whole numbers are exact: each operation is computed in a type that holds its value
 (`scalars.py` says which), or without signs where the program says that it wraps; C++
-leaves open what signed numbers do that overflow. Floats are f32. ``//`` and ``%`` round
+leaves open what signed numbers do that overflow. Floats are f32,
+but for constants that a tile of f64 takes. ``//`` and ``%`` round
 to minus infinity; they are printed as ``/`` and ``%`` where both operands are known not
 to be negative.
 
@@ -182,6 +183,17 @@ def literal(value: int | float | bool) -> CppExpression:
         return CppExpression(f"__int_as_float({bits})")
     # The shortest decimal fraction that is nearest to this f32 and to no other.
     return _signed(f"{rounded!s}f")
+
+
+def double_literal(value: int | float | bool) -> CppExpression:
+    """A C++ literal of f64, which Python's numbers are."""
+    number = float(value)
+    if math.isnan(number):
+        return CppExpression("__longlong_as_double(0x7fffffffffffffffll)")
+    if math.isinf(number):
+        bits = "0x7ff0000000000000ll" if number > 0 else "0xfff0000000000000ll"
+        return CppExpression(f"__longlong_as_double({bits})")
+    return _signed(repr(number))
 
 
 def _whole(value: int) -> CppExpression:

@@ -78,7 +78,7 @@ def _wgmma(cx: Emission, op: o.Dot, plan: WgmmaPlan, result: RegisterArray) -> N
 
 def _words(cx: Emission, array: RegisterArray) -> str:
     """The 32-bit registers in which an instruction takes the elements of an array."""
-    if array.packed:
+    if array.packed or array.dtype.bytes > WORD:
         return array.name
     name = cx.names.unique(f"{array.name}_words")
     count = array.regs * array.dtype.bytes // WORD
@@ -138,10 +138,10 @@ def _mma(cx: Emission, op: o.Dot, plan: MmaPlan, result: RegisterArray) -> None:
     if not (isinstance(op.a, o.Tile) and isinstance(op.b, o.Tile)):
         raise CodegenError(f"{plan.instruction} takes its operands from registers")
     if op.acc is None:
-        zero = named("0.0f" if op.result.dtype.is_float else "0")
+        zero = registers.zero(op.result.dtype)
         registers.fill(cx, result, num_regs(op.result), lambda _s, _r: zero)
     a, b = _words(cx, cx.array(op.a)), _words(cx, cx.array(op.b))
-    per_word = WORD // op.a.dtype.bytes
+    per_word = max(WORD // op.a.dtype.bytes, 1)
     does = registry.register_product(plan.instruction)
     _check_steps(op, plan, does)
     acc = np.array([s.acc for s in plan.steps])

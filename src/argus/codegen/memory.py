@@ -318,7 +318,7 @@ def _atom(
     values = [read(cx, cx.array(x), step, regs) for x in (*given, op.src)]
     changed = call(form.function, pointer, *values)
     if conditions:
-        nothing = name("0.0f" if op.src.dtype.is_float else "0")
+        nothing = registers.zero(op.src.dtype)
         changed = chosen(joined("&&", conditions), changed, nothing)
     return [assign(at(cx, cx.array(op.result), step, regs), changed)]
 

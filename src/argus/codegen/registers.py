@@ -1,8 +1,8 @@
 """Reading, filling and moving register arrays, packed or not.
 
-Elements are computed in their compute type: f32 for every float, int for small
-integers, bool for bool. 16-bit floats live two to a word, so a fill of such a tile
-works on pairs, and a plain move of such elements moves bits.
+Elements are computed in their compute type (`argus.ir.numerics`). 16-bit floats live
+two to a word, so a fill of such a tile works on pairs, and a plain move of such
+elements moves bits.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from argus.codegen.code import (
     name,
 )
 from argus.codegen.context import Emission, Ints, Irregular, RegisterIteration
-from argus.codegen.expressions import float_literal, literal
+from argus.codegen.expressions import double_literal, float_literal, literal
 from argus.codegen.storage import RegisterArray
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, Sym
@@ -99,6 +99,8 @@ def scalar(cx: Emission, e: Expr, dtype: DType) -> CppExpression:
     if isinstance(e, Const):
         if want == "float":
             return float_literal(e.value)
+        if want == "double":
+            return double_literal(e.value)
         value = literal(bool(e.value) if want == "bool" else int(e.value))
         return converted(want, value) if want == "long long" else value
     value = cx.code(e)
@@ -118,6 +120,12 @@ def both_halves(low: CppExpression, high: CppExpression) -> CppExpression:
 def assign(place: CppExpression, value: CppExpression) -> str:
     """The statement ``place = value;``."""
     return f"{place.bare} = {value.bare};"
+
+
+def zero(dtype: DType) -> CppExpression:
+    """0 in the compute type of ``dtype``."""
+    want = compute_type(dtype)
+    return name({"float": "0.0f", "double": "0.0"}.get(want, "0"))
 
 
 def fill(cx: Emission, array: RegisterArray, count: int, value: Value) -> None:

@@ -93,7 +93,7 @@ def cast(cx: Emission, op: o.Cast) -> None:
 
     def value(step: RegisterIteration, regs: Ints) -> CppExpression:
         held = registers.read(cx, source, step, regs)
-        if before == "float" and op.result.dtype.kind == "int":
+        if op.src.dtype.is_float and op.result.dtype.kind == "int":
             # C++ leaves open what becomes of NaN and of what is too large.
             return call(f"argus_whole_{op.result.dtype.name}", held)
         # The narrow integers wrap when they are stored.

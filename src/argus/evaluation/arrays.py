@@ -115,7 +115,7 @@ class NumpyArrays:
     def poisoned(self, dtype: DType, shape: tuple[int, ...]) -> Any:
         """See :class:`Arrays`."""
         if dtype.is_float:
-            return rounded(np.full(shape, np.nan, np.float32), dtype)
+            return rounded(np.full(shape, np.nan), dtype)
         kind = storage(dtype)
         return np.full(shape, 0 if dtype.kind == "bool" else np.iinfo(kind).min, kind)
 
@@ -125,7 +125,7 @@ class NumpyArrays:
 
     def rounded(self, values: Any, dtype: DType) -> Any:
         """See :class:`Arrays`."""
-        return rounded(values.astype(np.float32) if dtype.bits_of else values, dtype)
+        return rounded(values, dtype)
 
     def copy(self, array: Any) -> Any:
         """See :class:`Arrays`."""

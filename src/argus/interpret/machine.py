@@ -34,7 +34,7 @@ from argus.interpret.events import (
 from argus.interpret.memory import GlobalArray, SharedMemory
 from argus.interpret.numbers import Array, storage
 from argus.interpret.order import AccessOrder, Clock, Clocks, GroupKnowledge
-from argus.interpret.scalars import scalar_value
+from argus.interpret.scalars import operand_value, scalar_value
 from argus.ir import ops as o
 from argus.ir.expr import Expr
 from argus.ir.memory import BarrierRef
@@ -153,6 +153,10 @@ class ThreadGroup:
     def scalar(self, e: Expr) -> Any:
         """Value of a uniform expression."""
         return scalar_value(e, self.env)
+
+    def operand(self, e: Expr) -> Any:
+        """Value of a uniform expression that a tile takes: constants are exact."""
+        return operand_value(e, self.env)
 
     def integer(self, e: Expr) -> int:
         """Value of a uniform integer expression."""

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from argus.ir.codec import numbers, rounded, storage
+from argus.ir.codec import computing, numbers, rounded, storage
 from argus.ir.dtypes import DType, bf16
-from argus.ir.numerics import arithmetic
 
 __all__ = [
     "Array",
@@ -55,8 +54,8 @@ def bf16_to_f32(bits: Array) -> NDArray[np.float32]:
 
 
 def compute(values: Array, dtype: DType) -> Array:
-    """Stored elements as arithmetic takes them: f32, i32, i64 or bool."""
-    return numbers(values, dtype).astype(storage(arithmetic(dtype)), copy=False)
+    """Stored elements as arithmetic takes them (`argus.ir.numerics`)."""
+    return numbers(values, dtype).astype(computing(dtype), copy=False)
 
 
 def convert(values: Array, source: DType, target: DType) -> Array:
@@ -77,7 +76,7 @@ def convert(values: Array, source: DType, target: DType) -> Array:
     if target.kind == "bool":
         return given != 0
     if target.is_float:
-        return rounded(given.astype(np.float32), target)
+        return rounded(given.astype(computing(target)), target)
     return given.astype(storage(target))
 
 

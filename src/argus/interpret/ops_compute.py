@@ -23,6 +23,7 @@ from argus.interpret.numbers import (
     to_bits,
 )
 from argus.ir import ops as o
+from argus.ir.codec import computing
 from argus.ir.combining import in_order, scanned
 from argus.ir.dtypes import DType, boolean
 from argus.ir.expr import Expr
@@ -44,7 +45,7 @@ def run(group: ThreadGroup, op: ComputeOp) -> None:
             group.env[op.sym.name] = _extracted(group, op)
         case o.Full():
             layout = layout_of(group, op.result)
-            value = np.asarray(group.scalar(op.value)).astype(_wide(op.result.dtype))
+            value = np.asarray(group.operand(op.value)).astype(_wide(op.result.dtype))
             one = rounded(value, op.result.dtype)
             shape = (group.threads, layout.num_regs)
             group.put(op.result, np.broadcast_to(one, shape).copy())
@@ -103,7 +104,7 @@ def layout_of(group: ThreadGroup, tile: o.Tile) -> Fragment:
 def _wide(dtype: DType) -> np.dtype[Any]:
     """The numpy type in which a scalar becomes an element of `dtype`."""
     if dtype.is_float:
-        return np.dtype(np.float32)
+        return computing(dtype)
     return np.dtype(np.bool_ if dtype == boolean else np.int64)
 
 
@@ -130,7 +131,7 @@ def _scalar(group: ThreadGroup, arg: Expr, wide: DType) -> Array:
     """A uniform scalar as an operand; the condition of `where` stays bool."""
     kind = boolean if arg.type == "bool" else wide
     with np.errstate(over="ignore"):
-        return np.asarray(group.scalar(arg)).astype(storage(kind))
+        return np.asarray(group.operand(arg)).astype(storage(kind))
 
 
 def _moved(
@@ -232,7 +233,7 @@ def _combined(group: ThreadGroup, op: o.Combining) -> Array:
             group.fault("layout", f"{tile!r} lies otherwise than {op.srcs[0]!r}")
         rows.append(_rows_along(group, tile, op.axis)[0])
     _, sizes, order = _rows_along(group, op.srcs[0], op.axis)
-    found = scanned(op, rows, np.dtype(np.float32))
+    found = scanned(op, rows)
     if isinstance(op, o.Scan):
         back = found.reshape(sizes).transpose(np.argsort(order))
         return rounded(back.reshape(group.threads, -1), op.result.dtype)

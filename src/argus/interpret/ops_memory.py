@@ -30,6 +30,7 @@ from argus.ir.access import (
     vector_global,
     vector_shared,
 )
+from argus.ir.codec import computing
 from argus.ir.memory import GlobalView, SharedView
 from argus.ir.placement import VectorPlan
 from argus.isa.effects import effects_of
@@ -168,8 +169,8 @@ def _load_global(group: ThreadGroup, op: o.LoadGlobal) -> None:
     dtype = op.view.dtype
     masked = op.mask is not None
     check_vectors(group, held.address(coords), active, dtype.bytes, masked=masked)
-    fill = np.asarray(group.scalar(op.fill))
-    wide = np.float32 if dtype.is_float else storage(dtype)
+    fill = np.asarray(group.operand(op.fill))
+    wide = computing(dtype) if dtype.is_float else storage(dtype)
     other = rounded(fill.astype(wide), dtype)
     values = np.where(active, held.read(coords, active), other)
     group.put(op.result, values.reshape(group.threads, -1))

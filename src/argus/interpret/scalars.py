@@ -15,8 +15,7 @@ import numpy as np
 from argus.interpret.numbers import extreme
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, apply
 
-__all__ = ["Real", "scalar_value"]
-
+__all__ = ["Real", "operand_value", "scalar_value"]
 
 Real = type[np.float32] | type[np.float64]
 
@@ -28,6 +27,11 @@ def scalar_value(e: Expr, env: Mapping[str, Any], real: Real = np.float32) -> An
     """
     with np.errstate(all="ignore"):
         return _value(e, env, real)
+
+
+def operand_value(e: Expr, env: Mapping[str, Any], real: Real = np.float32) -> Any:
+    """Value of ``e`` where a tile takes it: a constant is exact until then."""
+    return e.value if isinstance(e, Const) else scalar_value(e, env, real)
 
 
 def _value(e: Expr, env: Mapping[str, Any], real: Real) -> Any:

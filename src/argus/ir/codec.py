@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from argus.ir.dtypes import DType
+from argus.ir.numerics import arithmetic
 
-__all__ = ["bit_pattern", "numbers", "rounded", "storage"]
+__all__ = ["bit_pattern", "computing", "numbers", "rounded", "storage"]
 
 Array = NDArray[Any]
 
@@ -23,6 +24,11 @@ Array = NDArray[Any]
 def storage(dtype: DType) -> np.dtype[Any]:
     """The numpy type that holds elements of `dtype` (bf16: the bits, uint16)."""
     return np.dtype(dtype.numpy)
+
+
+def computing(dtype: DType) -> np.dtype[Any]:
+    """The numpy type in which elements of `dtype` are computed."""
+    return storage(arithmetic(dtype))
 
 
 def _values(dtype: DType) -> np.dtype[Any]:
@@ -38,9 +44,11 @@ def numbers(stored: Array, dtype: DType) -> Array:
 
 
 def rounded(values: Array, dtype: DType) -> Array:
-    """Numbers as stored elements, rounded to nearest even."""
+    """Numbers as stored elements, to nearest even; to encoded types by way of f32."""
     kind = _values(dtype)
     with np.errstate(over="ignore", invalid="ignore"):
+        if dtype.encoded:
+            values = np.asarray(values).astype(np.float32, copy=False)
         if dtype.finite:
             largest = np.float32(vars(ml_dtypes)["finfo"](kind).max)
             values = np.clip(values, -largest, largest)
@@ -54,5 +62,5 @@ def rounded(values: Array, dtype: DType) -> Array:
 
 def bit_pattern(value: float, dtype: DType) -> int:
     """Bits of one number rounded to a float type."""
-    stored = rounded(np.array([value], np.float32), dtype)
+    stored = rounded(np.array([value]), dtype)
     return int(stored.view(f"u{dtype.bytes}")[0])

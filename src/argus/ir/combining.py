@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from argus.ir import ops as o
-from argus.ir.codec import rounded, storage
+from argus.ir.codec import computing, rounded
 from argus.ir.combine import Combination, CombinationStep
 from argus.ir.dtypes import DType
 from argus.ir.functions import FUNCTIONS
@@ -26,22 +26,22 @@ Array = NDArray[Any]
 _RUNNING = {"add": np.add, "mul": np.multiply}
 
 
-def scanned(op: o.Combining, sources: Sequence[Array], real: np.dtype[Any]) -> Array:
+def scanned(op: o.Combining, sources: Sequence[Array], exact: bool = False) -> Array:
     """Part ``op.part`` of the state after each element along the last axis.
 
-    ``sources``: [..., n] each, in the types that are computed in; ``real``: the type of
-    fractions, f64 for those that stand for real numbers.
+    ``sources``: [..., n] each, in the types that are computed in; ``exact``: fractions
+    are f64, and stand for real numbers.
     """
     types = [x.dtype for x in op.srcs]
-    held = [_fitted(x, t, real) for x, t in zip(sources, types, strict=True)]
+    held = [_fitted(x, t, exact) for x, t in zip(sources, types, strict=True)]
     backwards = isinstance(op, o.Scan) and op.reverse
     if backwards:
         held = [x[..., ::-1] for x in held]
-    found = _scanned(op, held, real)
+    found = _scanned(op, held, exact)
     return found[..., ::-1] if backwards else found
 
 
-def _scanned(op: o.Combining, held: Sequence[Array], real: np.dtype[Any]) -> Array:
+def _scanned(op: o.Combining, held: Sequence[Array], exact: bool) -> Array:
     types = [x.dtype for x in op.srcs]
     running = _RUNNING.get(op.combine.single or "")
     with np.errstate(all="ignore"):
@@ -52,7 +52,7 @@ def _scanned(op: o.Combining, held: Sequence[Array], real: np.dtype[Any]) -> Arr
         found[..., 0] = state[op.part]
         for i in range(1, found.shape[-1]):
             after = [x[..., i] for x in held]
-            state = combined_once(op.combine, types, state, after, real)
+            state = combined_once(op.combine, types, state, after, exact)
             found[..., i] = state[op.part]
     return found
 
@@ -76,21 +76,25 @@ def combined_once(
     types: Sequence[DType],
     before: Sequence[Array],
     after: Sequence[Array],
-    real: np.dtype[Any],
+    exact: bool = False,
 ) -> list[Array]:
     """The state that is made of two, element by element."""
 
     def apply(step: CombinationStep, args: list[Array]) -> Array:
         given = combine.operand_types(step, types)
-        wide = storage(common(step.fn, given, step.dtype))
-        wide = real if wide.kind == "f" else wide
+        wide = _computing(common(step.fn, given, step.dtype), exact)
         cast = [x if x.dtype == np.bool_ else x.astype(wide) for x in args]
         made = np.asarray(FUNCTIONS[step.fn].numpy(*cast))
-        return _fitted(made, step.dtype, real)
+        return _fitted(made, step.dtype, exact)
 
     made = combine.run(before, after, np.asarray, apply)
-    return [_fitted(x, t, real) for x, t in zip(made, types, strict=True)]
+    return [_fitted(x, t, exact) for x, t in zip(made, types, strict=True)]
 
 
-def _fitted(values: Array, dtype: DType, real: np.dtype[Any]) -> Array:
-    return values.astype(real) if dtype.is_float else rounded(values, dtype)
+def _computing(dtype: DType, exact: bool) -> np.dtype[Any]:
+    return np.dtype(np.float64) if exact and dtype.is_float else computing(dtype)
+
+
+def _fitted(values: Array, dtype: DType, exact: bool) -> Array:
+    kind = _computing(dtype, exact)
+    return values.astype(kind) if dtype.is_float else rounded(values, dtype)

@@ -102,6 +102,7 @@ e5m2 = DType(
     finite=True,
 )
 f32 = DType("f32", "float32", 32, "float", "float", "float", _FLOAT, "FLOAT32", 24)
+f64 = DType("f64", "float64", 64, "float", "double", "double", _FLOAT, "FLOAT64", 53)
 i8 = DType("i8", "int8", 8, "int", "signed char", "signed char", _INT, "UINT8")
 u8 = DType("u8", "uint8", 8, "int", "unsigned char", "unsigned char", _UINT, "UINT8")
 i16 = DType("i16", "int16", 16, "int", "short", "short", _INT, "UINT16")
@@ -111,7 +112,11 @@ i64 = DType("i64", "int64", 64, "int", "long long", "long long", _INT, "INT64")
 boolean = DType("bool", "bool", 8, "bool", "bool", "bool", _BOOL, None)
 
 DTYPES: dict[str, DType] = {
-    d.name: d for d in (bf16, f16, e4m3, e5m2, f32, i8, u8, i16, u16, i32, i64, boolean)
+    d.name: d
+    for d in (
+        *(bf16, f16, e4m3, e5m2, f32, f64),
+        *(i8, u8, i16, u16, i32, i64, boolean),
+    )
 }
 """All element types by name."""
 

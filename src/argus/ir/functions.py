@@ -10,12 +10,13 @@ in f32 (tanh: 2**-11 relative).
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
 from argus.ir.dtypes import DType
+from argus.ir.fused import fused
 from argus.ir.philox import word
 
 Law = Literal[
@@ -43,6 +44,26 @@ class Error:
 
 _LAST = 2.0**-22
 """A few units in the last place of f32."""
+_LAST_WIDE = 2.0**-49
+"""A few units in the last place of f64: CUDA's functions are off by 2 at most (CUDA
+Programming Guide, "Mathematical Functions"), and so are those of numpy."""
+
+
+def _wide(low: float = -1e300, high: float = 1e300, absolute: float = 0.0) -> Error:
+    """How far a function of f64 may be from the result."""
+    return Error(_LAST_WIDE, absolute, low, high)
+
+
+@dataclass(frozen=True)
+class Double:
+    """How a function is computed in f64, where that is not as in f32.
+
+    The hardware has no special functions of f64: all are sequences of instructions.
+    """
+
+    cuda: str
+    issue: float = 40.0
+    error: Error | None = None
 
 
 @dataclass(frozen=True)
@@ -79,12 +100,25 @@ class ScalarFunction:
     """The spelling on integers where that is another: C++ leaves overflow undefined."""
     narrowest: int = 0
     """Bits of the narrowest type on which it is defined: what it is depends on them."""
+    double: Double | None = None
+    """None: the spelling is one of overloads, or an operator, and exact."""
+    widest: int = 64
+    """Bits of the widest type on which it is defined."""
+
+    def among(self, dtype: DType) -> "ScalarFunction":
+        """The function as it is computed in a type that is computed in."""
+        if dtype.bits < 64 or not dtype.is_float or self.double is None:
+            return self
+        how = self.double
+        return replace(
+            self, cuda=how.cuda, issue=how.issue, error=how.error, special=False
+        )
 
     def spelling(self, dtype: DType) -> str:
         """The template for operands of a type that is computed in."""
         if dtype.kind == "int" and self.wrapping is not None:
             return self.wrapping
-        return self.cuda
+        return self.among(dtype).cuda
 
 
 def _kept(*args: Any) -> Any:
@@ -131,7 +165,9 @@ def _fma(a: Any, b: Any, c: Any) -> Any:
     """One rounding: products of two f32 are exact in f64."""
     wide = (np.asarray(x, np.float64) for x in (a, b, c))
     x, y, z = wide
-    return (x * y + z).astype(_kept(a, b, c))
+    if _kept(a, b, c) == np.float64:
+        return fused(x, y, z)
+    return (x * y + z).astype(np.float32)
 
 
 def _bits_of(a: Any) -> tuple[Any, int]:
@@ -210,6 +246,7 @@ _ALL = (
         law="div",
         issue=9.0,
         special=True,
+        double=Double("{0} / {1}", 30.0),
     ),
     ScalarFunction(
         "fdiv",
@@ -219,6 +256,7 @@ _ALL = (
         "float",
         False,
         law="div",
+        double=Double("{0} / {1}", 30.0),
         issue=2.0,
         special=True,
         error=Error(_LAST, low=0.001, high=1000.0),
@@ -236,7 +274,16 @@ _ALL = (
     ScalarFunction(
         "mod", 2, "argus_mod({0}, {1})", np.mod, real=False, law="mod", issue=20.0
     ),
-    ScalarFunction("fma", 3, "fmaf({0}, {1}, {2})", _fma, "float", False, law="fma"),
+    ScalarFunction(
+        "fma",
+        3,
+        "fmaf({0}, {1}, {2})",
+        _fma,
+        "float",
+        False,
+        law="fma",
+        double=Double("fma({0}, {1}, {2})", 1.0),
+    ),
     ScalarFunction(
         "neg", 1, "-{0}", lambda a: -a, wrapping="argus_neg({0})", law="neg"
     ),
@@ -269,6 +316,7 @@ _ALL = (
         special=True,
         error=Error(2.0**-15, low=-80, high=80),
         bends=True,
+        double=Double("exp({0})", error=_wide(-700, 700)),
     ),
     ScalarFunction(
         "exp2",
@@ -282,6 +330,7 @@ _ALL = (
         special=True,
         error=Error(_LAST, low=-120, high=120),
         bends=True,
+        double=Double("exp2({0})", error=_wide(-1000, 1000)),
     ),
     ScalarFunction(
         "log",
@@ -294,6 +343,7 @@ _ALL = (
         issue=2.0,
         special=True,
         error=Error(2.0**-20, 2.0**-21, 1e-30),
+        double=Double("log({0})", error=_wide(1e-300, absolute=_LAST_WIDE)),
     ),
     ScalarFunction(
         "log2",
@@ -306,6 +356,7 @@ _ALL = (
         factor=1.0 / math.log(2.0),
         special=True,
         error=Error(2.0**-20, 2.0**-21, 1e-30),
+        double=Double("log2({0})", error=_wide(1e-300, absolute=_LAST_WIDE)),
     ),
     ScalarFunction(
         "sqrt",
@@ -318,6 +369,7 @@ _ALL = (
         factor=0.5,
         issue=4.0,
         special=True,
+        double=Double("sqrt({0})", 30.0),
     ),
     ScalarFunction(
         "rsqrt",
@@ -330,6 +382,7 @@ _ALL = (
         factor=-0.5,
         special=True,
         error=Error(_LAST, 0.0, 1e-30),
+        double=Double("rsqrt({0})", 25.0, error=_wide(1e-300)),
     ),
     ScalarFunction(
         "rcp",
@@ -342,6 +395,7 @@ _ALL = (
         factor=-1.0,
         special=True,
         error=Error(_LAST, low=1e-30),
+        double=Double("1.0 / {0}", 25.0),
     ),
     ScalarFunction(
         "tanh",
@@ -354,6 +408,7 @@ _ALL = (
         special=True,
         error=Error(2.0**-21),
         bends=True,
+        double=Double("tanh({0})", 60.0, error=_wide()),
     ),
     ScalarFunction(
         "tanh_approx",
@@ -365,6 +420,7 @@ _ALL = (
         special=True,
         error=Error(2.0**-10),
         bends=True,
+        double=Double("tanh({0})", 60.0, error=_wide()),
     ),
     ScalarFunction(
         "erf",
@@ -376,6 +432,7 @@ _ALL = (
         issue=20.0,
         error=Error(2.0**-21),
         bends=True,
+        double=Double("erf({0})", 60.0, error=_wide()),
     ),
     ScalarFunction(
         "sin",
@@ -387,6 +444,7 @@ _ALL = (
         issue=20.0,
         error=Error(2.0**-21, 2.0**-21, -50, 50),
         bends=True,
+        double=Double("sin({0})", 60.0, error=_wide(-50, 50, _LAST_WIDE)),
     ),
     ScalarFunction(
         "cos",
@@ -398,6 +456,7 @@ _ALL = (
         issue=20.0,
         error=Error(2.0**-21, 2.0**-21, -50, 50),
         bends=True,
+        double=Double("cos({0})", 60.0, error=_wide(-50, 50, _LAST_WIDE)),
     ),
     ScalarFunction(
         "expm1",
@@ -408,6 +467,7 @@ _ALL = (
         False,
         issue=20.0,
         error=Error(2.0**-21, low=-80, high=80),
+        double=Double("expm1({0})", 60.0, error=_wide(-700, 700)),
     ),
     ScalarFunction(
         "log1p",
@@ -418,6 +478,7 @@ _ALL = (
         False,
         issue=20.0,
         error=Error(2.0**-21, low=-0.999),
+        double=Double("log1p({0})", 60.0, error=_wide(-0.999)),
     ),
     ScalarFunction(
         "atan",
@@ -428,6 +489,7 @@ _ALL = (
         False,
         issue=20.0,
         error=Error(2.0**-21),
+        double=Double("atan({0})", 60.0, error=_wide()),
     ),
     ScalarFunction(
         "nearest_tf32",
@@ -437,10 +499,38 @@ _ALL = (
         "float",
         False,
         error=Error(2.0**-11),
+        widest=32,
     ),
-    ScalarFunction("floor", 1, "floorf({0})", np.floor, "float", False, bends=True),
-    ScalarFunction("ceil", 1, "ceilf({0})", np.ceil, "float", False, bends=True),
-    ScalarFunction("round", 1, "rintf({0})", np.rint, "float", False, bends=True),
+    ScalarFunction(
+        "floor",
+        1,
+        "floorf({0})",
+        np.floor,
+        "float",
+        False,
+        bends=True,
+        double=Double("floor({0})", 1.0),
+    ),
+    ScalarFunction(
+        "ceil",
+        1,
+        "ceilf({0})",
+        np.ceil,
+        "float",
+        False,
+        bends=True,
+        double=Double("ceil({0})", 1.0),
+    ),
+    ScalarFunction(
+        "round",
+        1,
+        "rintf({0})",
+        np.rint,
+        "float",
+        False,
+        bends=True,
+        double=Double("rint({0})", 1.0),
+    ),
     ScalarFunction("eq", 2, "{0} == {1}", lambda a, b: a == b, "bool", bends=True),
     ScalarFunction("ne", 2, "{0} != {1}", lambda a, b: a != b, "bool", bends=True),
     ScalarFunction("lt", 2, "{0} < {1}", lambda a, b: a < b, "bool", bends=True),

@@ -5,6 +5,7 @@
     e4m3        f32           f32                 rounds to nearest even, then 448
     e5m2        f32           f32                 rounds to nearest even, then 57344
     f32         f32           f32                 infinity
+    f64         f64           f64                 infinity
     i8 to u16   i32           i32                 wraps
     i32         i32           i32                 wraps
     i64         i64           i64                 wraps
@@ -16,8 +17,9 @@ and keep the type where they choose.
 
 Conversions: a float becomes a whole number by rounding to zero; what is too large
 becomes the largest or smallest value of the type (of narrow ones, too), NaN becomes 0.
-Whole numbers wrap to narrower ones and are rounded to nearest even to f32; to
-narrower floats they go by way of f32. Anything but zero becomes true, NaN too.
+Whole numbers wrap to narrower ones and are rounded to nearest even to f32 and f64; to
+narrower floats they, and f64, go by way of f32. Anything but zero becomes true, NaN
+too.
 
 Division of whole numbers rounds down; by zero, quotient and remainder are 0. The
 extremes propagate NaN, and -0 is less than +0. `argmax` and `argmin` find the first NaN
@@ -28,12 +30,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argus.ir.dtypes import DType, boolean, f32, i32, i64
+from argus.ir.dtypes import DType, boolean, f32, f64, i32, i64
 
 __all__ = ["accumulated", "arithmetic", "common"]
 
-_WIDE = (f32, i32, i64, boolean)
-"""Types that are computed in themselves."""
+_WIDE = (f64, f32, i64, i32, boolean)
+"""Types that are computed in themselves, ordered by what they can hold."""
 
 
 def arithmetic(dtype: DType) -> DType:
@@ -61,5 +63,4 @@ def common(fn: str, arguments: Sequence[DType | None], result: DType) -> DType:
     if not given:
         return arithmetic(result)
     types = {arithmetic(d) for d in given}
-    # Ordered by what they can hold: bool, i32, i64, f32.
-    return next(d for d in (f32, i64, i32, boolean) if d in types)
+    return next(d for d in _WIDE if d in types)

@@ -5,7 +5,7 @@ What conversions mean stands in `argus.ir.numerics`.
 
 from __future__ import annotations
 
-from argus.ir.dtypes import i8, i16, u8, u16
+from argus.ir.dtypes import DType, i8, i16, i32, i64, u8, u16
 from argus.isa.record import (
     ALL_TARGETS,
     HOPPER,
@@ -127,31 +127,35 @@ def _byte_conversions(dtype: str) -> tuple[Instruction, ...]:
     )
 
 
-def _whole(dtype: str, ctype: str, body: str) -> Instruction:
-    function = f"argus_whole_{dtype}"
-    bits = "64" if dtype == "i64" else "32"
+def _whole(dtype: DType) -> Instruction:
+    """Floats of 32 and 64 bits to whole numbers of a type, or what narrow ones are in.
+
+    cvt to 64 bits, and of f64, makes another number of NaN than 0.
+    """
+    function = f"argus_whole_{dtype.name}"
+    wide = dtype.bits == 64
+    ctype = dtype.register if dtype.bits >= 32 else "int"
+    text = ""
+    for given, convert in (("float", "__float2"), ("double", "__double2")):
+        made = f"{convert}{'ll' if wide else 'int'}_rz(x)"
+        if wide or given == "double":
+            made = f"x != x ? 0 : {made}"
+        body = f"return {made};"
+        if dtype.bits < 32:
+            low, high = dtype.integers
+            body = (
+                f"int v = {made};\nreturn v < {low} ? {low} : v > {high} ? {high} : v;"
+            )
+        text += device(f"{ctype} {function}({given} x)", body)
     return record(
         function,
-        f"cvt.rzi.s{bits}.f32",
-        device(f"{ctype} {function}(float x)", body),
+        f"cvt.rzi.s{64 if wide else 32}.f32",
+        text,
         _CONVERT,
         rules=(
             "rounds to zero; what is too large becomes the extreme of the type",
             "NaN becomes 0",
         ),
-    )
-
-
-def _wholes() -> tuple[Instruction, ...]:
-    clamped = "int v = __float2int_rz(x);\nreturn v < {0} ? {0} : v > {1} ? {1} : v;"
-    return (
-        *(
-            _whole(d.name, "int", clamped.format(*d.integers))
-            for d in (i8, u8, i16, u16)
-        ),
-        _whole("i32", "int", "return __float2int_rz(x);"),
-        # cvt to 64 bits makes another number of NaN.
-        _whole("i64", "long long", "return x != x ? 0 : __float2ll_rz(x);"),
     )
 
 
@@ -162,5 +166,5 @@ def records() -> tuple[Instruction, ...]:
         *_conversions("f16"),
         *_byte_conversions("e4m3"),
         *_byte_conversions("e5m2"),
-        *_wholes(),
+        *map(_whole, (i8, u8, i16, u16, i32, i64)),
     )

@@ -64,9 +64,22 @@ def _extreme(name: str) -> Instruction:
     return _record(
         function,
         f"{name}.NaN.f32, {name}.s32",
-        text + integers,
+        text + _double_extreme(function, sign) + integers,
         _FLOAT + name,
         rules=("NaN if either operand is, as np.maximum and np.minimum",),
+    )
+
+
+def _double_extreme(function: str, sign: str) -> str:
+    """Of f64, of which PTX has none that is NaN where an operand is.
+
+    Zeros are left, and NaN: sums of them are what is asked for (-0 is less than +0).
+    """
+    rest = "a + b" if sign == ">" else "-(-a + -b)"
+    return device(
+        f"double {function}(double a, double b)",
+        f"if (a {sign} b || (a == b && a != 0)) return a;\n"
+        f"return b {sign} a ? b : {rest};",
     )
 
 
@@ -77,7 +90,10 @@ _INTEGERS = "PTX ISA, Integer Arithmetic Instructions: "
 
 
 def _abs() -> Instruction:
-    text = device("float argus_abs(float a)", "return fabsf(a);") + "".join(
+    floats = device("float argus_abs(float a)", "return fabsf(a);") + device(
+        "double argus_abs(double a)", "return fabs(a);"
+    )
+    text = floats + "".join(
         device(f"{t} argus_abs({t} a)", f"return a < 0 ? ({t})(0 - ({u})a) : a;")
         for t, u in _WIDE
     )

@@ -15,13 +15,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from argus.ir.dtypes import DType, bf16, e4m3, e5m2, f16, f32, i8, i32, u8
+from argus.ir.codec import computing
+from argus.ir.dtypes import DType, bf16, e4m3, e5m2, f16, f32, f64, i8, i32, u8
 from argus.isa.record import ALL_TARGETS, HOPPER
 
-__all__ = ["ELEMENTS", "MatrixElement", "element", "element_names"]
+__all__ = ["ELEMENTS", "WORD", "MatrixElement", "element", "element_names"]
 
-_ROW_BYTES = 32
-"""Bytes of K in one instruction, whatever the type (PTX ISA, "Matrix Shape")."""
+WORD = 4
+"""Bytes of a register of an operand; an f64 is in two."""
+_ROW_BYTES = 8 * WORD
+"""Registers of K in one instruction, whatever the type, where an f64 is in one of its
+own kind (PTX ISA, "Matrix Shape")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +35,7 @@ class MatrixElement:
     ``accumulator``: the type of the sums, and of the result. ``mn_major``: wgmma also
     reads operands of which M or N runs along the rows. ``ignored``: low bits of an
     element that the tensor cores do not read. ``targets``: those whose mma.sync has it.
+    ``asynchronous``: wgmma has it.
     (PTX ISA, "Asynchronous Warpgroup Level Matrix", "Matrix Shape" and "Shared Memory
     Matrix Layout"; mma, "Target ISA Notes".)
     """
@@ -41,11 +46,12 @@ class MatrixElement:
     mn_major: bool = False
     ignored: int = 0
     targets: tuple[str, ...] = ALL_TARGETS
+    asynchronous: bool = True
 
     @property
     def depth(self) -> int:
-        """K of one instruction, in elements."""
-        return _ROW_BYTES // self.dtype.bytes
+        """K of one instruction of 16 or 64 rows, in elements."""
+        return _ROW_BYTES // min(self.dtype.bytes, WORD)
 
     def multiplied(self, values: NDArray[Any]) -> NDArray[Any]:
         """Numbers of operands as they are multiplied: without the bits ignored."""
@@ -63,7 +69,8 @@ class MatrixElement:
         """
         right = self.multiplied(b).swapaxes(-1, -2)
         if self.accumulator.is_float:
-            return np.matmul(self.multiplied(a), right, dtype=np.float32)
+            kind = computing(self.accumulator)
+            return np.matmul(self.multiplied(a), right, dtype=kind)
         return np.matmul(a.astype(np.int32), right.astype(np.int32))
 
 
@@ -75,6 +82,7 @@ ELEMENTS = (
     MatrixElement(f32, "tf32", ignored=13),
     MatrixElement(i8, "s8", i32),
     MatrixElement(u8, "u8", i32),
+    MatrixElement(f64, "f64", f64, asynchronous=False),
 )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
-from argus.ir.dtypes import DType, bf16, f16, f32, i32
+from argus.ir.dtypes import DType, bf16, f16, f32, f64, i32
 from argus.isa.record import (
     ALL_TARGETS,
     HOPPER,
@@ -116,6 +116,7 @@ class Reduction:
 
 REDUCTIONS = (
     Reduction("add", f32, 1, "f32", "float"),
+    Reduction("add", f64, 1, "f64", "double"),
     Reduction("add", i32, 1, "s32", "int"),
     # red on bf16x2 came with sm_90.
     Reduction("add", bf16, 2, "noftz.bf16x2", "u32", HOPPER),
@@ -135,6 +136,8 @@ ATOMS = (
 )
 """Those that return what was there before."""
 _PTX_NAMES = {"exchange": "exch"}
+_CONSTRAINTS = {"float": "f", "double": "d", "int": "r", "u32": "r"}
+"""How `asm` holds an operand of a C++ type."""
 
 
 def reduction(dtype: DType, fn: str = "add", *, old: bool = False) -> Reduction | None:
@@ -146,7 +149,7 @@ def reduction(dtype: DType, fn: str = "add", *, old: bool = False) -> Reduction 
 def _atom(form: Reduction) -> Instruction:
     """One that returns what was there before."""
     ctype = form.ctype
-    held = {"float": "f", "int": "r"}[ctype]
+    held = _CONSTRAINTS[ctype]
     compared = form.fn == "cas"
     given = f"{ctype} c, {ctype} v" if compared else f"{ctype} v"
     if form.ptx:
@@ -188,7 +191,7 @@ def _atom(form: Reduction) -> Instruction:
 def _reduce(form: Reduction) -> Instruction:
     function, ctype = form.function, form.ctype
     size = form.width * form.dtype.bytes
-    constraint = {"float": "f", "int": "r", "u32": "r"}[ctype]
+    constraint = _CONSTRAINTS[ctype]
     pointer = f"{ctype}*" if ctype != "u32" else "void*"
     if form.ptx:
         name = f"red.relaxed.gpu.global.{form.fn}.{form.ptx}"

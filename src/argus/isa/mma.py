@@ -1,27 +1,30 @@
-"""mma.sync m16n8: the synchronous matrix product of a warp.
+"""mma.sync: the synchronous matrix product of a warp.
 
-    D (16 x 8) = D + A (16 x K) * B (K x 8), all in registers, with K of 32 bytes, for
-    each type of `argus.isa.matrix`
+    D (16 x 8) = D + A (16 x K) * B (K x 8), all in registers, with K of 8 registers,
+    for each type of `argus.isa.matrix`; of f64 also with 8 rows and a K of 4
 
 Which lane holds what: `argus.layout.mma_accumulator`, `mma_a_operand`, `mma_b_operand`.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 from numpy.typing import NDArray
 
-from argus.isa.matrix import ELEMENTS, MatrixElement
+from argus.ir.dtypes import f64
+from argus.isa.matrix import ELEMENTS, WORD, MatrixElement
 from argus.isa.record import (
     ALL_TARGETS,
+    HOPPER,
     Constraints,
     Effects,
     Instruction,
     InstructionCost,
 )
-from argus.isa.register_product import WORD, RegisterProduct
+from argus.isa.register_product import RegisterProduct
 from argus.isa.text import asm, device
 from argus.layout import (
     WARP_LANES,
@@ -30,49 +33,67 @@ from argus.layout import (
     mma_b_operand,
 )
 
-__all__ = [
-    "COLUMNS",
-    "PRODUCTS",
-    "ROWS",
-    "apply",
-    "function_name",
-    "records",
-]
+__all__ = ["PRODUCTS", "apply", "records"]
 
-ROWS = 16
-"""M of one instruction."""
-COLUMNS = 8
-"""N of one instruction."""
+_ROWS, _COLUMNS = 16, 8
+"""M and N of one instruction, but for m8n8k4."""
 
 
-def function_name(of: MatrixElement) -> str:
-    """Device function that multiplies this element type."""
-    return f"argus_mma_m{ROWS}n{COLUMNS}k{of.depth}_{of.dtype.name}"
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """An instruction: its element type, M, and registers of B in a step along K."""
+
+    of: MatrixElement
+    targets: tuple[str, ...]
+    rows: int = _ROWS
+    halves: int = 2
+
+    @property
+    def depth(self) -> int:
+        """K, in elements."""
+        return self.of.depth * self.halves // 2
+
+    @property
+    def shape(self) -> str:
+        """M, N and K, as opcodes spell them."""
+        return f"m{self.rows}n{_COLUMNS}k{self.depth}"
+
+    @property
+    def function(self) -> str:
+        """Its device function."""
+        return f"argus_mma_{self.shape}_{self.of.dtype.name}"
+
+    def product(self) -> RegisterProduct:
+        """What it multiplies, and how it holds that."""
+        size = self.of.dtype.bytes
+        return RegisterProduct(
+            "mma.sync",
+            self.function,
+            self.of,
+            self.rows,
+            _COLUMNS,
+            self.depth,
+            partial(mma_accumulator, rows=self.rows),
+            partial(mma_a_operand, itemsize=size, rows=self.rows, halves=self.halves),
+            partial(mma_b_operand, itemsize=size, halves=self.halves),
+        )
 
 
-def _product(of: MatrixElement) -> RegisterProduct:
-    size = of.dtype.bytes
-    return RegisterProduct(
-        "mma.sync",
-        function_name(of),
-        of,
-        ROWS,
-        COLUMNS,
-        of.depth,
-        mma_accumulator,
-        partial(mma_a_operand, itemsize=size),
-        partial(mma_b_operand, itemsize=size),
-    )
-
-
-PRODUCTS = tuple(map(_product, ELEMENTS))
+_WIDE = tuple(of for of in ELEMENTS if of.dtype == f64)
+_FORMS = (
+    *(_Form(of, of.targets) for of in ELEMENTS if of not in _WIDE),
+    *(_Form(of, HOPPER) for of in _WIDE),
+    *(_Form(of, ALL_TARGETS, 8, 1) for of in _WIDE),
+)
+"""Of an element type and a target the one that is taken where it fits comes first."""
+PRODUCTS = tuple(form.product() for form in _FORMS)
 """What each instruction multiplies, and how it holds that."""
 
 
 def apply(
     of: MatrixElement, a: NDArray[Any], b: NDArray[Any], acc: NDArray[Any]
 ) -> NDArray[Any]:
-    """Acc + a @ b.T: `a` [16, K], `b` [8, K] (as n, k), `acc` [16, 8].
+    """Acc + a @ b.T: `a` [m, K], `b` [8, K] (as n, k), `acc` [m, 8].
 
     Order and intermediate precision of sums of floats are not specified (PTX ISA, mma),
     so results agree to the rounding of the sum of magnitudes, not bit for bit; whole
@@ -81,34 +102,44 @@ def apply(
     return acc + of.product(a, b)
 
 
-def _record(of: MatrixElement) -> Instruction:
-    shape = f"m{ROWS}n{COLUMNS}k{of.depth}"
-    real = of.accumulator.is_float
-    sums, ctype, constraint = ("f32", "float", "f") if real else ("s32", "int", "r")
-    name = f"mma.sync.aligned.{shape}.row.col.{sums}.{of.ptx}.{of.ptx}.{sums}"
-    function = function_name(of)
+_OPERANDS = {"float": ("f32", "f"), "int": ("s32", "r"), "double": ("f64", "d")}
+"""Of accumulators in C++: their type in opcodes, and how `asm` holds them."""
+
+
+def _record(form: _Form) -> Instruction:
+    of = form.of
+    ctype = of.accumulator.register
+    sums, constraint = _OPERANDS[ctype]
+    wide = of.dtype.bytes > WORD
+    given, held = (ctype, constraint) if wide else ("u32", "r")
+    name = f"mma.sync.aligned.{form.shape}.row.col.{sums}.{of.ptx}.{of.ptx}.{sums}"
+    function = form.function
+    counts = [2 * form.rows // 8, form.halves * form.rows // 8, form.halves]
+    d, a, b = (
+        "{" + ", ".join(f"%{sum(counts[:i]) + j}" for j in range(count)) + "}"
+        for i, count in enumerate(counts)
+    )
     body = asm(
-        [
-            name,
-            "{%0, %1, %2, %3}, {%4, %5, %6, %7}, {%8, %9}, {%0, %1, %2, %3};",
-        ],
-        outputs=[f'"+{constraint}"(d[{i}])' for i in range(4)],
-        inputs=[f'"r"(a[{i}])' for i in range(4)] + ['"r"(b[0])', '"r"(b[1])'],
+        [name, f"{d}, {a}, {b}, {d};"],
+        outputs=[f'"+{constraint}"(d[{i}])' for i in range(counts[0])],
+        inputs=[f'"{held}"(a[{i}])' for i in range(counts[1])]
+        + [f'"{held}"(b[{i}])' for i in range(counts[2])],
         volatile=False,
         memory=False,
     )
+    operands = f"{ctype}* d, {given} const* a, {given} const* b"
     return Instruction(
         name=name,
         family="mma",
-        targets=of.targets,
+        targets=form.targets,
         scope="warp",
         function=function,
-        cuda=device(f"void {function}({ctype}* d, u32 const* a, u32 const* b)", body),
+        cuda=device(f"void {function}({operands})", body),
         effects=Effects(("d", "a", "b"), ("d",)),
-        cost=InstructionCost(flops=2 * ROWS * COLUMNS * of.depth),
+        cost=InstructionCost(flops=2 * form.rows * _COLUMNS * form.depth),
         source="PTX ISA, Warp Level Matrix Multiply-Accumulate Instructions: mma",
         constraints=Constraints(
-            shape=(("m", ROWS), ("n", COLUMNS), ("k", of.depth)),
+            shape=(("m", form.rows), ("n", _COLUMNS), ("k", form.depth)),
             rules=(f"all {WARP_LANES} lanes execute it together",),
         ),
     )
@@ -144,4 +175,4 @@ def _words() -> Instruction:
 
 def records() -> tuple[Instruction, ...]:
     """All records of this family."""
-    return (_words(), *map(_record, ELEMENTS))
+    return (_words(), *map(_record, _FORMS))

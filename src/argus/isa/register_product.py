@@ -13,13 +13,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from argus.isa.matrix import MatrixElement
+from argus.isa.matrix import WORD, MatrixElement
 from argus.layout import Fragment
 
 __all__ = ["WORD", "RegisterProduct"]
-
-WORD = 4
-"""Bytes of a register of an operand."""
 
 Tiled = Callable[[int, int, int, int], Fragment]
 """From the two extents of a tile, and the rows and columns of warps, which thread and

@@ -103,7 +103,7 @@ def _shuffle(mode: str, builtin: str, lane: str, rule: str) -> Instruction:
         effects=Effects(("value", lane)),
         source="PTX ISA, Data Movement and Conversion Instructions: shfl.sync",
         constraints=Constraints(
-            rules=(f"all {WARP_LANES} lanes execute it; T is float, int or u32", rule)
+            rules=(f"all {WARP_LANES} lanes execute it; T has 32 or 64 bits", rule)
         ),
     )
 

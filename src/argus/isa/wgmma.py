@@ -52,9 +52,10 @@ _WIDE = 32
 """From here on N of whole numbers is a multiple of 16 (the same table)."""
 THREADS = WARPGROUP * WARP_LANES
 """Threads of the warpgroup that executes it together."""
-DTYPES = tuple(e.dtype.name for e in ELEMENTS)
+_ELEMENTS = tuple(e for e in ELEMENTS if e.asynchronous)
+DTYPES = tuple(e.dtype.name for e in _ELEMENTS)
 """Names of the element types of A and B; their K is in `argus.isa.matrix`."""
-_BY_NAME = {e.dtype.name: e for e in ELEMENTS}
+_BY_NAME = {e.dtype.name: e for e in _ELEMENTS}
 _SECTION = "PTX ISA, Asynchronous Warpgroup Level Matrix: "
 _NAME = re.compile(
     r"argus_wgmma_m64n(?P<n>\d+)k(?P<k>\d+)_(?P<dtype>[a-z0-9]+)"
@@ -86,6 +87,8 @@ def violations(
     In words, empty where nothing does. The warpgroups share the rows.
     """
     broken: list[str] = []
+    if not of.asynchronous:
+        broken.append(f"it does not multiply {of.dtype}")
     if m % (ROWS * warpgroups):
         broken.append(f"{m} rows are not {ROWS} for each of {warpgroups} warpgroups")
     if n % COLUMNS.step:
@@ -97,7 +100,7 @@ def violations(
 
 def forms() -> Iterator[str]:
     """Device functions of all matrix products."""
-    for of in ELEMENTS:
+    for of in _ELEMENTS:
         dtype, majors = of.dtype.name, (0, 1) if of.mn_major else (0,)
         for n in columns(of):
             for tb in majors:

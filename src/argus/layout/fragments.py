@@ -100,6 +100,8 @@ def wgmma_a_operand(m: int, k: int, warpgroups: int = 1, itemsize: int = 2) -> F
     Raises ValueError when m is no multiple of 64*warpgroups or k none of a step's 32
     bytes.
     """
+    if itemsize > 4:
+        raise ValueError(f"elements of {itemsize} bytes")
     e = _per_register("depth of a wgmma tile", k, itemsize)
     return Fragment(
         (m, k),
@@ -114,17 +116,20 @@ def wgmma_a_operand(m: int, k: int, warpgroups: int = 1, itemsize: int = 2) -> F
     )
 
 
-def mma_accumulator(m: int, n: int, warps_m: int = 1, warps_n: int = 1) -> Fragment:
+def mma_accumulator(
+    m: int, n: int, warps_m: int = 1, warps_n: int = 1, *, rows: int = 16
+) -> Fragment:
     """Accumulator (m, n) of mma.sync m16n8k16 (or m16n8k8), f32.
 
     Lane l and register i of one atom of (16, 8) hold row l/4 + 8*(i/2), column
     2*(l%4) + i%2 (PTX ISA, "Matrix Fragments for mma.m16n8k16", C and D). Warp w covers
     block (w % warps_m, w / warps_m) of a warps_m by warps_n grid of contiguous blocks.
-    Registers run over the atoms along n, then along m.
+    Registers run over the atoms along n, then along m. Of `rows` 8 (m8n8k4) an atom
+    has the first two registers.
 
-    Raises ValueError when m is no multiple of 16*warps_m or n none of 8*warps_n.
+    Raises ValueError when m is no multiple of rows*warps_m or n none of 8*warps_n.
     """
-    _require_multiple("rows of an mma tile", m, 16 * warps_m)
+    _require_multiple("rows of an mma tile", m, rows * warps_m)
     _require_multiple("columns of an mma tile", n, 8 * warps_n)
     return Fragment(
         (m, n),
@@ -136,28 +141,36 @@ def mma_accumulator(m: int, n: int, warps_m: int = 1, warps_n: int = 1) -> Fragm
         ),
         (
             Mode(2, 1, 1),
-            Mode(2, 0, 8),
+            Mode(rows // 8, 0, 8),
             Mode(n // (8 * warps_n), 1, 8),
-            Mode(m // (16 * warps_m), 0, 16),
+            Mode(m // (rows * warps_m), 0, rows),
         ),
     )
 
 
 def mma_a_operand(
-    m: int, k: int, warps_m: int = 1, warps_n: int = 1, itemsize: int = 2
+    m: int,
+    k: int,
+    warps_m: int = 1,
+    warps_n: int = 1,
+    itemsize: int = 2,
+    *,
+    rows: int = 16,
+    halves: int = 2,
 ) -> Fragment:
     """Matrix A (m, k) of mma.sync, here m16n8k16; copies in all warps along n.
 
     Lane l and register i of one atom of (16, 16) hold row l/4 + 8*(i/2%2), column
     2*(l%4) + i%2 + 8*(i/4) (PTX ISA, "Matrix Fragments for mma.m16n8k16", A).
     Registers run over the atoms along k, then along m. Warps as in `mma_accumulator`,
-    elements of `itemsize` bytes (1, 2, 4).
+    elements of `itemsize` bytes (1, 2, 4, or 8 in registers of their own). Of `rows` 8
+    and one of the `halves` along k an atom has the first register (m8n8k4).
 
-    Raises ValueError when m is no multiple of 16*warps_m or k none of a step's 32
-    bytes.
+    Raises ValueError when m is no multiple of rows*warps_m or k none of a step's 4
+    registers in each half.
     """
-    _require_multiple("rows of an mma tile", m, 16 * warps_m)
-    e = _per_register("depth of an mma tile", k, itemsize)
+    _require_multiple("rows of an mma tile", m, rows * warps_m)
+    e = _per_register("depth of an mma tile", k, itemsize, halves)
     return Fragment(
         (m, k),
         (
@@ -168,28 +181,35 @@ def mma_a_operand(
         ),
         (
             Mode(e, 1, 1),
-            Mode(2, 0, 8),
-            Mode(2, 1, 4 * e),
-            Mode(k // (8 * e), 1, 8 * e),
-            Mode(m // (16 * warps_m), 0, 16),
+            Mode(rows // 8, 0, 8),
+            Mode(halves, 1, 4 * e),
+            Mode(k // (4 * halves * e), 1, 4 * halves * e),
+            Mode(m // (rows * warps_m), 0, rows),
         ),
     )
 
 
 def mma_b_operand(
-    n: int, k: int, warps_m: int = 1, warps_n: int = 1, itemsize: int = 2
+    n: int,
+    k: int,
+    warps_m: int = 1,
+    warps_n: int = 1,
+    itemsize: int = 2,
+    *,
+    halves: int = 2,
 ) -> Fragment:
     """Matrix B of mma.sync, here m16n8k16, as a tile (n, k); copies along m.
 
     Lane l and register i of one atom hold n = l/4, k = 2*(l%4) + i%2 + 8*(i/2)
     (PTX ISA, "Matrix Fragments for mma.m16n8k16", B, where k is the row and n the
     column). Registers run over the atoms along k, then along n. Warps as in
-    `mma_accumulator`, elements of `itemsize` bytes (1, 2, 4).
+    `mma_accumulator`, elements and `halves` as in `mma_a_operand`.
 
-    Raises ValueError when n is no multiple of 8*warps_n or k none of a step's 32 bytes.
+    Raises ValueError when n is no multiple of 8*warps_n or k none of a step's 4
+    registers in each half.
     """
     _require_multiple("columns of an mma tile", n, 8 * warps_n)
-    e = _per_register("depth of an mma tile", k, itemsize)
+    e = _per_register("depth of an mma tile", k, itemsize, halves)
     return Fragment(
         (n, k),
         (
@@ -200,8 +220,8 @@ def mma_b_operand(
         ),
         (
             Mode(e, 1, 1),
-            Mode(2, 1, 4 * e),
-            Mode(k // (8 * e), 1, 8 * e),
+            Mode(halves, 1, 4 * e),
+            Mode(k // (4 * halves * e), 1, 4 * halves * e),
             Mode(n // (8 * warps_n), 0, 8),
         ),
     )
@@ -260,12 +280,13 @@ def row_major_default(
     return blocked(shape, threads, fitting)
 
 
-def _per_register(what: str, k: int, itemsize: int) -> int:
-    """Elements of a 32-bit register, of which a step along k has 8."""
-    if itemsize not in (1, 2, 4):
+def _per_register(what: str, k: int, itemsize: int, halves: int = 2) -> int:
+    """Elements of a register, of which a step along k has 4 in each half."""
+    if itemsize not in (1, 2, 4, 8):
         raise ValueError(f"elements of {itemsize} bytes")
-    _require_multiple(what, k, 32 // itemsize)
-    return 4 // itemsize
+    e = max(4 // itemsize, 1)
+    _require_multiple(what, k, 4 * halves * e)
+    return e
 
 
 def _wgmma_threads(m: int, warpgroups: int, e: int = 2) -> tuple[Mode, ...]:

@@ -141,15 +141,14 @@ def _equal(world: World, x: Value, y: Value) -> bool:
 def _differing(combine: Combination, types: tuple[DType, ...]) -> str | None:
     """Small numbers for which the two sides differ."""
     random = np.random.default_rng(0)
-    real = np.dtype(np.float64)
     shape = (3, len(types), 64)
     states = [[np.asarray(x) for x in s] for s in random.integers(-4, 5, shape)]
     a, b, c = states
     with np.errstate(all="ignore"):
-        ab = combined_once(combine, types, _typed(a, types), _typed(b, types), real)
-        left = combined_once(combine, types, ab, _typed(c, types), real)
-        bc = combined_once(combine, types, _typed(b, types), _typed(c, types), real)
-        right = combined_once(combine, types, _typed(a, types), bc, real)
+        ab = combined_once(combine, types, _typed(a, types), _typed(b, types), True)
+        left = combined_once(combine, types, ab, _typed(c, types), True)
+        bc = combined_once(combine, types, _typed(b, types), _typed(c, types), True)
+        right = combined_once(combine, types, _typed(a, types), bc, True)
     for x, y in zip(left, right, strict=True):
         wrong = np.isfinite(x) & np.isfinite(y) & ~np.isclose(x, y, 1e-6, 1e-6)
         if wrong.any():

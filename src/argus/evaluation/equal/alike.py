@@ -39,7 +39,7 @@ def kernel_reference(
             array = np.asarray(given[tensor.name])
             sizes.update(zip(tensor.dims, array.shape, strict=True))
             if tensor.dtype.is_float:
-                arrays[tensor.name] = rounded(array.astype(np.float32), tensor.dtype)
+                arrays[tensor.name] = rounded(array, tensor.dtype)
             else:
                 arrays[tensor.name] = array.astype(storage(tensor.dtype))
         passed = {name: given[name] for name in scalars}

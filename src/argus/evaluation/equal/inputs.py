@@ -101,7 +101,7 @@ def draw(
 
 
 def _stored(dtype: DType, values: Array) -> Array:
-    return rounded(values.astype(np.float32), dtype)
+    return rounded(values, dtype)
 
 
 def _whole(

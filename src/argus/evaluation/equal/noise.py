@@ -2,10 +2,10 @@
 
     noisy = with_noise(array, Rounding(0))     # as an argument of it
 
-What such an array is used for is rounded as f32 would round it, at random: a function
-of floats whose result is not exact is off by up to one unit. A reference that then says
-something else (it rounds to whole numbers, compares, or cancels nearly everything) is
-no judge of that element.
+What such an array is used for is rounded as a kernel would round it, at random: a
+function of floats whose result is not exact is off by up to one unit. A reference that
+then says something else (it rounds to whole numbers, compares, or cancels nearly
+everything) is no judge of that element.
 """
 
 from __future__ import annotations
@@ -15,11 +15,10 @@ from typing import Any, cast
 import numpy as np
 
 from argus.interpret.numbers import Array
+from argus.ir.dtypes import f32
 
 __all__ = ["Rounding", "with_noise"]
 
-_UNIT = 2.0**-23
-"""How far results are off, of their size: what constants are rounded by, too."""
 _MOST = 1 << 16
 """Elements of which it is asked whether they are exact, at most."""
 _EXACT = frozenset(
@@ -34,12 +33,16 @@ class Rounding:
     Of elements that are equal the largest would else be too large as a rule.
     """
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, roundoff: float = f32.roundoff) -> None:
+        # How far results are off, of their size: what constants are rounded by, too.
+        self._unit = 2 * roundoff
         self._rng, self._each = np.random.default_rng(seed), seed % 2 == 1
 
     def factors(self, shape: tuple[int, ...]) -> Array:
         """What results of that shape are multiplied by."""
-        return 1.0 + _UNIT * self._rng.uniform(-1.0, 1.0, shape if self._each else ())
+        return 1.0 + self._unit * self._rng.uniform(
+            -1.0, 1.0, shape if self._each else ()
+        )
 
 
 class _Noisy(np.ndarray[Any, Any]):

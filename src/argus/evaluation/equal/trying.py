@@ -179,7 +179,7 @@ def _poison(dtype: DType, shape: tuple[int, ...], zero: bool) -> Array:
     if zero or dtype.kind == "bool":
         return np.zeros(shape, kind)
     if dtype.is_float:
-        return rounded(np.full(shape, np.nan, np.float32), dtype)
+        return rounded(np.full(shape, np.nan), dtype)
     return np.full(shape, np.iinfo(kind).min, kind)
 
 

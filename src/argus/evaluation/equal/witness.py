@@ -30,6 +30,7 @@ from argus.interpret import ArgumentError, run
 from argus.interpret.numbers import Array, compute
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
+from argus.ir.roundoff import computing_roundoff
 from argus.requests import Request, placed_program
 
 __all__ = ["ALL_BLOCKS", "Witness", "confirmed", "far_off"]
@@ -197,7 +198,7 @@ def _sure(trial: Trial, reference: Reference, found: Difference) -> bool:
         return False
     gap = abs(found.got - found.wanted)
     for seed in range(_DRAWS):
-        way = Rounding(seed)
+        way = Rounding(seed, computing_roundoff(trial.program))
         noisy = {
             t.name: with_noise(compute(trial.arrays[t.name], t.dtype), way)
             for t in _tensors(trial.program)

@@ -69,9 +69,14 @@ def derived(
     return found
 
 
-def combined(own: float, passed: float, length: int) -> float:
-    """The tolerance from ``e_out`` and ``e_in``, where sums have ``length`` terms."""
-    return STEPS * math.hypot(own, passed) + 2 * length * f32.roundoff
+def combined(
+    own: float, passed: float, length: int, unit: float = f32.roundoff
+) -> float:
+    """The tolerance from ``e_out`` and ``e_in``, where sums have ``length`` terms.
+
+    ``unit``: the roundoff of sums.
+    """
+    return STEPS * math.hypot(own, passed) + 2 * length * unit
 
 
 def representable(inputs: Inputs, reference: Mapping[str, Any]) -> bool:

@@ -1,9 +1,10 @@
 """How far a result may be off, for a kernel of which only types are known.
 
 The rule is the judge's (`judge/tolerance.py`): one rounding of the result to its type,
-one of intermediates to the coarsest type that is multiplied or read, and sums in fp32.
-What one rounding comes to is computed by the reference itself, on inputs that are off
-by so much; several times, and the largest counts, since outputs are small here.
+one of intermediates to the coarsest type that is multiplied or read, and sums in fp32,
+or in fp64 where all floats are. What one rounding comes to is computed by the reference
+itself, on inputs that are off by so much; several times, and the largest counts, since
+outputs are small here.
 """
 
 from __future__ import annotations
@@ -17,22 +18,24 @@ from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.judge.tolerance import combined, distance, rounding
 from argus.interpret.numbers import compute, rounded
 from argus.ir import ops as o
-from argus.ir.dtypes import DType, f32
+from argus.ir.dtypes import DType
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
+from argus.ir.roundoff import computing_roundoff
 from argus.ir.walk import walk
 
 __all__ = ["coarsest", "moved", "representable", "tolerances"]
 
 TIMES = 4
 """How often inputs are moved."""
-FUNCTIONS = 1e-5
-"""What functions such as exp and division are accurate to, with much to spare."""
+FUNCTIONS = 168.0
+"""What functions such as exp and division are accurate to, in units of roundoff, with
+much to spare: 1e-5 in f32."""
 
 
 def coarsest(program: Program) -> float:
     """The unit roundoff of the coarsest type of floats that is read or multiplied."""
-    found = f32.roundoff
+    found = computing_roundoff(program)
     for param in program.params:
         if isinstance(param, GlobalTensor) and param.name not in program.outputs:
             found = max(found, _roundoff(param.dtype))
@@ -79,6 +82,7 @@ def tolerances(
                 passed[name],
                 distance(value.astype(np.float64), exact[name].astype(np.float64)),
             )
+    unit = computing_roundoff(program)
     found: dict[str, float] = {}
     for name, value in exact.items():
         dtype = types[name]
@@ -87,8 +91,8 @@ def tolerances(
             continue
         own = rounding(library, value.astype(np.float64), dtype)
         # No element that is rounded to nearest is off by more than a roundoff.
-        least = max(dtype.roundoff, FUNCTIONS)
-        found[name] = max(combined(own, passed[name], length), least)
+        least = max(dtype.roundoff, FUNCTIONS * unit)
+        found[name] = max(combined(own, passed[name], length, unit), least)
     return found
 
 
@@ -104,7 +108,7 @@ def representable(exact: Mapping[str, Any], program: Program) -> bool:
                 return False
         else:
             with np.errstate(over="ignore"):
-                bits = rounded(value.astype(np.float32), param.dtype)
+                bits = rounded(value, param.dtype)
             if not np.isfinite(compute(bits, param.dtype)).all():
                 return False
     return True

@@ -25,6 +25,8 @@ from argus.interpret.numbers import Array
 from argus.interpret.scalars import scalar_value
 from argus.ir import ops as o
 from argus.ir.access import Ints, global_place
+from argus.ir.codec import computing
+from argus.ir.dtypes import DType
 from argus.ir.expr import evaluate
 from argus.ir.memory import GlobalView, SharedView
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
@@ -238,9 +240,14 @@ class _Cluster:
             role.tiles[x] if isinstance(x, o.Tile) else self._read_shared(role, x)
             for x in (op.a, op.b)
         )
-        wide = self.real if op.result.dtype.is_float else np.int32
+        wide = self._kind(op.result.dtype)
         made = a.astype(wide, copy=False) @ b.astype(wide, copy=False)
         return made if op.acc is None else role.tiles[op.acc] + made
+
+    def _kind(self, dtype: DType) -> np.dtype[Any]:
+        """The numpy type of a tile's numbers."""
+        exact = self.exact and dtype.is_float
+        return np.dtype(np.float64) if exact else computing(dtype)
 
     # -------------------------------------------------------------------- memory
 
@@ -277,7 +284,7 @@ class _Cluster:
             case o.StoreShared():
                 self._write_shared(role, op.view, role.tiles[op.src])
             case o.CopyAsync():
-                zero = np.zeros((), self.real if op.src.dtype.is_float else np.int32)
+                zero = np.zeros((), self._kind(op.src.dtype))
                 self._write_shared(role, op.dst, self._read(role, op, op.src, zero))
                 if op.barrier is not None:
                     nbytes = math.prod(op.src.shape) * op.src.dtype.bytes
@@ -400,12 +407,8 @@ class _Cluster:
         """A stage of a buffer, and the part of it that a view is."""
         key = (view.alloc, int(scalar_value(view.stage, role.env)))
         if key not in role.block.shared:
-            kind = self.real if view.dtype.is_float else np.int32
-            if view.dtype.kind == "bool":
-                kind = np.bool_
-            elif view.dtype.name == "i64":
-                kind = np.int64
-            fresh = np.full(view.alloc.shape, -1, kind)
+            kind = self._kind(view.dtype)
+            fresh = np.full(view.alloc.shape, -1).astype(kind)
             if view.dtype.is_float:
                 fresh[...] = np.nan
             role.block.shared[key] = fresh

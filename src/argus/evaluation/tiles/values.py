@@ -1,8 +1,9 @@
 """What operations on tiles compute, on whole tiles as arrays of their shapes.
 
 The same meanings as the interpreter's (`ops_compute.py`), without layouts: 16-bit
-floats are float32 numbers that were rounded to their type. ``exact``: every float is a
-float64 number that nothing rounds, which is what real arithmetic comes to.
+floats are float32 numbers that were rounded to their type, f64 as they are.
+``exact``: every float is a float64 number that nothing rounds, which is what real
+arithmetic comes to.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ from typing import Any, assert_never
 import numpy as np
 
 from argus.interpret.numbers import Array, compute, convert, extreme, rounded, storage
-from argus.interpret.scalars import scalar_value
+from argus.interpret.scalars import operand_value
 from argus.ir import ops as o
+from argus.ir.codec import computing
 from argus.ir.combining import in_order, scanned
-from argus.ir.dtypes import DType, boolean, f32
+from argus.ir.dtypes import DType, boolean
 from argus.ir.expr import Expr
 from argus.ir.functions import FUNCTIONS
-from argus.ir.numerics import common
+from argus.ir.numerics import arithmetic, common
 
 __all__ = ["TileOp", "Tiles", "computed", "filled", "fitted"]
 
@@ -31,8 +33,8 @@ def fitted(values: Any, dtype: DType, exact: bool = False) -> Array:
     """Results as a tile of a type holds them."""
     if exact and dtype.is_float:
         return np.asarray(values, np.float64)
-    if dtype.name == "f32":
-        return np.asarray(values, np.float32)
+    if dtype.is_float and not dtype.encoded:
+        return np.asarray(values, storage(dtype))
     held = np.asarray(values)
     # Bit patterns have at least one axis.
     return compute(rounded(held, dtype), dtype).reshape(held.shape)
@@ -61,7 +63,7 @@ def computed(
                 return fitted(held, op.result.dtype, exact)
             if exact and op.result.dtype.is_float:
                 return held.astype(np.float64)
-            source = f32 if op.src.dtype.is_float else op.src.dtype
+            source = arithmetic(op.src.dtype) if op.src.dtype.is_float else op.src.dtype
             if op.src.dtype.kind == "int":
                 held = held.astype(storage(op.src.dtype))
             made = convert(held, source, op.result.dtype)
@@ -92,9 +94,8 @@ def computed(
             made = in_order(op, np.moveaxis(tiles[op.src], op.axis, -1))
             return fitted(np.moveaxis(made, -1, op.axis), op.result.dtype, exact)
         case o.Scan() | o.ScanTotal():
-            real = np.dtype(np.float64) if exact else np.dtype(np.float32)
             held = [np.moveaxis(tiles[x], op.axis, -1) for x in op.srcs]
-            found = scanned(op, held, real)
+            found = scanned(op, held, exact)
             if isinstance(op, o.ScanTotal):
                 return fitted(found[..., -1], op.result.dtype, exact)
             return fitted(np.moveaxis(found, -1, op.axis), op.result.dtype, exact)
@@ -107,10 +108,10 @@ def filled(e: Expr, dtype: DType, env: Mapping[str, Any], exact: bool) -> Array:
     if dtype == boolean:
         wide: type[np.generic] = np.bool_
     elif dtype.is_float:
-        wide = np.float64 if exact else np.float32
+        wide = np.float64 if exact else computing(dtype).type
     else:
         wide = np.int64
-    value = scalar_value(e, env, np.float64 if exact else np.float32)
+    value = operand_value(e, env, np.float64 if exact else np.float32)
     return fitted(np.array(value).astype(wide), dtype, exact)
 
 
@@ -136,13 +137,13 @@ def _elementwise(
     types = [a.dtype if isinstance(a, o.Tile) else None for a in op.args]
     wide = storage(common(op.fn, types, op.result.dtype))
     real = np.float64 if exact else np.float32
-    if wide == np.float32:
+    if exact and wide.kind == "f":
         wide = np.dtype(real)
     args: list[Array] = []
     for arg in op.args:
         if isinstance(arg, Expr):
             kind = np.dtype(np.bool_) if arg.type == "bool" else wide
-            args.append(np.asarray(scalar_value(arg, env, real)).astype(kind))
+            args.append(np.asarray(operand_value(arg, env, real)).astype(kind))
         elif arg.dtype == boolean:
             args.append(tiles[arg])
         else:

@@ -1,7 +1,8 @@
 """Element-wise operations on register tiles: element types, scalars, shapes.
 
-Types: a float with f32 gives f32, i32 with i64 gives i64; any other difference
-is an error, and integers become floats only by `.to`. A scalar takes the tile's type.
+Types: a float with f32 gives f32, with f64 f64; i32 with i64 gives i64; any other
+difference is an error, and integers become floats only by `.to`. A scalar takes the
+tile's type.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ _BITWISE = {"and", "or", "xor"}
 
 
 def _wider(a: DType, b: DType) -> DType | None:
-    """The type in which two others meet: f32 of floats, i64 of i32; None for others."""
+    """The type in which two others meet; None where only the author can choose one."""
     if a.is_float and b.is_float:
-        return d.f32 if d.f32 in (a, b) else None
+        return next((x for x in (d.f64, d.f32) if x in (a, b)), None)
     return d.i64 if {a, b} == {d.i32, d.i64} else None
 
 
@@ -43,6 +44,11 @@ def cast(e: Elaborator, t: Tile, dtype: DType, span: Span) -> Tile:
     result = e.tile(dtype, t.shape, t.dims, span)
     e.emit(Cast(result, t, span=span))
     return result
+
+
+def scalar_holds(dtype: DType) -> bool:
+    """Whether a scalar holds numbers of a type as they are: fractions are f32."""
+    return not dtype.is_float or dtype.bits <= d.f32.bits
 
 
 def extracted(e: Elaborator, t: Tile, name: str, span: Span) -> Expr:
@@ -98,7 +104,9 @@ def scalar_for(e: Elaborator, value: Expr, dtype: DType, span: Span) -> Expr:
     if dtype.is_float:
         if isinstance(value, Const):
             return Const(as_float(e, value.value, span))
-        return value if kind == "float" else binary("*", value, 1.0)
+        # A fraction is f32, which holds fewer whole numbers than f64 does.
+        whole = kind != "float" and dtype != d.f64
+        return binary("*", value, 1.0) if whole else value
     if kind == "float":
         raise e.fail(
             "AG0106",
@@ -198,6 +206,13 @@ def _check_dtype(
             else "`x - y * ag.floor(x / y)` is the remainder"
             if fn == "mod"
             else None,
+        )
+    if dtype.is_float and dtype.bits > record.widest:
+        raise e.fail(
+            "AG0107",
+            span,
+            f"`{word}` is not defined for {dtype}",
+            help="convert the tile with `.to(f32)`",
         )
     if dtype.bits < record.narrowest and dtype.kind == "int":
         raise e.fail(

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from argus.diagnostics import Span
-from argus.ir.expr import Expr, Sym, axis, binary, substitute
+from argus.ir.expr import Const, Expr, Sym, axis, binary, substitute
 from argus.ir.memory import GatheredAxis, GlobalView, Limit
-from argus.ir.ops import LoadScalar
+from argus.ir.ops import LoadGlobal, LoadScalar
 from argus.lang.frontend.state import Elaborator
+from argus.lang.frontend.tiles import scalar_holds
 from argus.lang.frontend.values import (
     Gathered,
     PointIndex,
     StaticValue,
+    TileValue,
     Value,
     ViewValue,
     Window,
@@ -20,7 +22,7 @@ from argus.lang.frontend.values import (
 
 
 def load_element(e: Elaborator, view: ViewValue, span: Span) -> Value:
-    """One element of a tensor as a uniform scalar.
+    """One element of a tensor as a uniform scalar; of f64 as a tile without axes.
 
     Raises ArgusError (AG0615) for an element of a map, which may not exist.
     """
@@ -35,6 +37,11 @@ def load_element(e: Elaborator, view: ViewValue, span: Span) -> Value:
     tensor = source.tensor
     if tensor.dtype.kind == "bool":
         raise e.fail("AG0107", span, "a bool cannot be read as a number")
+    if not scalar_holds(tensor.dtype):
+        place = global_view(e, view, (), span)
+        tile = e.tile(tensor.dtype, (), (), span)
+        e.emit(LoadGlobal(tile, place, Const(0.0), None, None, span=span))
+        return TileValue(tile)
     kind = "float" if tensor.dtype.is_float else "int"
     sym = Sym(e.fresh(tensor.name.lower()), "let", kind, nonneg=False)
     coords = tuple(a.at for a in view.axes if isinstance(a, PointIndex))

@@ -97,8 +97,8 @@ def dot(
 ) -> Tile:
     """`acc + a @ b`: contracts the last axis of `a` with the first of `b`.
 
-    The result is f32, of whole numbers i32. `inst_n` chooses the N of the wgmma
-    instruction. f32 is multiplied as `precision="tf32"` only: 11 bits.
+    The result is f32, of f64 f64, of whole numbers i32. `inst_n` chooses the N of the
+    wgmma instruction. f32 is multiplied as `precision="tf32"` only: 11 bits.
     """
     raise outside("dot")
 
@@ -270,7 +270,7 @@ def prod(x: Tile, dim: str | int) -> Tile:
 
 
 def mean(x: Tile, dim: str | int, count: float | None = None) -> Tile:
-    """Sum along a dimension over `count` (default: its size in the tile), in f32."""
+    """Sum along a dimension over `count` (default: its size in the tile), as `sum`."""
     raise outside("mean")
 
 

@@ -57,7 +57,8 @@ def atomic_add(view: View, tile: Tile, *, mask: Tile | None = None) -> Tile:
     """Add a tile to memory, element by element, atomically (relaxed, device scope).
 
     What memory held before, as a tile, or of one element as a scalar; 0 where nothing
-    is changed. As a statement it adds f32, i32, bf16 or f16; old values are f32 or i32.
+    is changed. As a statement it adds f32, f64, i32, bf16 or f16; old values are f32,
+    f64 or i32.
     """
     raise outside("atomic_add")
 

@@ -25,6 +25,7 @@ __all__ = [
     "e5m2",
     "f16",
     "f32",
+    "f64",
     "i8",
     "i16",
     "i32",
@@ -115,6 +116,7 @@ f16 = ElementType(ir.f16)
 e4m3 = ElementType(ir.e4m3)
 e5m2 = ElementType(ir.e5m2)
 f32 = ElementType(ir.f32)
+f64 = ElementType(ir.f64)
 i8 = ElementType(ir.i8)
 u8 = ElementType(ir.u8)
 i16 = ElementType(ir.i16)

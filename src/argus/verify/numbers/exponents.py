@@ -11,10 +11,16 @@ it: the data say so, and not the terms.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
+import numpy as np
+
 from argus.ir import ops as o
+from argus.ir.codec import computing
+from argus.ir.dtypes import DType
 from argus.ir.functions import FUNCTIONS
+from argus.ir.numerics import arithmetic
 from argus.ir.program import Program
 from argus.terms import Element, Scalar, Term, Unknown, World
 from argus.terms.evaluate import RandomData, evaluate, holds_at
@@ -25,20 +31,28 @@ from argus.verify.numbers.flow import misused
 __all__ = ["unbounded_exponents"]
 
 RULE = "AG0330"
-_LARGEST = 88.0
-"""exp of it still fits f32."""
 _SEEDS = 24
-_SIZE = 400
+_SPREAD = 4.5
+"""How far data go beyond the largest argument."""
+
+
+def _largest(dtype: DType) -> int:
+    """The largest whole number of which exp still fits the type it is computed in."""
+    return int(math.log(np.finfo(computing(dtype)).max))
 
 
 class _LargeData(RandomData):
-    """Data of both signs and of large size; scalar arguments stay near to 1."""
+    """Data of both signs and up to a size; scalar arguments stay near to 1."""
+
+    def __init__(self, seed: int, size: int) -> None:
+        super().__init__(seed)
+        self._size = size
 
     def real(self, name: str, indices: tuple[int, ...]) -> int | float:
-        """From -400 to 400, of an element."""
+        """Of an element, from minus the size up to it."""
         if not indices:
             return 1
-        return self.drawn("real", name, indices) % (2 * _SIZE + 1) - _SIZE
+        return self.drawn("real", name, indices) % (2 * self._size + 1) - self._size
 
 
 def unbounded_exponents(
@@ -57,12 +71,14 @@ def unbounded_exponents(
         if misuse.exponential in told:
             continue
         told.add(misuse.exponential)
+        dtype = misuse.exponential.result.dtype
         use = "the logarithm of it" if _is_log(misuse.use) else "a quotient with it"
         yield NumericalFinding(
             RULE,
             "an exponential may overflow, since nothing bounds its argument",
             misuse.exponential.span,
-            "an argument above 88 makes it infinite in f32",
+            f"an argument above {_largest(dtype)} makes it infinite in "
+            f"{arithmetic(dtype)}",
             (f"{use} at line {misuse.use.span.line} is no number then",),
             "subtract the maximum of the arguments first",
         )
@@ -75,6 +91,7 @@ def _is_log(op: o.Elementwise) -> bool:
 def _unbounded(world: World, noticed: Noticed, op: o.Elementwise) -> bool:
     """Whether an argument was found for which the exponential overflows."""
     factor = FUNCTIONS[op.fn].factor
+    largest = _largest(op.result.dtype)
     for where, x in noticed.value.cases:
         if not isinstance(x, Term) or x.special is not None or _relative(x):
             continue
@@ -83,10 +100,10 @@ def _unbounded(world: World, noticed: Noticed, op: o.Elementwise) -> bool:
             if point is None:
                 continue
             for seed in range(_SEEDS):
-                data = _LargeData(seed)
+                data = _LargeData(seed, int(_SPREAD * largest))
                 if not holds_at(noticed.where & where, point, data):
                     continue
-                if float(evaluate(x, point, data)) * factor > _LARGEST:
+                if float(evaluate(x, point, data)) * factor > largest:
                     return True
         except (Unknown, KeyError, ArithmeticError, ValueError):
             continue

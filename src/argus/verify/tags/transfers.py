@@ -39,6 +39,7 @@ from argus.verify.tags.values import (
     Loaded,
     Tag,
     Vague,
+    moved,
 )
 from argus.verify.verdict import Verdict
 
@@ -59,7 +60,10 @@ def load_global(state: WalkState, op: o.LoadGlobal) -> AbstractValue:
     if isinstance(fill, Const):  # floats do not tell large whole numbers apart
         whole = type(fill.value) is int and op.result.dtype.kind == "int"
         kind = fill.value if whole else float(fill.value)
-    value = loaded(state, op.view, placed, state.shape(op.result), kind, op)
+    shape = state.shape(op.result)
+    value = loaded(state, op.view, placed, shape, kind, op)
+    if not op.result.shape:  # of which no coordinate says how often it is held
+        value = moved(value, shape, lambda a: np.broadcast_to(a, shape))
     if op.plan is not None:
         check_vectors(state, op, op.plan, op.view, placed)
     if op.result.dtype.kind == "int":

@@ -20,7 +20,7 @@ from argus.lang.frontend.broadcast import unify_dims
 from argus.lang.frontend.builtins.sync import one_barrier
 from argus.lang.frontend.calls import BoundCall, builtin
 from argus.lang.frontend.shared import whole
-from argus.lang.frontend.tiles import extracted, scalar_for
+from argus.lang.frontend.tiles import extracted, scalar_for, scalar_holds
 from argus.lang.frontend.values import (
     NOTHING,
     ScalarValue,
@@ -281,7 +281,7 @@ def _atomic(call: BoundCall, fn: stores.AtomicFunction) -> Value:
     )
     if before is None or e.discarded == call.span:
         return NOTHING
-    if not before.shape:  # of one element, as `V[0]` is
+    if not before.shape and scalar_holds(before.dtype):  # of one element, as `V[0]` is
         return number_of(extracted(e, before, "old", call.span))
     return TileValue(before)
 

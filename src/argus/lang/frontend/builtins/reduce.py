@@ -67,7 +67,7 @@ def argmin(call: BoundCall) -> Value:
 
 @builtin("mean")
 def mean(call: BoundCall) -> Value:
-    """Sum over a count, in f32."""
+    """Sum over a count, in the type of the sum."""
     t = call.tile("x")
     axis = coerce.axis_of(call.e, call.value("dim"), call.where("dim"), t.dims)
     if not t.dtype.is_float:
