@@ -91,7 +91,6 @@ FORWARD_AND_BACKWARD: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "scattered": (
         lambda x: functional.cross_entropy(x, torch.tensor([1, 2, 3, 4])), (X,)
     ),
-    "f64 stays in torch": (lambda x: x * 2, (X.double(),)),
 }  # fmt: skip
 
 
@@ -114,8 +113,13 @@ def test_results_and_gradients_are_those_of_torch(
     for a, b in zip(given, eager, strict=True):
         if isinstance(a, torch.Tensor):
             torch.testing.assert_close(a.grad, b.grad, rtol=1e-4, atol=1e-4)
-    whole = [r.whole for r in reports if r.whole]
-    assert bool(whole) == (name == "f64 stays in torch")
+    assert not any(r.whole for r in reports)
+
+
+def test_complex_numbers_stay_in_torch(reports: list[GraphReport]) -> None:
+    x = X.to(torch.complex64)
+    torch.testing.assert_close(compiled(lambda x: x * 2, reports)(x), x * 2)
+    assert all(r.whole for r in reports)
 
 
 def test_results_share_memory_as_those_of_torch_do(reports: list[GraphReport]) -> None:

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from argus.ir.dtypes import boolean, f32
+from argus.ir.dtypes import boolean
+from argus.ir.numerics import arithmetic
 from argus.programs.numpy_functions import wide_product
 from argus.programs.operator_table import own
 from argus.programs.tensor_array import TensorArray
@@ -124,7 +125,7 @@ def attention_gradients(
     if attn_mask is not None:  # rows without any key
         shift = np.where(np.equal(shift, -inf), 0.0, shift)
     shares: Any = np.exp(scores - shift)
-    along: Any = np.sum(grad.cast(f32) * out.cast(f32), axis=-1, keepdims=True)
+    along: Any = np.sum(_wide(grad) * _wide(out), axis=-1, keepdims=True)
     inner: Any = (shares * (_product(grad, _turned(v)) - along)) * factor
     narrow, inner = shares.cast(q.element), inner.cast(q.element)
     found = (
@@ -135,6 +136,10 @@ def attention_gradients(
     return [x.cast(q.element) for x in found]
 
 
+def _wide(x: TensorArray) -> Any:
+    return x.cast(arithmetic(x.element))
+
+
 def _turned(x: TensorArray) -> TensorArray:
     """Rows as columns."""
     found: Any = np.swapaxes(x, -1, -2)
@@ -142,7 +147,7 @@ def _turned(x: TensorArray) -> TensorArray:
 
 
 def _product(x: TensorArray, y: TensorArray) -> TensorArray:
-    """A product of matrices, of floats in f32."""
+    """A product of matrices, of floats as they are computed."""
     return TensorArray(x.recorder, wide_product(x.recorder, x.operand, y.operand))
 
 
@@ -159,7 +164,7 @@ def _scores(
     causal: bool,
     scale: float,
 ) -> Any:
-    """Products of queries and keys, scaled and masked, in f32."""
+    """Products of queries and keys, scaled and masked, as they are computed."""
     recorder = q.recorder
     scores: Any = _product(q, _turned(k)) * scale
     if causal:

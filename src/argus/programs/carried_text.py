@@ -12,6 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from argus.ir.dtypes import f32, i32
+from argus.ir.numerics import arithmetic
 from argus.programs.expression_text import (
     COMBINE,
     bare,
@@ -31,8 +32,8 @@ from argus.programs.lowering import LoweredGroup
 if TYPE_CHECKING:
     from argus.programs.column_text import ColumnWriter
 
-LEAST = "-3.4028234663852886e38"
-"""The least number of f32: a maximum that begins with it is never minus infinity."""
+_LEAST = {"f32": "-3.4028234663852886e38", "f64": "-1.7976931348623157e308"}
+"""The least number of a type: a maximum that begins with it is never minus infinity."""
 
 
 @dataclass(frozen=True)
@@ -58,13 +59,14 @@ Pair = ExponentialPair | MomentPair
 def pairs_of(group: LoweredGroup) -> list[Pair]:
     """Reductions of which one needs the other, and both can be had in one walk.
 
-    A block walks one loop; of f32, in which parts are put together.
+    A block walks one loop; of f32 or f64, in which parts are put together.
     """
     if len(group.columns) != 1:
         return []
     found: list[Pair] = []
     for second in group.reductions:
-        if second.function == "sum" and second.dtype == f32:
+        wide = second.dtype.is_float and second.dtype == arithmetic(second.dtype)
+        if second.function == "sum" and wide:
             pair = _exponentials(group, second) or _moments(group, second)
             if pair is not None and all(p.first is not pair.first for p in found):
                 found.append(pair)
@@ -145,9 +147,10 @@ def _rescaled(writer: ColumnWriter, pair: ExponentialPair) -> CarriedLines:
     (loop,) = writer.group.columns
     letter = writer.letters[loop]
     axes = [a.loop for a in writer.tiling.axes]
+    dtype = pair.second.dtype
     most, part = writer.names.fresh("most"), writer.names.fresh("sum_part")
-    writer.line(f"{most} = {writer.full(axes, LEAST, f32)}")
-    writer.line(f"{part} = {writer.full(axes, '0.0', f32)}")
+    writer.line(f"{most} = {writer.full(axes, _LEAST[dtype.name], dtype)}")
+    writer.line(f"{part} = {writer.full(axes, '0.0', dtype)}")
 
     def step() -> None:
         x = writer.tile_of(pair.first.body)
@@ -178,15 +181,18 @@ def _moved(writer: ColumnWriter, pair: MomentPair) -> CarriedLines:
     axes = [a.loop for a in writer.tiling.axes]
     tile = f"B{letter}"
     means, part = writer.names.fresh("means"), writer.names.fresh("square_part")
-    writer.line(f"{means} = {writer.full(axes, '0.0', f32)}")
-    writer.line(f"{part} = {writer.full(axes, '0.0', f32)}")
+    dtype = pair.second.dtype
+    writer.line(f"{means} = {writer.full(axes, '0.0', dtype)}")
+    writer.line(f"{part} = {writer.full(axes, '0.0', dtype)}")
 
     def step() -> None:
         x = writer.tile_of(pair.first.body)
         apart = writer.names.fresh("apart")
         writer.line(f"{apart} = {x} - {means}")
-        share = f"(1.0 / ({letter.lower()} // {tile} + 1))"
-        writer.line(f"{means} = {means} + {apart} * {share}")
+        seen = f"({letter.lower()} // {tile} + 1)"
+        # A fraction is f32: of f64 it is taken of the tile.
+        share = f"{apart} * (1.0 / {seen})" if dtype == f32 else f"{apart} / {seen}"
+        writer.line(f"{means} = {means} + {share}")
         writer.line(f"{part} = {part} + {apart} * ({x} - {means})")
 
     def finish() -> None:

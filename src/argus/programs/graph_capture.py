@@ -15,7 +15,7 @@ from math import prod
 from typing import Any, cast
 
 from argus.diagnostics import ArgusError, fail
-from argus.ir.dtypes import DTYPES
+from argus.ir.dtypes import DTYPES, f64
 from argus.programs.offsets import offsets_through
 from argus.programs.operators import element_type, operator_named
 from argus.programs.recorder import ProgramRecorder
@@ -260,7 +260,10 @@ class GraphCapture:
             raise UntranslatedError(
                 f"its result has the shape {shape}, not {result.shape}"
             )
-        return result.cast(element_type(said.dtype))
+        wanted = element_type(said.dtype)
+        if wanted == f64 and result.element.is_float and result.element != f64:
+            raise UntranslatedError("its translation computes in fewer bits than f64")
+        return result.cast(wanted)
 
     def _outside(self, node: Any, args: list[Any], named: Any, why: str) -> Any:
         """A call that torch makes."""

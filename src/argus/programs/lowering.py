@@ -13,7 +13,8 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from math import prod
 
-from argus.ir.dtypes import boolean, f32, i32
+from argus.ir.dtypes import boolean, i32
+from argus.ir.numerics import arithmetic
 from argus.programs.affine import Affine
 from argus.programs.expressions import (
     Border,
@@ -392,7 +393,7 @@ class _Lowering:
     def _contracted(
         self, value: ProgramValue, made: ContractPrimitive, at: tuple[Affine, ...]
     ) -> ExpressionNode:
-        """A sum of products: of floats in f32."""
+        """A sum of products: of floats as they are computed."""
         pool = self.pool
         places = dict(zip(made.result, at, strict=True))
         numbers = made.left_letters[0] + made.right_letters[0] if made.terms else ""
@@ -401,7 +402,7 @@ class _Lowering:
             if letter not in places and letter not in numbers:
                 places[letter], own = self.space.index(f"{value.name}/{letter}", n)
                 loops += own
-        wide = f32 if value.dtype.is_float else value.dtype
+        wide = arithmetic(value.dtype) if value.dtype.is_float else value.dtype
 
         def factor(operand: ViewedValue, letters: str, part: int) -> ExpressionNode:
             indices = [Affine((), part)] if made.terms else []

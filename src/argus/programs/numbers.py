@@ -8,22 +8,24 @@ from collections.abc import Sequence
 import ml_dtypes
 import numpy as np
 
+from argus.ir.codec import computing
 from argus.ir.dtypes import DType
 from argus.ir.functions import FUNCTIONS
 
 Number = float | int | bool
 
-_TYPES = {"float": np.float32, "int": np.int64, "bool": np.bool_}
+_TYPES = {"int": np.int64, "bool": np.bool_}
 
 
 def number_of(function: str, parts: Sequence[Number], dtype: DType) -> Number:
     """A function, or "cast", of numbers that are computed in ``dtype``.
 
-    Floats are computed in f32; a cast rounds to the type.
+    Floats are computed as kernels do; a cast rounds to the type.
     """
     if function == "cast":
         return _rounded(parts[0], dtype)
-    numbers = [np.asarray(p, _TYPES[dtype.kind]) for p in parts]
+    kind = computing(dtype) if dtype.is_float else _TYPES[dtype.kind]
+    numbers = [np.asarray(p, kind) for p in parts]
     if function == "where":
         numbers[0] = np.asarray(parts[0], np.bool_)
     with np.errstate(all="ignore"):

@@ -8,7 +8,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 
-from argus.ir.dtypes import DType, boolean, f32, i64
+from argus.ir.dtypes import DType, boolean, f32, f64, i64
+from argus.ir.numerics import arithmetic
 from argus.programs.recorder import Part, ProgramRecorder, promoted, type_of
 from argus.programs.tensor_array import TensorArray, part_of, reshaped
 from argus.programs.tensor_program import (
@@ -188,7 +189,7 @@ def matmul(recorder: ProgramRecorder, x: Part, y: Part) -> ViewedValue:
 def wide_product(
     recorder: ProgramRecorder, x: ViewedValue, y: ViewedValue
 ) -> ViewedValue:
-    """The same, of floats in f32."""
+    """The same, of floats as they are computed."""
     a, b = len(x.shape), len(y.shape)
     if a > 2 and b > 2 and x.shape[:-2] != y.shape[:-2]:
         try:
@@ -205,7 +206,8 @@ def wide_product(
     met = promoted([x.value.dtype, y.value.dtype])
     return contracted(
         recorder, x, y, left, right, result,
-        dtype=f32 if met.is_float else met, precision=product_precision(),
+        dtype=arithmetic(met) if met.is_float else met,
+        precision="f32" if met == f64 else product_precision(),
     )  # fmt: skip
 
 
@@ -266,6 +268,7 @@ def full_like(x: TensorArray, value: Any, dtype: Any = None) -> TensorArray:
     """One value in the shape of a tensor."""
     kinds: dict[str, DType] = {"f": f32, "i": i64, "u": i64, "b": boolean}
     wanted = x.element if dtype is None else kinds[np.dtype(dtype).kind]
+    wanted = f64 if (x.element, wanted) == (f64, f32) else wanted
     number = part_of(value)
     if isinstance(number, ViewedValue):
         raise UntranslatedError("a tensor filled with an element of another")

@@ -180,7 +180,7 @@ def cosh(x: Any) -> Any:
 def power(x: Any, y: Any) -> Any:
     """``x ** y``: by products and roots where y is a number, else by logarithms.
 
-    The relative error of the latter is that of f32 times the size of ``y * log2(x)``.
+    The relative error of the latter is that of the type times ``y * log2(x)``.
     """
     parts = [p for p in (x, y) if isinstance(p, TensorArray)]
     recorder, shape = parts[0].recorder, parts[0].shape
@@ -194,7 +194,7 @@ def power(x: Any, y: Any) -> Any:
         raise UntranslatedError("a power of whole numbers")
     x, y = (
         _wide(p) if isinstance(p, TensorArray)
-        else TensorArray(recorder, recorder.filled(shape, p, f32))
+        else TensorArray(recorder, recorder.filled(shape, p, _wide(parts[0]).element))
         for p in (x, y)
     )  # fmt: skip
     whole: Any = np.equal(np.floor(y), y)

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, cast
 
-from argus.ir.dtypes import DType, boolean, f32, i64
+from argus.ir.dtypes import DType, boolean, f32, f64, i64
 from argus.programs.numbers import number_of
 from argus.programs.tensor_program import (
     FilledPrimitive,
@@ -44,7 +44,7 @@ def promoted(types: Sequence[DType]) -> DType:
     """The type in which elements of these types meet: truth, whole numbers, floats."""
     floats = {t for t in types if t.is_float}
     if floats:
-        return floats.pop() if len(floats) == 1 else f32
+        return floats.pop() if len(floats) == 1 else f64 if f64 in floats else f32
     whole = [t for t in types if t.kind == "int"]
     return max(whole, key=lambda t: t.bits) if whole else boolean
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy
 
 from argus.ir.dtypes import f32, i64
+from argus.ir.numerics import arithmetic
 from argus.programs.known_tables import digit_table
 from argus.programs.operator_table import own
 from argus.programs.table_operators import gather
@@ -68,7 +69,7 @@ def _replaced(x: Any, table: Any, source: Any) -> Any:
 def _combined(x: Any, table: Any, source: Any, how: str, own_too: bool) -> Any:
     """Rows in which what is written is added up, or is a product or an extreme."""
     hits = _hits(table, x.shape[-1], source)
-    wide = f32 if x.element.is_float else x.element
+    wide = arithmetic(x.element) if x.element.is_float else x.element
     part: Any = source.cast(wide)[..., None, :]
     any_hit: Any = None
     number: Any = None
@@ -265,7 +266,7 @@ def _added_by_rule(rows: Any, table: TensorArray, given: Any) -> Any:
     ahead = rows.ndim - 1
     split: Any = given.reshape(*rows.shape[:-1], *known.sizes)
     still = tuple(ahead + i for i, (n, f) in digits if not f or n == 1)
-    wide = f32 if rows.element.is_float else rows.element
+    wide = arithmetic(rows.element) if rows.element.is_float else rows.element
     added: Any = np.sum(split.cast(wide), still) if still else split.cast(wide)
     kept = [i for i, (n, f) in digits if f and n > 1]
     order = [kept.index(i) for _, _, i in sorted(moving, reverse=True)]

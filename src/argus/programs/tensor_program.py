@@ -54,7 +54,7 @@ def stored_type(name: str) -> DType:
     """The element type of a value, by its name in programs or in torch.
 
     Values that torch makes for torch may have one that kernels lack, which is not among
-    `DTYPES`: f64, complex numbers.
+    `DTYPES`: complex numbers.
     """
     name = name.removeprefix("torch.")
     found = DTYPES.get(name) or FOREIGN.get(name)
@@ -195,7 +195,8 @@ class ContractPrimitive:
     """The sum of products over positions that two operands share.
 
     Each dimension of an operand has a letter; ``result`` are letters that remain, in
-    order. A letter that is not in it is summed, in f32 where operands are floats.
+    order. A letter that is not in it is summed, in f32 where operands are
+    floats, in f64 where they are f64.
 
     ``precision`` is "f32", or of f32 the tensor cores' bits, "tf32", or "split": three
     parts of bf16, which the kernel of the product makes. ``terms``: the

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from argus.ir.dtypes import DType
+from argus.ir.dtypes import DType, f64
 from argus.programs.affine import Affine
 from argus.programs.expression_text import bare, call_text, number_text, type_name
 from argus.programs.expressions import (
@@ -268,6 +268,8 @@ class TileWriter:
         if not axes:
             if node.dtype.kind == "bool":
                 return self._truth(node, t, wish)
+            if node.dtype == f64:  # no scalar holds it
+                return self.assign(node, wish, place)
             wide = "f32" if node.dtype.is_float else type_name(node.dtype)
             if t.borders:
                 raise NotFusedError("one number that may lie outside of a border")

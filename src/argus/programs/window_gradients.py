@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from argus.ir.dtypes import f32
+from argus.ir.numerics import arithmetic
 from argus.programs.operator_table import own
 from argus.programs.recorder import ProgramRecorder
 from argus.programs.tensor_array import TensorArray
@@ -37,7 +37,7 @@ def avg_pool_backward(
     def inside(windows: _Windows, moved: tuple[int, ...]) -> Any:
         return windows.inside(moved)
 
-    parts: Any = given.cast(f32)
+    parts: Any = given.cast(arithmetic(given.element))
     if divisor is not None:
         parts = parts / float(divisor)
     else:
@@ -81,7 +81,7 @@ class _Windows:
         """The sum of what windows are given, where ``chosen`` says so."""
         found: Any = None
         for moved in product(*self.moves):
-            part = self.of(given.cast(f32), moved, 0.0)
+            part = self.of(given.cast(arithmetic(given.element)), moved, 0.0)
             kept = chosen(self, moved)
             part = part if kept is None else np.where(kept, part, 0.0)
             found = part if found is None else found + part
