@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import pytest
@@ -35,8 +36,17 @@ def always(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(strided_convolutions, "_GAIN", 0.0)
 
 
+PATCHES: dict[str, Case] = {
+    "patches": ((2, 3, 32, 32), (24, 3, 8, 8), 8, 0, 2e-3),
+    "few pixels": ((2, 32, 14, 14), (40, 32, 2, 2), 2, 0, 2e-3),
+    "with borders": ((2, 16, 9, 11), (24, 16, 2, 3), (3, 3), (1, 2), 2e-3),
+    "between windows nothing is read": ((1, 16, 13, 13), (24, 16, 2, 2), 4, 0, 2e-3),
+    "lines of time": ((2, 16, 3, 8, 9), (16, 16, 1, 4, 4), (1, 4, 4), 0, 2e-3),
+}
+
+
 def _planned(name: str, element: Any = None) -> tuple[ProgramPlan, Any, Any, float]:
-    shape, filters, stride, padding, near = CASES[name]
+    shape, filters, stride, padding, near = (CASES | PATCHES)[name]
     function = [None, None, torch.conv1d, torch.conv2d, torch.conv3d][len(shape) - 1]
     torch.manual_seed(0)
     inputs = (torch.randn(shape, dtype=element), torch.randn(filters, dtype=element))
@@ -64,6 +74,20 @@ def test_results_are_those_of_torch(name: str) -> None:
     assert got.shape == wanted.shape
     error = (got.double() - wanted).abs().max() / wanted.abs().max()
     assert error < near
+
+
+@pytest.mark.parametrize("name", PATCHES)
+def test_windows_that_do_not_overlap_are_one_product(name: str) -> None:
+    plan, inputs, wanted, near = _planned(name)
+    (product,) = [s for s in plan.kernels if isinstance(s.group.form, ProductForm)]
+    _, filters, *_ = PATCHES[name]
+    assert product.source.sizes["K"] == prod(filters[1:])
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    assert got.shape == wanted.shape
+    assert (got.double() - wanted).abs().max() / wanted.abs().max() < near
+    assert all(
+        proof_of(s).verdict in (Verdict.EQUAL, Verdict.PROVED) for s in plan.kernels
+    )
 
 
 @pytest.mark.usefixtures("always")

@@ -15,7 +15,6 @@ from argus.programs.channels_last import (
     channels_last,
     convolution_precision,
     filters_last,
-    nearest,
     products_last,
     worth_channels_last,
 )
@@ -32,7 +31,7 @@ from argus.programs.flat_convolutions import (
 )
 from argus.programs.numpy_functions import contracted, flip
 from argus.programs.operator_table import each, own
-from argus.programs.strided_convolutions import unstrided_products
+from argus.programs.strided_convolutions import pixel_products, unstrided_products
 from argus.programs.tensor_array import TensorArray
 from argus.programs.views import permuted
 from argus.programs.window_operators import windows_of
@@ -117,7 +116,8 @@ def _products(wide: TensorArray, weight: TensorArray, groups: int) -> TensorArra
     precision = convolution_precision(weight.shape[1], weight.shape[2:])
     if groups == 1:
         if prod(weight.shape[2:]) == 1:
-            wide, weight = nearest(wide, precision), nearest(weight, precision)
+            pixels = wide.reshape(*wide.shape[: 2 + count])
+            return pixel_products(pixels, weight.reshape(*weight.shape[:2]), precision)
         product = contracted(
             wide.recorder, wide.operand, weight.operand,
             f"nc{space}{taps}", f"kc{taps}", f"nk{space}",

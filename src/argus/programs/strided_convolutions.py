@@ -5,6 +5,7 @@ Output ``o`` sums taps ``r`` of input ``o * s + r``. With ``r = u * s + t`` that
 are further channels (space to depth). So all pixels of an image may be one dimension of
 the product (`flat_convolutions.py`), and few channels become many. Taps are filled up
 to whole pixels with zeros: more is multiplied, where taps are no multiples of strides.
+Where windows do not overlap, each is a row of a matrix.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from argus.programs.channels_last import channels_of, worth_channels_last
+from argus.ir.dtypes import bf16, f16, f32
+from argus.programs.channels_last import channels_of, nearest, worth_channels_last
 from argus.programs.flat_convolutions import (
     Reading,
     flat_products,
@@ -24,12 +26,19 @@ from argus.programs.flat_convolutions import (
     without_gaps,
     worth_flat,
 )
+from argus.programs.numpy_functions import contracted
 from argus.programs.products import TMA_BYTES, predicted_time
 from argus.programs.tensor_array import TensorArray
 from argus.programs.views import permuted
+from argus.programs.window_operators import windows_of
 
 _GAIN = 1.25
 """How much faster it has to be: what follows it reads it again."""
+_GAIN_OF_PATCHES = 2.0
+"""The same where windows do not overlap: their copy joins less often what makes the
+input."""
+_LEAST = 16
+"""Fewer channels than this are no work for tensor cores."""
 
 
 def unstrided_products(
@@ -50,6 +59,9 @@ def unstrided_products(
     pixels = [ceil(k / s) for k, s in zip(taps, stride, strict=True)]
     channels = _channels(x, stride, precision)
     filters = _pixels(weight, channels, _around(taps, pixels, stride), stride)
+    before = _strided_time(x, weight, lengths, precision)
+    if set(pixels) == {1}:
+        return _patch_products(x, weight, stride, borders, precision, before)
     space = [o + u - 1 for o, u in zip(lengths, pixels, strict=True)]
     readings = [Reading(o, u, 1, (0, 0)) for o, u in zip(lengths, pixels, strict=True)]
     wide = channels_of(x.element, filters.shape[1], precision)
@@ -64,10 +76,42 @@ def unstrided_products(
     if not worth_flat(inputs, out, 1, readings, precision, 1, rows=False):
         return None
     after = flat_time(inputs, out, 1, readings, precision, 1)
-    if _strided_time(x, weight, lengths, precision) < _GAIN * after:
+    if before < _GAIN * after:
         return None
     found = flat_products(inputs, filters[None], readings, precision)
     return without_gaps(found.reshape(found.shape[0], -1, *found.shape[3:]))
+
+
+def pixel_products(x: TensorArray, weight: TensorArray, precision: str) -> TensorArray:
+    """The product (N, K, *space) of x (N, C, *space) and weight (K, C)."""
+    inputs, filters = nearest(x, precision), nearest(weight, precision)
+    space = "xyz"[: x.ndim - 2]
+    product = contracted(
+        x.recorder, inputs.operand, filters.operand,
+        f"nc{space}", "kc", f"nk{space}", precision=precision,
+    )  # fmt: skip
+    return TensorArray(x.recorder, product)
+
+
+def _patch_products(
+    x: TensorArray, weight: TensorArray, stride: Sequence[int],
+    borders: Sequence[tuple[int, int]], precision: str, before: float,
+) -> TensorArray | None:  # fmt: skip
+    """Windows that do not overlap; None where they take no less than ``before``, us."""
+    filters = weight.reshape(len(weight), -1)
+    if min(filters.shape) < _LEAST or x.element not in (f32, bf16, f16):
+        return None
+    count = len(stride)
+    wide = windows_of(x, weight.shape[2:], stride, borders, [1] * count, 0.0)
+    order = [0, 1, *range(2 + count, wide.ndim), *range(2, 2 + count)]
+    lengths = wide.shape[2 : 2 + count]
+    patches = wide.seen(permuted(wide.shape, order))
+    time = predicted_time(
+        *filters.shape[:1], prod(lengths), filters.shape[1], len(x), 1, x.element
+    )
+    if before < _GAIN_OF_PATCHES * time:
+        return None
+    return pixel_products(patches.reshape(len(x), -1, *lengths), filters, precision)
 
 
 def _strided_time(
