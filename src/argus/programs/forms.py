@@ -21,6 +21,7 @@ from argus.programs.products import ProductForm, product_form
 from argus.programs.tile_axes import GroupTiling
 from argus.programs.tiling import tiling_of
 from argus.programs.tma_dimensions import with_few_dimensions
+from argus.programs.unrolling import unrolled
 from argus.programs.window_products import as_window_product
 
 KernelForm = ProductForm | AttentionForm | GroupTiling
@@ -41,6 +42,7 @@ def formed(group: LoweredGroup) -> tuple[LoweredGroup, KernelForm]:
         if not group.windows:
             raise
     walked = as_window_product(group) if group.windows else group
+    walked = walked if walked.flat else unrolled(walked)
     return walked, tiling_of(walked)
 
 

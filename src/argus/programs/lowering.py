@@ -126,7 +126,7 @@ def lowered(
         for _ in range(MOST_SPLITS):
             try:
                 found = _Lowering(space, inside).group(stored, dims, chained)
-                return _collapsed(found)
+                return collapsed(found)
             except NeedsSplitError as need:
                 space.split(need)
     except NotAffineError as error:
@@ -532,7 +532,7 @@ def _strided(value: ProgramValue) -> bool:
     return isinstance(made, GivenPrimitive) and made.shape != value.shape
 
 
-def _collapsed(group: LoweredGroup) -> LoweredGroup:
+def collapsed(group: LoweredGroup) -> LoweredGroup:
     """Adjacent loops that every access walks as one become one."""
     indices = [s.offset for s in group.stores]
     for node in group.nodes:

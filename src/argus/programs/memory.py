@@ -12,11 +12,10 @@ lie in the same place if one is not read any more when the other is written.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from argus.diagnostics import fail
 from argus.programs.kept_values import constant_steps
-from argus.programs.naming import KernelTensor
 from argus.programs.plan import KernelStep, ProgramPlan
 from argus.programs.tensor_program import (
     GivenPrimitive,
@@ -126,8 +125,8 @@ def check_memory(plan: ProgramPlan, memory: ProgramMemory) -> None:
             if value not in written:
                 raise _unwritten(value, f"step {number} reads it, and none wrote it")
         if isinstance(step, KernelStep):
-            for tensor in step.source.tensors:
-                _check_access(tensor, step, parts)
+            for access in _accesses(step):
+                _check_access(access, step.source.name, parts)
         else:
             for value in step.read:
                 _check_complete(value, parts)
@@ -160,20 +159,57 @@ def _check_complete(value: ProgramValue, parts: _Parts) -> None:
         raise _unwritten(value, "it is read, and not all of its parts are written")
 
 
-def _check_access(tensor: KernelTensor, step: KernelStep, parts: _Parts) -> None:
+@dataclass(frozen=True)
+class _Access:
+    """Elements of a buffer: the first, and extents and strides."""
+
+    buffer: ProgramValue
+    start: int
+    pairs: list[tuple[int, int]]
+    output: bool
+
+
+def _accesses(step: KernelStep) -> list[_Access]:
+    """What a kernel reads and writes; outputs side by side in a buffer are one."""
+    found: list[_Access] = []
+    outputs: dict[ProgramValue, list[_Access]] = {}
+    for t in step.source.tensors:
+        pairs = list(zip(step.shape(t), t.all_strides, strict=True))
+        access = _Access(t.buffer, t.start, pairs, t.name in step.source.outputs)
+        if access.output:
+            outputs.setdefault(t.buffer, []).append(access)
+        else:
+            found.append(access)
+    return [*found, *(_together(own, step.source.name) for own in outputs.values())]
+
+
+def _together(outputs: list[_Access], kernel: str) -> _Access:
+    """Outputs that are alike, and equally far from each other, as one."""
+    first, *others = sorted(outputs, key=lambda a: a.start)
+    if not others:
+        return first
+    far = others[0].start - first.start
+    for number, other in enumerate(others, 1):
+        if other.pairs != first.pairs or other.start != first.start + number * far:
+            raise _unwritten(
+                first.buffer, f"`{kernel}` writes it by outputs that differ"
+            )
+    return replace(first, pairs=[*first.pairs, (len(outputs), far)])
+
+
+def _check_access(access: _Access, kernel: str, parts: _Parts) -> None:
     """A parameter lies in its buffer; an output covers it, each element once.
 
     Of a value that has a part for each of several launches, an output covers one.
     """
-    buffer, kernel = tensor.buffer, step.source.name
-    pairs = list(zip(step.shape(tensor), tensor.all_strides, strict=True))
-    output = tensor.name in step.source.outputs
+    buffer, start, pairs = access.buffer, access.start, access.pairs
+    output = access.output
     if any(n == 0 for n, _ in pairs):
         if output and buffer.size:
             raise _unwritten(buffer, f"`{kernel}` writes nothing of it")
         return
-    low = tensor.start + sum(min(0, (n - 1) * s) for n, s in pairs)
-    high = tensor.start + sum(max(0, (n - 1) * s) for n, s in pairs)
+    low = start + sum(min(0, (n - 1) * s) for n, s in pairs)
+    high = start + sum(max(0, (n - 1) * s) for n, s in pairs)
     if low < 0 or high >= extent_of(buffer):
         raise _unwritten(
             buffer, f"`{kernel}` touches elements {low} to {high} of {buffer.size}"
@@ -181,21 +217,21 @@ def _check_access(tensor: KernelTensor, step: KernelStep, parts: _Parts) -> None
     ends, first = parts_of(buffer), 0
     done = parts.setdefault(buffer, set()) if ends else set[int]()
     if not output:
-        if ends and not done.issuperset(touched(ends, tensor.start, pairs)):
+        if ends and not done.issuperset(touched(ends, start, pairs)):
             raise _unwritten(buffer, f"`{kernel}` reads parts that are not written")
         return
     whole = list(zip(buffer.shape, buffer.strides, strict=True))
     if ends:
-        number = touched(ends, tensor.start, ())[0]
+        number = touched(ends, start, ())[0]
         first = ends[number - 1] if number else 0
         whole = [(ends[number] - first, 1), (buffer.size // ends[-1], ends[-1])]
         if number in done:
             raise _unwritten(buffer, f"`{kernel}` writes part {number} of it again")
         done.add(number)
-    if tensor.start != first or _steps(pairs) != _steps(whole):
+    if start != first or _steps(pairs) != _steps(whole):
         raise _unwritten(
             buffer,
-            f"`{kernel}` writes elements {tensor.start} + {_steps(pairs)}, which are "
+            f"`{kernel}` writes elements {start} + {_steps(pairs)}, which are "
             f"not {_steps(whole)} (extents and strides), each once",
         )
 
