@@ -106,9 +106,8 @@ def _patch_products(
     order = [0, 1, *range(2 + count, wide.ndim), *range(2, 2 + count)]
     lengths = wide.shape[2 : 2 + count]
     patches = wide.seen(permuted(wide.shape, order))
-    time = predicted_time(
-        *filters.shape[:1], prod(lengths), filters.shape[1], len(x), 1, x.element
-    )
+    out, k = len(weight), filters.size // len(weight)
+    time = predicted_time(out, prod(lengths), k, len(x), 1, x.element)
     full = x.element == f32 and precision == "f32"  # not what is predicted here
     if before < (inf if full else _GAIN_OF_PATCHES * time):
         return None
