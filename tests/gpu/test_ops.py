@@ -337,3 +337,14 @@ def test_layer_of_experts(tokens: int, one: int | None) -> None:
         want += own * share[:, j, None]
     assert _error(got, want) < 5e-3
     assert torch.equal(got, ops.moe(x, logits, up, down, top_k=3))
+
+
+@pytest.mark.parametrize("rows", [1, 64, 300, 1024])
+def test_swiglu(rows: int) -> None:
+    from argus import ops
+
+    x, both = _normal(rows, 520), _normal(2 * 1408, 520)
+    gate, up = both[:1408], both[1408:]
+    want = torch.nn.functional.silu(x.double() @ gate.double().T)
+    want = want * (x.double() @ up.double().T)
+    assert _error(ops.swiglu(x, gate, up), want) < 5e-3

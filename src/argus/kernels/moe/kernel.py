@@ -7,6 +7,7 @@ by TMA, and no two of them meet whatever the tables hold.
 
 import argus as ag
 from argus import f32, i32
+from argus.kernels.swiglu.kernel import two_products
 
 
 @ag.kernel
@@ -59,16 +60,7 @@ def moe_up(
         for t, bn in ag.persistent_tiles(C, ag.cdiv(N, BN), group=GROUP):
             e = Expert[t]
             if e >= 0:
-                slot = ring.wait()
-                g = ag.dot(slot.a, slot.g.T)
-                u = ag.dot(slot.a, slot.u.T)
-                for _ in ag.range(BK, K, BK):
-                    ahead = ring.wait()
-                    g = ag.dot(ahead.a, ahead.g.T, g)
-                    u = ag.dot(ahead.a, ahead.u.T, u)
-                    slot.release()
-                    slot = ahead
-                slot.release()
+                g, u = two_products(ring, ag.cdiv(K, BK))
                 for j in ag.static_range(BN // BC):
                     one = ACTIVATION(g[:, j * BC : (j + 1) * BC])
                     part = one * u[:, j * BC : (j + 1) * BC]
