@@ -10,7 +10,7 @@ from __future__ import annotations
 import inspect
 import warnings
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -19,10 +19,12 @@ import numpy as np
 from argus.diagnostics import ArgusError, Span, fail
 from argus.ir.dtypes import DType
 from argus.lang.frontend.module import FunctionDecl
+from argus.lang.frontend.signature import read_signature
 from argus.lang.kernel import Kernel
 from argus.specification.arguments import named_arguments
 
 __all__ = [
+    "Failed",
     "Reference",
     "Unusable",
     "as_given",
@@ -37,6 +39,10 @@ class Unusable(Exception):  # noqa: N818 - a result, not a fault
     """The reference says nothing of these arguments; says why."""
 
 
+class Failed(Unusable):
+    """The reference ends in an error."""
+
+
 @dataclass(frozen=True)
 class Reference:
     """A function that says what a kernel computes, and where it stands.
@@ -48,6 +54,8 @@ class Reference:
     span: Span
     function: Callable[..., Any]
     parameters: tuple[str, ...]
+    optional: frozenset[str] = frozenset()
+    """Tensors that a call may leave out: None then, if the reference has no default."""
 
     def called(
         self,
@@ -60,13 +68,13 @@ class Reference:
         ``given``: tensors, sizes and scalars by name; parameters that it lacks have
         their defaults. ``sizes``: which of these are sizes.
         """
-        named = named_arguments(self.function, given, sizes)
+        named = named_arguments(self.function, given, sizes, self.optional)
         named |= {n: given[n] for n in self.parameters if n in given}
         try:
             with np.errstate(all="ignore", invalid="warn"), _casting():
                 result = self.function(**named)
         except (Exception, SystemExit) as error:  # it is the user's program
-            raise Unusable(f"{self.name} failed: {error!r}") from error
+            raise Failed(f"{self.name} failed: {error!r}") from error
         found = by_output(result, outputs)
         if missing := [n for n in outputs if n not in found]:
             raise Unusable(f"{self.name} has no output {missing[0]}")
@@ -111,7 +119,18 @@ def load(declared: FunctionDecl, numpy: object = np) -> Reference:
         source.span(declared.node),
         function,
         tuple(inspect.signature(function).parameters),
+        _optional(declared),
     )
+
+
+def _optional(declared: FunctionDecl) -> frozenset[str]:
+    """Tensors that calls of a kernel of the same file may leave out."""
+    found: set[str] = set()
+    for other in declared.env.functions.values():
+        if other.kind == "kernel":
+            with suppress(ArgusError):  # another kernel's mistake
+                found |= {t.name for t in read_signature(other).tensors if t.optional}
+    return frozenset(found)
 
 
 def executed(text: str, name: str, file: str, numpy: object = np) -> Callable[..., Any]:

@@ -73,7 +73,12 @@ def decided(
     def given() -> tuple[Collection[str], _Trace]:
         reference = load(declared)
         text = "\n".join(declared.env.source.lines)
-        trace = partial(trace_numpy, reference.function, source=text)
+        trace = partial(
+            trace_numpy,
+            reference.function,
+            source=text,
+            optional=reference.optional,
+        )
         return reference.parameters, trace
 
     known = known or KnownPrograms()

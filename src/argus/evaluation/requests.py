@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from math import prod
 
@@ -43,13 +43,26 @@ def contiguous_facts(
     kernel: Kernel, shapes: Mapping[str, tuple[int, ...]]
 ) -> dict[str, int]:
     """The facts that a call with contiguous tensors of these shapes chooses."""
-    # The divisors that a call chooses do not depend on the element types.
-    form = {t.name: t.dtypes[0] for t in kernel.signature.tensors if t.name in shapes}
     strides = {
-        name: [divisor(prod(shape[i + 1 :])) for i in range(len(shape))]
+        name: [prod(shape[i + 1 :]) for i in range(len(shape))]
         for name, shape in shapes.items()
     }
-    chosen = SpecialisationSpace.of(kernel.signature).member(form, shapes, strides)
+    return call_facts(kernel, shapes, strides)
+
+
+def call_facts(
+    kernel: Kernel,
+    shapes: Mapping[str, tuple[int, ...]],
+    strides: Mapping[str, Sequence[int]],
+) -> dict[str, int]:
+    """The facts that a call with tensors of these shapes and strides chooses.
+
+    Strides in elements; that of a dimension of extent 1 is never used.
+    """
+    # The divisors that a call chooses do not depend on the element types.
+    form = {t.name: t.dtypes[0] for t in kernel.signature.tensors if t.name in shapes}
+    divisors = {name: [divisor(s) for s in given] for name, given in strides.items()}
+    chosen = SpecialisationSpace.of(kernel.signature).member(form, shapes, divisors)
     return facts_of(kernel.signature, chosen)
 
 

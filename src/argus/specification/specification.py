@@ -58,13 +58,15 @@ def trace_numpy(
     world: World,
     *,
     source: str | None = None,
+    optional: Collection[str] = (),
 ) -> Specification:
     """The specification that a reference in numpy is for a kernel.
 
     ``function`` takes tensors, scalars, sizes and static parameters of the kernel by
     name. It returns one array, several in the order of ``program.outputs``, or a
     mapping by their names. ``source``: the text of its file, where Python cannot find
-    it. Sizes and scalars are `world.size(name)` and `world.variable(name)`, by the
+    it. ``optional``: tensors that a call may leave out. Sizes and scalars are
+    `world.size(name)` and `world.variable(name)`, by the
     names of their symbols.
 
     Raises Untraced for what is not traced, and Unknown for results that are no outputs.
@@ -72,7 +74,7 @@ def trace_numpy(
     tracing = Tracing(world)
     given = arguments_of(tracing, program)
     sizes = {d for t in _tensors(program) for d in t.dims}
-    named = named_arguments(function, given, sizes)
+    named = named_arguments(function, given, sizes, optional)
     outputs = tuple(program.outputs)
     with tracing_specification():
         result = called(tracing, function, (), named, source)

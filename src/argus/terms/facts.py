@@ -11,14 +11,17 @@ facts is sound: less is proved.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
 from argus.terms.integers import Atom, Entry, Integer, Monomial, Opaque, Truth, Variable
-from argus.terms.sets import IndexSet
+from argus.terms.sets import IndexSet, union
 
 if TYPE_CHECKING:
     from argus.terms.world import World
 
+_ENTRIES = 3
+"""Pairs of entries of one tensor that are looked at."""
 _FACTORS = 4
 """Of products with more factors nothing is derived."""
 
@@ -136,9 +139,10 @@ def alternatives(
 ) -> list[tuple[IndexSet, IndexSet]]:
     """Pairs of which one holds: what is known of monomials and has cases by its nature.
 
-    Minima and maxima are one of their arguments. A quotient of what its divisor divides
-    is at least 1 where there is something to divide. And ``p // d >= b`` says for d > 0
-    that ``p >= b d``: that is asked for each product of d that is mentioned, and 0.
+    Minima and maxima are one of their arguments. Entries of one place are the same.
+    A quotient of what its divisor divides is at least 1 where there is something to
+    divide. And ``p // d >= b`` says for d > 0 that ``p >= b d``: that is asked for each
+    product of d that is mentioned, and 0.
     """
     found: list[tuple[IndexSet, IndexSet]] = []
     for atom in dict.fromkeys(a for m in monomials for a in m):
@@ -154,7 +158,23 @@ def alternatives(
                 some = world.compare(value, ">=", 1)
                 found.append((world.compare(dividend, "<", 1), some))
             found += _multiples(world, value, dividend, divisor, monomials)
-    return found
+    return found + list(_same_entries(world, monomials))
+
+
+def _same_entries(
+    world: World, monomials: Sequence[Monomial]
+) -> Iterator[tuple[IndexSet, IndexSet]]:
+    """Of entries of one tensor: that they stand at other places, or are the same."""
+    atoms = dict.fromkeys(a for m in monomials for a in m)
+    pairs = combinations([a for a in atoms if isinstance(a, Entry)], 2)
+    alike = ((a, b) for a, b in pairs if a.tensor == b.tensor)
+    for one, other in islice(alike, _ENTRIES):
+        apart = union(
+            world.compare(i, "!=", j)
+            for i, j in zip(one.indices, other.indices, strict=True)
+        )
+        same = world.compare(Integer.atom(one), "==", Integer.atom(other))
+        yield apart, same & ~apart
 
 
 def _multiples(

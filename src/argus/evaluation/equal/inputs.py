@@ -16,7 +16,7 @@ from argus.interpret.numbers import Array, rounded, storage
 from argus.ir import ops as o
 from argus.ir.annotations import Assume, annotations_of
 from argus.ir.dtypes import DType
-from argus.ir.expr import evaluate
+from argus.ir.expr import Const, evaluate, subexpressions
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.ir.walk import walk
@@ -31,6 +31,8 @@ _PAIRS = 2048
 
 _FIRST = 24
 """Special numbers that tables hold: the first are constants of the program."""
+_NAMED = 4
+"""One entry in so many is a number that an assumption names."""
 _SHARE = 13
 """Tensors are small: one in so many elements is special."""
 MODES = (
@@ -95,8 +97,11 @@ def draw(
         else:
             found[param.name] = _whole(param.dtype, shape, most, mode, rng, special)
     for op in annotations_of(program):
-        if isinstance(op, Assume) and op.tables and not _arrange(op, found, env, rng):
-            return None
+        if isinstance(op, Assume) and op.tables:
+            if mode.special:
+                _put_named(op, found, rng)
+            if not _arrange(op, found, env, rng):
+                return None
     return found if _assumed(program, found, env) else None
 
 
@@ -174,6 +179,19 @@ def _holding(
     else:
         holds = np.broadcast_to(holds, tables[0].shape)
     return holds
+
+
+def _put_named(
+    op: Assume, arrays: Mapping[str, Array], rng: np.random.Generator
+) -> None:
+    """Some entries are numbers that an assumption names: who says -100 means it."""
+    parts = (e.value for e in subexpressions(op.cond) if isinstance(e, Const))
+    named = np.array(sorted({int(n) for n in parts if n == int(n)}), np.int64)
+    for t in op.tables if named.size and not op.others else ():
+        low, high = t.dtype.integers
+        held = named[(named >= low) & (named <= high)]
+        if held.size:
+            put(arrays[t.name], held, _NAMED, rng)
 
 
 def _arrange(

@@ -11,9 +11,8 @@ counterexample, one of the two says too much, and neither is believed: it is unk
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
-from math import prod
 
 from argus.diagnostics import ArgusError, Span
 from argus.equivalence.concluding import RULE, concluded, equality_of
@@ -141,6 +140,8 @@ def _compared(
     for request in requests:
         made = decided(request, declared, known=runs.known)
         axioms.update(dict.fromkeys(made.axioms))
+        if made.untraced and (why := runs.failing(request)):
+            made = replace(made, untraced=False, reason=why)
         if made.equal or (open_ is not None and made.untraced):
             continue
         found = None
@@ -157,6 +158,10 @@ def _compared(
     if open_ is not None:
         return equality_of(declared.name, open_, runs.count), None
     return Equality(declared.name, True, axioms=tuple(axioms), tried=runs.count), None
+
+
+_Form = frozenset[tuple[str, str]]
+"""Which tensors a call gives, and of which element type."""
 
 
 class _Runs:
@@ -176,6 +181,13 @@ class _Runs:
         self.count = 0
         self.differed = 0
         self.why = ""
+        self._compared: set[_Form] = set()
+        self._failed: dict[_Form, str] = {}
+
+    def failing(self, request: Request) -> str:
+        """Why the reference says nothing of any call of a form, if it only fails."""
+        form = _form(request)
+        return "" if form in self._compared else self._failed.get(form, "")
 
     def searched(
         self, requests: Sequence[Request], seconds: float, seed: int = 0
@@ -206,23 +218,29 @@ class _Runs:
         self.count += tried.runs - tried.differed
         self.differed += tried.differed
         self.why = tried.why or self.why
+        if tried.runs:
+            self._compared.add(_form(request))
+        elif tried.failed:
+            self._failed[_form(request)] = tried.why
         witness = tried.witness
         if witness is None or not _inside(request, witness, self.space):
             return None
         return obligation_of(witness, request, self.programs(request).typed)
 
 
+def _form(request: Request) -> _Form:
+    return frozenset((name, dtype.name) for name, dtype in request.dtypes.items())
+
+
 def _inside(request: Request, witness: Witness, space: SpecialisationSpace) -> bool:
-    """Whether a call with these sizes chooses one of the space."""
+    """Whether a call with these sizes and strides chooses one of the space."""
     form = dict(request.dtypes)
     shapes: dict[str, tuple[int, ...]] = {}
     for tensor in request.kernel.signature.tensors:
         if tensor.name in form:
-            shapes[tensor.name] = tuple(
-                d if isinstance(d, int) else witness.sizes[d] for d in tensor.dims
-            )
+            shapes[tensor.name] = tuple(_extent(d, witness.sizes) for d in tensor.dims)
     strides = {
-        name: stride_divisors(shape, [prod(shape[i + 1 :]) for i in range(len(shape))])
+        name: stride_divisors(shape, witness.strides[name])
         for name, shape in shapes.items()
     }
     return space.member(form, shapes, strides) in space
@@ -235,6 +253,15 @@ def obligation_of(witness: Witness, request: Request, program: Program) -> Oblig
     notes = [
         f"{found.wrong} of the {found.elements} elements that were compared differ"
     ]
+    apart = [
+        t.name
+        for t in request.kernel.signature.tensors
+        if (steps := witness.strides.get(t.name))
+        and len(steps) > 1
+        and steps[-2] != _extent(t.dims[-1], witness.sizes)
+    ]
+    if apart:
+        notes.append(f"with room between the rows of {', '.join(apart)}")
     if witness.scalars:
         given = ", ".join(f"{n} = {v:g}" for n, v in witness.scalars.items())
         notes.append(f"with {given}")
@@ -260,6 +287,10 @@ def obligation_of(witness: Witness, request: Request, program: Program) -> Oblig
             replayed=True,
         ),
     )
+
+
+def _extent(dim: str | int, sizes: Mapping[str, int]) -> int:
+    return dim if isinstance(dim, int) else sizes[dim]
 
 
 def _stored_at(program: Program, name: str) -> Span:

@@ -20,7 +20,7 @@ import numpy as np
 
 from argus.equivalence.deciding import TrialPlace
 from argus.equivalence.fitting import table_products
-from argus.equivalence.references import Reference, Unusable
+from argus.equivalence.references import Failed, Reference, Unusable
 from argus.equivalence.sizes import (
     elements_of,
     environment,
@@ -106,12 +106,14 @@ class Tried:
 
     ``differed``: how many of the ``runs`` differ in real arithmetic by what the placed
     program does not show: where the order of threads decides, or rounding hides it.
+    ``failed``: trials at which the reference ended in an error.
     ``why``: the last reason for which a trial said nothing. ``missed``: conditions of
     the kernel that no compared run has shown, as sentences.
     """
 
     witness: Witness | None = None
     runs: int = 0
+    failed: int = 0
     differed: int = 0
     seconds: float = 0.0
     why: str = ""
@@ -375,6 +377,7 @@ class _Search:
             except (Unusable, Stuck, NotExecutable, ZeroDivisionError) as why:
                 self.facets.keep(False)
                 self.made.why = str(why)
+                self.made.failed += isinstance(why, Failed)
                 return
 
     def _trial(

@@ -80,7 +80,8 @@ def _outside(
     """Where a number does not fit, of sizes that are not too large."""
     world = found.world
     outside = world.compare(x, "<", held[0]) | world.compare(x, ">", held[1])
-    free = x.variables() | noticed.where.variables()
+    # Sizes that only requirements speak of are limited, too: T == 16 * J bounds J.
+    free = world.close(noticed.where & outside).variables() | x.variables()
     for variable in sorted(free, key=lambda v: v.key):
         value = Integer.atom(variable)
         if variable.upper is None and variable.lower is not None:

@@ -92,18 +92,19 @@ def excludes(state: WalkState, mask: tuple[Compare, ...], hole: Hole) -> bool:
                 continue
             if op in ("<", "<=") and not right.offs.any():
                 limit = right.base if op == "<" else binary("+", right.base, 1)
-                # left < limit and left >= where  ==>  where < limit <= extent
-                if _covers(state, hole.where, left) and state.scope.holds(
-                    binary("<=", limit, hole.extent)
+                # left < limit and left + d >= where  ==>  where < limit + d <= extent
+                d = binary("-", hole.where.base, left.base)
+                moved = Coord(hole.where.base, left.offs)
+                if _covers(state, hole.where, moved) and state.scope.holds(
+                    binary("<=", binary("+", limit, d), hole.extent)
                 ):
                     above = False
-            if (
-                op == ">="
-                and is_plain(right)
-                and _covers(state, left, hole.where)
-                and state.scope.holds(binary(">=", right.base, 0))
-            ):
-                below = False
+            if op == ">=" and is_plain(right):
+                d = binary("-", hole.where.base, left.base)
+                moved = Coord(hole.where.base, left.offs)
+                least = binary(">=", binary("+", right.base, d), 0)
+                if _covers(state, moved, hole.where) and state.scope.holds(least):
+                    below = False
     return not above and not below
 
 
