@@ -246,11 +246,7 @@ class SymbolicArray(NDArrayOperatorsMixin):
         if self.ndim:
             raise Unknown("the reference branches on the truth of a whole array")
         where = converted(self, TRUTH).at(()).where
-        if self.tracing.holds(where):
-            return True
-        if self.tracing.never(where):
-            return False
-        raise Unknown(f"the reference branches on {where}, which not all sizes decide")
+        return self.tracing.branched(where)
 
     def __index__(self) -> int:
         number = whole(self).constant if not self.ndim else None

@@ -7,7 +7,7 @@ given.outputs["C"].at((m, n))            # a value: Σ_{k < K} A[m, k]·B[n, k]
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
@@ -20,12 +20,14 @@ from argus.ir.program import Program, ScalarParam
 from argus.specification.arguments import named_arguments
 from argus.specification.array import INTEGER, REAL, TRUTH, SymbolicArray, size_of
 from argus.specification.calling import called, results_of
+from argus.specification.cases import chosen
 from argus.specification.casting import converted, lifted
 from argus.specification.module import TracedModule
 from argus.specification.sequences import unwrapped
 from argus.specification.storage import Indices
 from argus.specification.tracing import Need, Tracing
 from argus.terms import (
+    IndexSet,
     Integer,
     Scalar,
     Unknown,
@@ -71,7 +73,23 @@ def trace_numpy(
 
     Raises Untraced for what is not traced, and Unknown for results that are no outputs.
     """
-    tracing = Tracing(world)
+    found: list[tuple[Tracing, Specification]] = []
+    way: list[bool] | None = []
+    while way is not None:
+        tracing = Tracing(world, way=way)
+        made = _one_way(tracing, function, program, source, optional)
+        found.append((tracing, made))
+        way = _next(tracing.way)
+    return _of_all_ways(found)
+
+
+def _one_way(
+    tracing: Tracing,
+    function: Callable[..., Any],
+    program: Program,
+    source: str | None,
+    optional: Collection[str],
+) -> Specification:
     given = arguments_of(tracing, program)
     sizes = {d for t in _tensors(program) for d in t.dims}
     named = named_arguments(function, given, sizes, optional)
@@ -88,6 +106,48 @@ def trace_numpy(
     return Specification(
         found, tuple(tracing.needs), tuple(tracing.assumptions), frozenset(named)
     )
+
+
+def _next(way: list[bool]) -> list[bool] | None:
+    """The way that turns off at the last branch that was taken; None after the last."""
+    left = list(way)
+    while left and not left[-1]:
+        left.pop()
+    return [*left[:-1], False] if left else None
+
+
+def _of_all_ways(found: Sequence[tuple[Tracing, Specification]]) -> Specification:
+    """What a reference says that branches on what a launch decides."""
+    (_, whole), *others = found
+    if not others:
+        return whole
+    outputs = dict(whole.outputs)
+    for name in outputs:
+        if any(name not in made.outputs for _, made in others):
+            raise Unknown(f"the reference returns {name} in some branches only")
+        outputs[name] = _by_way(
+            [(tracing.here, made.outputs[name]) for tracing, made in found]
+        )
+    needs = {need.why: need for _, made in found for need in made.needs}
+    said = {text: None for _, made in found for text in made.assumptions}
+    return Specification(outputs, tuple(needs.values()), tuple(said), whole.taken)
+
+
+def _by_way(ways: Sequence[tuple[IndexSet, SymbolicArray]]) -> SymbolicArray:
+    """An output that is another array in each of some sets of launches."""
+    (_, first), *_ = ways
+    tracing = first.tracing
+    dtype = np.result_type(*(array.dtype for _, array in ways))
+    arrays = [(here, converted(array, dtype)) for here, array in ways]
+
+    def read(at: Indices) -> Value:
+        value = arrays[-1][1].at(at)
+        for here, array in reversed(arrays[:-1]):
+            value = chosen(tracing.world, here, array.at(at), value)
+        return value
+
+    whole = Tracing(tracing.world, sizes=tracing.sizes, folds=tracing.folds)
+    return SymbolicArray(whole, first.sizes, dtype, read)
 
 
 class LibraryCase(Protocol):

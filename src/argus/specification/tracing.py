@@ -38,6 +38,10 @@ class Need:
     why: str
 
 
+_BRANCHES = 3
+"""Branches of a reference that are taken both ways, one in the other."""
+
+
 @dataclass(eq=False)
 class Tracing:
     """What arrays of one trace share.
@@ -55,6 +59,12 @@ class Tracing:
     )
     """Sizes that reshapes made of others, the outermost first: a sum over as many
     positions is taken over those of each."""
+    way: list[bool] = field(default_factory=list[bool])
+    """How the reference's branches turn out of which launches decide; it is continued
+    with True."""
+    here: IndexSet = IndexSet.universe
+    """The launches that go this way, as far as the reference has run."""
+    _branches: int = field(default=0, init=False)
 
     def positions(
         self, name: str, size: Integer, *, whole: bool = False
@@ -74,11 +84,30 @@ class Tracing:
 
     def holds(self, where: IndexSet) -> bool:
         """Whether a condition is known to be true."""
-        return where.is_universe or self.world.is_empty(~where)
+        return where.is_universe or self.world.is_empty(self.here & ~where)
 
     def never(self, where: IndexSet) -> bool:
         """Whether a condition is known to be false."""
-        return self.world.is_empty(where)
+        return self.world.is_empty(self.here & where)
+
+    def branched(self, where: IndexSet) -> bool:
+        """Which way a branch of the reference takes.
+
+        Both, one trace after the other, where it is the same in a whole launch. Raises
+        Unknown where a round of a loop, or a position, decides.
+        """
+        if self.holds(where):
+            return True
+        if self.never(where):
+            return False
+        if where.variables() <= self.sizes and self._branches < _BRANCHES:
+            if self._branches == len(self.way):
+                self.way.append(True)
+            taken = self.way[self._branches]
+            self._branches += 1
+            self.here = self.here & (where if taken else ~where)
+            return taken
+        raise Unknown(f"the reference branches on {where}, which not all sizes decide")
 
     def is_one(self, size: Integer) -> bool:
         """Whether a size is 1 in every launch: numpy repeats such an array."""
@@ -101,7 +130,8 @@ class Tracing:
             named = ", ".join(sorted(v.name.partition(".")[0] for v in others))
             why = f"{why}, for every {named}"
         if every is not None:
-            if self.never(every):
+            every = every | ~self.here
+            if self.world.is_empty(every):
                 raise Failing(f"the reference fails at every size: it needs that {why}")
             self.world.require(every, f"the reference needs that {why}")
         need = Need(every, why)
@@ -113,6 +143,8 @@ class Tracing:
         world = self.world
         if world.divides(divisor, dividend):
             return
+        if not self.here.is_universe:
+            raise Unknown(f"whether {divisor} divides {dividend} in a branch")
         where = world.compare(world.remainder(dividend, divisor), "==", 0)
         why = f"{divisor} divides {dividend}"
         world.require_divides(divisor, dividend)

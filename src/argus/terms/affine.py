@@ -100,6 +100,12 @@ def extent(
     return (least, largest) if (at_all & inside).same(where) else None
 
 
+def least_of(world: World, where: IndexSet, variable: Variable) -> Integer | None:
+    """The least value of a variable in a set, as one expression, or None."""
+    found = _range(world, where, variable)
+    return None if found is None else _single(world, found[0].dim_min(0))
+
+
 def factors(
     world: World, where: IndexSet, left: Variable, right: Variable
 ) -> list[int]:

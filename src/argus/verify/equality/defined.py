@@ -12,6 +12,7 @@ over no points it would be that number.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import permutations
 
 from argus.terms import (
     Base,
@@ -33,6 +34,7 @@ from argus.terms import (
     union,
 )
 from argus.terms.arithmetic import points
+from argus.terms.integers import Entry
 from argus.terms.powers import is_positive
 from argus.terms.show import show
 from argus.verify.denotation import Store
@@ -186,8 +188,34 @@ def _supported(world: World, part: Product) -> IndexSet:
     some = IndexSet.universe
     for leaf, _ in part.factors:
         if isinstance(leaf, Sum):
-            some = some & world.project(leaf.domain, leaf.variables)
+            try:
+                some = some & world.project(leaf.domain, leaf.variables)
+            except Unknown:
+                some = some & _at_twins(world, leaf)
     return some
+
+
+def _at_twins(world: World, leaf: Sum) -> IndexSet:
+    """Where a sum has a point at which entries of a table that it compares are one.
+
+    Of keys that a query may see (`D[k] == D[q]`) it sees its own. Raises Unknown for a
+    sum over several variables.
+    """
+    if len(leaf.variables) != 1:
+        raise Unknown("whether a sum over tables has a point")
+    (variable,) = leaf.variables
+    value = Integer.atom(variable)
+    domain = world.close(leaf.domain)
+    entries = [a for m in domain.monomials for a in m if isinstance(a, Entry)]
+    found = IndexSet.nothing
+    for one, other in permutations(dict.fromkeys(entries), 2):
+        if one.tensor != other.tensor or variable in other.variables:
+            continue
+        for mine, theirs in zip(one.indices, other.indices, strict=True):
+            place = theirs - (mine - value)
+            if variable not in place.variables():
+                found = found | world.substitute(domain, {variable: place})
+    return found
 
 
 def _met(world: World, found: TermObligation, stores: Sequence[Store]) -> bool:

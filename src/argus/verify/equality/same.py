@@ -64,6 +64,11 @@ def same(
     whole = absorbed(world, here, difference)
     if whole != difference and not _within(world, whole, here).parts:
         return None
+    parts = unrolled(world, difference, every=True)
+    if parts != difference:
+        parts = aligned(world, here, _within(world, parts, here))
+        if not tidy(world, parts).parts:
+            return None
     part = _split(world, here, difference) if splits else None
     if part is None:
         return Mismatch(where, a, b)
