@@ -29,7 +29,9 @@ from argus.ir.walk import expressions, used, walk
 from argus.terms import Unknown
 from argus.verify.denotation import Denotation
 from argus.verify.numbers.in_floats import inexact_decision
+from argus.verify.numbers.of_tiles import fits
 from argus.verify.numbers.wholes import Overflow, overflow
+from argus.verify.tags.bounds import definitions_of
 
 __all__ = [
     "Inexact",
@@ -199,6 +201,7 @@ def table_products(program: Program) -> list[o.Elementwise]:
 
     Those of 64 bits with a constant are left out: they are taken to fit.
     """
+    definitions = definitions_of(program)
     data: set[o.Tile] = set()
     before = -1
     while len(data) > before:
@@ -213,6 +216,7 @@ def table_products(program: Program) -> list[o.Elementwise]:
         and op.result in data
         and not any(_is_unit(a) for a in op.args)
         and not _fits(op)
+        and not fits(definitions, op)
     ]
 
 

@@ -14,12 +14,12 @@ from argus.ir.expr import Const
 from argus.ir.program import Program
 from argus.ir.walk import walk
 
-__all__ = ["Definitions", "definitions_of", "least"]
+__all__ = ["MOVES", "Definitions", "definitions_of", "least"]
 
 Definitions = Mapping[o.Tile, o.RegisterOp]
 """The operation that makes a tile: each is made once."""
 
-_MOVES = (
+MOVES = (
     o.Broadcast,
     o.Convert,
     o.Reinterpret,
@@ -34,14 +34,14 @@ _NOT_NEGATIVE = frozenset({"abs", "exp", "exp2", "sqrt", "rsqrt"})
 
 def definitions_of(program: Program) -> Definitions:
     """The operations of a program that compute on registers, by their results."""
-    kinds = (o.Elementwise, o.Cast, *_MOVES)
+    kinds = (o.Elementwise, o.Cast, *MOVES)
     return {op.result: op for op in walk(program.body) if isinstance(op, kinds)}
 
 
 def least(definitions: Definitions, tile: o.Tile) -> float:
     """No element is less, but NaN; -inf where nothing is known."""
     made = definitions.get(tile)
-    if isinstance(made, _MOVES):
+    if isinstance(made, MOVES):
         return least(definitions, made.src)
     if not tile.dtype.is_float:
         return -math.inf
