@@ -8,7 +8,7 @@ from math import ceil, floor, lcm
 
 from argus.terms.integers import Integer
 from argus.terms.leaves import Base, Call, Max, Sum
-from argus.terms.maxima import maximum_of
+from argus.terms.maxima import maximum_of, maximum_of_generators
 from argus.terms.obligations import TermObligation
 from argus.terms.powers import (
     exponential,
@@ -188,8 +188,33 @@ def absolute(world: World, term: Term) -> Term:
 
 
 def larger(world: World, left: Term, right: Term) -> Term:
-    """The larger of two numbers."""
+    """The larger of two numbers.
+
+    Of numbers between two ends the larger is taken first: ``max(min(x, h), c)`` is
+    ``min(max(x, c), h)`` where c <= h.
+    """
+    for term, other in ((left, right), (right, left)):
+        least = other.constant
+        cut = None if least is None else _cut_above(world, term)
+        if least is not None and cut is not None:
+            most, inner = cut
+            if most <= least:
+                return other
+            return smaller(world, larger(world, inner, other), number(most))
     return maximum_of(world, [left, right])
+
+
+def _cut_above(world: World, term: Term) -> tuple[Rational, Term] | None:
+    """(h, x) of ``min(x, h)`` with a number h; None for other terms."""
+    leaf = (-term).single
+    if not isinstance(leaf, Max):
+        return None
+    for one in leaf.generators:
+        least = one.body.constant
+        if least is not None and not one.variables and one.domain.is_universe:
+            rest = [g for g in leaf.generators if g is not one]
+            return -least, -maximum_of_generators(world, rest)
+    return None
 
 
 def smaller(world: World, left: Term, right: Term) -> Term:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from argus.terms.arithmetic import cleared
-from argus.terms.integers import Integer
+from argus.terms.arithmetic import cleared, larger, smaller
+from argus.terms.ends import ends, is_whole
+from argus.terms.integers import Integer, Truncated
 from argus.terms.sets import IndexSet, union
-from argus.terms.term import ONE, ZERO, Term, whole
+from argus.terms.term import ONE, ZERO, Term, number, whole
 from argus.terms.unknown import Unknown
 from argus.terms.value import Case, Kind, Value, merged
 from argus.terms.world import World
@@ -22,7 +23,7 @@ def to_real(world: World, value: Value) -> Value:
     if value.kind == "real":
         return value
     if value.kind == "integer":
-        return Value("real", tuple((s, whole(x)) for s, x in value.integers))
+        return Value("real", tuple((s, _real(x)) for s, x in value.integers))
     return _by_truth(world, value.where, ONE, ZERO)
 
 
@@ -53,6 +54,33 @@ def to_truth(world: World, value: Value) -> Value:
         else:
             found.append(where & world.compare(world.truth_of("eq", term), "==", 0))
     return Value.truth(union(found))
+
+
+def _real(integer: Integer) -> Term:
+    """An integer as a real number: of what was whole before it was cut, that."""
+    atom = integer.single
+    cut = atom.term if isinstance(atom, Truncated) else None
+    return cut if isinstance(cut, Term) and is_whole(cut) else whole(integer)
+
+
+def saturated(world: World, value: Value, low: int, high: int) -> Value:
+    """Real numbers as whole ones of a type, which takes what is beyond to its ends."""
+    return merged(
+        world,
+        "integer",
+        [(s, truncated(world, _clipped(world, x, low, high))) for s, x in value.terms],
+    )
+
+
+def _clipped(world: World, term: Term, low: int, high: int) -> Term:
+    if term.special is not None:
+        return term
+    first, last = ends(term)
+    if last is None or last > high:
+        term = smaller(world, term, number(high))
+    if first is None or first < low:
+        term = larger(world, term, number(low))
+    return term
 
 
 def truncated(world: World, term: Term) -> Integer:

@@ -28,6 +28,7 @@ from argus.terms import (
 )
 from argus.terms.apply import COMPARISONS
 from argus.terms.arithmetic import cleared
+from argus.terms.cast import saturated
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.combining import combined
 from argus.verify.denotation.ranges import range_of
@@ -277,6 +278,9 @@ def converted(
     Raises Unknown where a whole number may wrap to a narrower type.
     """
     kind = "real" if dtype.is_float else "truth" if dtype.kind == "bool" else "integer"
+    ends = range_of(dtype)
+    if kind == "integer" and value.kind == "real" and ends is not None:
+        return saturated(context.world, value, *ends)
     made = cast(context.world, value, kind)
     if source != dtype:
         require_range(context, made, dtype, "a conversion to", source)
