@@ -463,3 +463,90 @@ def test_noise_leaves_what_is_exact():
         assert (np.maximum(whole, 3.0) >= 3.0).all()
         assert np.sqrt(whole)[0, 2] == pytest.approx(np.sqrt(2.0), rel=2e-7)
         assert np.sqrt(whole)[0, 2] != np.sqrt(2.0)
+
+
+def test_rows_of_a_trial_are_as_wide_as_tma_needs():
+    body = """@ag.kernel
+def k(A: e4m3["M K"], B: e4m3["N K"], S: f32["M"], C: f32["M N"]):
+    M, K = A.shape
+    i, j = ag.block(ag.cdiv(M, 64), ag.cdiv(B.shape[0], 64))
+    ring = ag.ring(2, a=e4m3.tile(64, 128), b=e4m3.tile(64, 128))
+    with ag.role("load", warps=1):
+        for k in ag.range(0, K, 128):
+            with ring.fill() as s:
+                s.a.load(A[i * 64 :, k:])
+                s.b.load(B[j * 64 :, k:])
+    with ag.role("math", warpgroups=1):
+        acc = ag.zeros((64, 64), f32)
+        for k in ag.range(0, K, 128):
+            with ring.drain() as s:
+                acc = ag.dot(s.a, s.b.T, acc)
+        C[i * 64 :, j * 64 :] = acc SCALED
+
+
+@ag.reference
+def ref(A, B, S):
+    return A @ B.T * S[:, None]
+"""
+    right = tried(body.replace("SCALED", "* ag.load(S[i * 64 :], (64,))"))
+    assert right.witness is None
+    shown = tried(body.replace("SCALED", "")).witness
+    assert shown is not None
+    assert all(n % 16 == 0 for n in (shown.strides["A"][0], shown.strides["B"][0]))
+
+
+def test_a_reference_that_wraps_in_narrow_types_is_no_excuse_for_a_third_result():
+    body = """@ag.kernel
+def k(Q: u8["N"], Y: f32["N"]):
+    i = ag.block(ag.cdiv(ag.dim("N"), 64))
+    q = ag.load(Q[i * 64 :], (64,)).to(i32)
+    Y[i * 64 :] = (TAKEN).to(f32)
+
+
+@ag.reference
+def ref(Q):
+    return Q % 16 - 8
+"""
+    assert tried(body.replace("TAKEN", "q % 16 - 8")).witness is None
+    # What 8 bits make of it may be meant.
+    wrapped = "ag.where(q % 16 < 8, q % 16 + 248, q % 16 - 8)"
+    assert tried(body.replace("TAKEN", wrapped)).witness is None
+    assert tried(body.replace("TAKEN", "q % 16 - 7")).witness is not None
+
+
+def test_numbers_that_an_assumption_names_are_drawn():
+    body = """@ag.kernel
+def k(T: i32["N"], Y: f32["N"]):
+    ag.assume(lambda t: (t == -100) | ((t >= 0) & (t < 9)), T)
+    i = ag.block(ag.cdiv(ag.dim("N"), 64))
+    t = ag.load(T[i * 64 :], (64,))
+    Y[i * 64 :] = ag.where(t == IGNORED, 0.0, 1.0)
+
+
+@ag.reference
+def ref(T):
+    return np.where(T == -100, 0.0, 1.0)
+"""
+    assert tried(body.replace("IGNORED", "-100")).witness is None
+    assert tried(body.replace("IGNORED", "-99")).witness is not None
+
+
+def test_an_optional_tensor_that_is_left_out_is_none_for_its_reference():
+    body = """@ag.kernel
+def k(X: f32["N"], B: f32["N"] | None = None, R: f32["N"] | None = None):
+    i = ag.block(ag.cdiv(ag.dim("N"), 64))
+    x = ag.load(X[i * 64 :], (64,))
+    if COND:
+        x = x + ag.load(R[i * 64 :], (64,))
+    X[i * 64 :] = x * 2.0
+
+
+@ag.reference
+def ref(X, B, R):
+    return 2.0 * (X if R is None else X + R)
+"""
+    right = tried(body.replace("COND", "R is not None"), present=("R",))
+    assert right.witness is None
+    assert right.runs
+    both = "R is not None and B is not None"
+    assert tried(body.replace("COND", both), present=("R",)).witness is not None

@@ -51,6 +51,10 @@ def test_is_its_reference(file: str, name: str) -> None:
 # What names of dimensions, padding or alignment once had refuted or left open.
 WHOLE = {
     "attention.py": ("paged_attention", "relative_bias", "sinks", "sliding_softmax"),
+    "choices.py": (
+        *("windows_back", "packed_documents", "either_way", "ignored_labels"),
+        *("hashed", "quantised_rows", "optional_parts"),
+    ),
     "products.py": ("gemm_w4",),
     "recurrences.py": ("mamba_scan", "segment_counter", "welford_chunk"),
     "rows.py": ("atomic_scalar", "moe_router_top1"),
@@ -84,6 +88,18 @@ MISTAKES = {
     ("attention.py", "retention"): (("s = s * g + ag", "s = s * 0.5 + ag"),),
     ("attention.py", "linear_attention_causal"): (
         ("s = s + ag.broadcast(k, s) * v\n", "s = ag.broadcast(k, s) * v\n"),
+    ),
+    ("choices.py", "windows_back"): (("l - w, w", "l - w, W - 1 - w"),),
+    ("choices.py", "packed_documents"): (
+        ("ag.broadcast(dq, s) ==", "ag.broadcast(dq, s) <="),
+    ),
+    ("choices.py", "either_way"): (("mode == 0", "mode == 1"),),
+    ("choices.py", "ignored_labels"): (("== -100, 0.0", "== -1, 0.0"),),
+    ("choices.py", "hashed"): (("* 31421", "* 31420"),),
+    # Cut and clipped at another number, or by nothing but the type.
+    ("choices.py", "quantised_rows"): (
+        ("ag.round(x / s), 127.0), -127.0", "ag.round(x / s), 127.0), -128.0"),
+        ("ag.round(x / s), 127.0), -127.0", "ag.floor(x / s), 127.0), -127.0"),
     ),
     # The factor of another step, or of none.
     ("recurrences.py", "mamba_scan"): (
