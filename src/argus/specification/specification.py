@@ -79,7 +79,7 @@ def trace_numpy(
         tracing = Tracing(world, way=way)
         made = _one_way(tracing, function, program, source, optional)
         found.append((tracing, made))
-        way = _next(tracing.way)
+        way = _next(way)
     return _of_all_ways(found)
 
 

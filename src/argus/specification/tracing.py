@@ -59,9 +59,9 @@ class Tracing:
     )
     """Sizes that reshapes made of others, the outermost first: a sum over as many
     positions is taken over those of each."""
-    way: list[bool] = field(default_factory=list[bool])
+    way: list[bool] | None = None
     """How the reference's branches turn out of which launches decide; it is continued
-    with True."""
+    with True. None: nobody takes the other ways, so that none is taken."""
     here: IndexSet = IndexSet.universe
     """The launches that go this way, as far as the reference has run."""
     _branches: int = field(default=0, init=False)
@@ -100,7 +100,8 @@ class Tracing:
             return True
         if self.never(where):
             return False
-        if where.variables() <= self.sizes and self._branches < _BRANCHES:
+        fixed = where.variables() <= self.sizes
+        if self.way is not None and fixed and self._branches < _BRANCHES:
             if self._branches == len(self.way):
                 self.way.append(True)
             taken = self.way[self._branches]
