@@ -12,7 +12,8 @@ obligations that the world lists. What has no term raises `Unknown`.
     integers.py, division.py        polynomials over atoms; quotients in one form
     sets.py, facts.py, world.py     sets over isl, and what is known of atoms
     substitution.py, sampling.py    variables replaced; a point of a set
-    leaves.py, term.py, powers.py   terms in normal form
+    leaves.py, term.py, powers.py,
+    ends.py                         terms in normal form; between which numbers one lies
     sums.py, maxima.py, folds.py,
     binding.py                      terms over sets of points; bound variables
     fuse.py, restrict.py            terms that differ in sets only; where a set holds
