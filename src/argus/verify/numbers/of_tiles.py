@@ -27,9 +27,11 @@ def bounds_of(definitions: Definitions, arg: o.Tile | Expr) -> Bounds | None:
 
     None where nothing is known but that they have 32 bits or more.
     """
+    if isinstance(arg, Const):
+        known = isinstance(arg.value, int)
+        return (int(arg.value), int(arg.value)) if known else None
     if not isinstance(arg, o.Tile):
-        known = isinstance(arg, Const) and arg.value == int(arg.value)
-        return (int(arg.value),) * 2 if known else None
+        return None
     if arg.dtype.is_float or arg.dtype.kind == "bool":
         return None
     made = definitions.get(arg)
