@@ -7,7 +7,7 @@ by TMA, and no two of them meet whatever the tables hold.
 
 import argus as ag
 from argus import f32, i32
-from argus.kernels.swiglu.kernel import two_products
+from argus.kernels.swiglu.kernel import product_of_slots
 
 
 @ag.kernel
@@ -40,8 +40,7 @@ def moe_up(
     ag.require(E > 0, "an expert is there")
     ag.require(R > 0, "a row of X is there")
     ag.require(H.shape[0] == C * BM, "a tile of positions for each expert of a tile")
-    gate, up = Gate.dtype.tile(BN, BK), Up.dtype.tile(BN, BK)
-    ring = ag.ring(STAGES, a=X.dtype.tile(BM, BK), g=gate, u=up)
+    ring = ag.ring(STAGES, a=X.dtype.tile(BM, BK), b=Gate.dtype.tile(2 * BN, BK))
     out = (ag.shared(H.dtype, (BM, BC)), ag.shared(H.dtype, (BM, BC)))
 
     with ag.role("load", warps=4, registers=56):
@@ -53,17 +52,17 @@ def moe_up(
                 for k in ag.range(0, K, BK):
                     with ring.fill() as slot:
                         slot.a.load(X[rows, k:])
-                        slot.g.load(Gate[w, bn * BN :, k:])
-                        slot.u.load(Up[w, bn * BN :, k:])
+                        slot.b[0:BN, :].load(Gate[w, bn * BN :, k:])
+                        slot.b[BN : 2 * BN, :].load(Up[w, bn * BN :, k:])
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=REGISTERS):
         for t, bn in ag.persistent_tiles(C, ag.cdiv(N, BN), group=GROUP):
             e = Expert[t]
             if e >= 0:
-                g, u = two_products(ring, ag.cdiv(K, BK))
+                acc = product_of_slots(ring, ag.cdiv(K, BK))
                 for j in ag.static_range(BN // BC):
-                    one = ACTIVATION(g[:, j * BC : (j + 1) * BC])
-                    part = one * u[:, j * BC : (j + 1) * BC]
+                    one = ACTIVATION(acc[:, j * BC : (j + 1) * BC])
+                    part = one * acc[:, BN + j * BC : BN + (j + 1) * BC]
                     out[j % 2].store(ag.rename(part.to(H.dtype), "P N"))
                     ag.tma_store(H[t * BM :, bn * BN + j * BC :], out[j % 2])
 
@@ -125,14 +124,7 @@ def moe_down(
         for t, bn in ag.persistent_tiles(C, ag.cdiv(N, BN), group=GROUP):
             e = Expert[t]
             if e >= 0:
-                slot = ring.wait()
-                acc = ag.dot(slot.a, slot.b.T)
-                for _ in ag.range(BK, K, BK):
-                    ahead = ring.wait()
-                    acc = ag.dot(ahead.a, ahead.b.T, acc)
-                    slot.release()
-                    slot = ahead
-                slot.release()
+                acc = product_of_slots(ring, ag.cdiv(K, BK))
                 for j in ag.static_range(BN // BC):
                     part = acc[:, j * BC : (j + 1) * BC].to(Y.dtype)
                     out[j % 2].store(part)

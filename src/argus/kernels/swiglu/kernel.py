@@ -2,7 +2,8 @@
 
 H[m, n] = ACTIVATION(sum over k of A[m, k] * Gate[n, k]) * (sum over k of A[m, k] *
 Up[n, k]), SwiGLU with `silu` (Shazeer 2020, "GLU Variants Improve Transformer"). A tile
-of A is loaded once for both, both sums stay in registers, and nothing but H is written.
+of Gate and one of Up lie one below the other in shared memory, as one factor: both sums
+are one accumulator, each row of which one thread has of both, and only H is written.
 The same for tokens of experts stands in `kernels/moe`.
 """
 
@@ -10,19 +11,17 @@ import argus as ag
 
 
 @ag.inline
-def two_products(ring, steps):
-    """Sums of products of `a` with `g` and with `u` of each slot, for steps > 0."""
+def product_of_slots(ring, steps):
+    """The sum of products of `a` and `b` of steps > 0 slots, one always in flight."""
     slot = ring.wait()
-    g = ag.dot(slot.a, slot.g.T)
-    u = ag.dot(slot.a, slot.u.T)
+    acc = ag.dot(slot.a, slot.b.T)
     for _ in ag.range(1, steps):
         ahead = ring.wait()
-        g = ag.dot(ahead.a, ahead.g.T, g)
-        u = ag.dot(ahead.a, ahead.u.T, u)
+        acc = ag.dot(ahead.a, ahead.b.T, acc)
         slot.release()
         slot = ahead
     slot.release()
-    return g, u
+    return acc
 
 
 @ag.kernel
@@ -48,8 +47,7 @@ def swiglu_sm90(
     N = Gate.shape[0]
     ag.require(K > 0, "the first step of K is taken before the loop")
     ag.cluster(CLUSTER)
-    gate, up = Gate.dtype.tile(BN, BK), Up.dtype.tile(BN, BK)
-    ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), g=gate, u=up)
+    ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=Gate.dtype.tile(2 * BN, BK))
     out = (ag.shared(H.dtype, (BM, BC)), ag.shared(H.dtype, (BM, BC)))
 
     with ag.role("load", warps=1, registers=24):
@@ -57,15 +55,15 @@ def swiglu_sm90(
             for k in ag.range(0, K, BK):
                 with ring.fill() as slot:
                     slot.a.load(A[bm * BM :, k:])
-                    slot.g.load(Gate[bn * BN :, k:], multicast=CLUSTER)
-                    slot.u.load(Up[bn * BN :, k:], multicast=CLUSTER)
+                    slot.b[0:BN, :].load(Gate[bn * BN :, k:], multicast=CLUSTER)
+                    slot.b[BN : 2 * BN, :].load(Up[bn * BN :, k:], multicast=CLUSTER)
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=REGISTERS):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
-            g, u = two_products(ring, ag.cdiv(K, BK))
+            acc = product_of_slots(ring, ag.cdiv(K, BK))
             for j in ag.static_range(BN // BC):
-                columns = ACTIVATION(g[:, j * BC : (j + 1) * BC])
-                part = columns * u[:, j * BC : (j + 1) * BC]
+                gate = ACTIVATION(acc[:, j * BC : (j + 1) * BC])
+                part = gate * acc[:, BN + j * BC : BN + (j + 1) * BC]
                 out[j % 2].store(part.to(H.dtype))
                 ag.tma_store(H[bm * BM :, bn * BN + j * BC :], out[j % 2])
 
