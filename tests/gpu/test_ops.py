@@ -348,3 +348,55 @@ def test_swiglu(rows: int) -> None:
     want = torch.nn.functional.silu(x.double() @ gate.double().T)
     want = want * (x.double() @ up.double().T)
     assert _error(ops.swiglu(x, gate, up), want) < 5e-3
+
+
+@pytest.mark.parametrize("page", [0, 16, 64, 128])
+@pytest.mark.parametrize("queries", [1, 3])
+def test_paged_attention(page: int, queries: int) -> None:
+    from argus import ops
+
+    b, h, g, d, t = 5, 16, 4, 128, 3000
+    lengths = torch.tensor([t, 3, 64, 1000, 2999], device="cuda", dtype=torch.int32)
+    pages = -(-t // page) if page else 0
+    q, table = _normal(b, h, queries, d), None
+    k, v = (_normal(*((b * pages, page) if page else (b, t)), g, d) for _ in range(2))
+    keys, values = k, v
+    if page:
+        table = torch.randperm(b * pages, device="cuda").view(b, pages).int()
+        keys, values = (x[table.long()].flatten(1, 2) for x in (k, v))
+    logs = torch.empty(b, h, queries, device="cuda")
+    out = ops.paged_attention(q, k, v, lengths, table, logs=logs)
+    for i, n in enumerate(lengths.tolist()):
+        near, far = (
+            x[i, :n].double().transpose(0, 1).repeat_interleave(h // g, 0)
+            for x in (keys, values)
+        )
+        scores = q[i].double() @ near.mT * d**-0.5
+        seen = torch.ones_like(scores, dtype=torch.bool).tril(n - queries)
+        scores = scores.masked_fill(~seen, -torch.inf)
+        assert _error(out[i], scores.softmax(-1) @ far) < 8e-3
+        assert (logs[i] - scores.logsumexp(-1)).abs().max() < 1e-3
+
+
+@pytest.mark.parametrize("d", [64, 96, 128, 256])
+@pytest.mark.parametrize(
+    ("window", "cap"), [((100, 0), None), (1, None), ((300, 20), 5.0), (None, 3.0)]
+)
+def test_attention_under_windows_and_caps(d: int, window, cap) -> None:
+    from argus import ops
+
+    q, k, v = (_normal(2, heads, 700, d) for heads in (8, 2, 2))
+    sinks, logs = torch.randn(8, device="cuda"), torch.empty(2, 8, 700, device="cuda")
+    out = ops.attention(q, k, v, window=window, softcap=cap, sinks=sinks, logs=logs)
+    keys, values = (x.double().repeat_interleave(4, 1) for x in (k, v))
+    scores = q.double() @ keys.mT * d**-0.5
+    scores = scores if cap is None else cap * torch.tanh(scores / cap)
+    if window is not None:
+        left, right = (window - 1, 0) if isinstance(window, int) else window
+        seen = torch.ones_like(scores, dtype=torch.bool).tril(right).triu(-left)
+        scores = scores.masked_fill(~seen, -torch.inf)
+    column = sinks.double().view(8, 1, 1).expand(2, 8, 700, 1)
+    weights = torch.cat([scores, column], -1).softmax(-1)[..., :-1]
+    assert _error(out, weights @ values) < 8e-3
+    total = torch.cat([scores, column], -1).logsumexp(-1)
+    assert (logs - total).abs().max() < (1e-3 if cap is None else 2e-2)

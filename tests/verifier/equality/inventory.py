@@ -78,6 +78,7 @@ PARTS = {
             *("backward_sums", "backward_keys", "backward_queries"),
         )
     ),
+    "masked_attention": None,
     **dict.fromkeys(("paged_parts", "gathered_parts", "length_parts", "paged_merge")),
     "swiglu_sm90": None,
     **dict.fromkeys(f"moe_{part}" for part in ("route", "rows", "up", "down", "sum")),

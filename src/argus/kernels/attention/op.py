@@ -5,9 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from argus.diagnostics import fail
-from argus.dispatch import Dispatch, LaunchSequence
+from argus.dispatch import (
+    Buffer,
+    Dispatch,
+    GivenScalar,
+    GivenTensor,
+    LaunchSequence,
+    LaunchStep,
+)
 from argus.kernels.attention.entry import attention_form
 from argus.kernels.attention.plan import HeadSizes, best_split, launches
+from argus.kernels.masked_attention.kernel import masked_attention
 from argus.kernels.tensors import multiprocessors, tma_rows
 from argus.lang.kernel import Kernel
 
@@ -25,11 +33,21 @@ def attention(
     causal: bool = False,
     scale: float | None = None,
     out: Tensor | None = None,
+    window: int | tuple[int, int] | None = None,
+    softcap: float | None = None,
+    sinks: Tensor | None = None,
+    logs: Tensor | None = None,
 ) -> Tensor:
     """Attention forward: q (B, H, S, D), k and v (B, G, T, D), H a multiple of G.
 
-    D: a multiple of 16, at most 256. ``causal``: query s sees keys t <= s. ``scale``
-    defaults to 1 / sqrt(D). Raises ArgusError AG0801 for another D.
+    D: a multiple of 16, at most 256. ``causal``: query s sees keys t <= s. ``window``
+    (left, right): it sees keys from s - left to s + right, -1 for no bound; one number
+    n is (n - 1, 0). ``scale`` defaults to 1 / sqrt(D). ``softcap`` c > 0: a score x
+    becomes c * tanh(x / c). ``sinks`` (H,) f32: a score of each head that has no value.
+    ``logs`` (B, H, S) f32 gets the logarithms of the sums of exponentials.
+
+    Raises ArgusError AG0801 for another D, window or cap. A query that sees no key is
+    refused.
     """
     import torch
 
@@ -39,6 +57,19 @@ def attention(
         raise fail("AG0801", None, text, help="pad the head dimension with zeros")
     out = torch.empty_like(q) if out is None else out
     scale = d**-0.5 if scale is None else scale
+    if (
+        window is not None
+        or softcap is not None
+        or sinks is not None
+        or logs is not None
+    ):
+        left, right = _window(window, causal)
+        if softcap is not None and not softcap > 0:
+            raise fail("AG0801", None, f"a cap of scores is positive, not {softcap}")
+        cap = 1.0 if softcap is None else float(softcap)
+        values = (q, k, v, out, logs, scale, cap, sinks)
+        _launch_masked(values, left, right, softcap is not None)
+        return out
     q, into = (q, out) if causal else _packed(q, out, k.shape[1])
     _launch((q, k, v, into, scale), bool(causal))
     return out
@@ -59,7 +90,46 @@ def _choose(
     return attention_form(d, rows, causal=causal, tma_store=tma_rows(out))
 
 
+def _choose_masked(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    out: Tensor,
+    logs: Tensor | None,
+    scale: float,
+    cap: float,
+    sinks: Tensor | None,
+    left: int,
+    right: int,
+    softcap: bool,
+) -> LaunchSequence:
+    """One launch; under a window, whose steps are few, without the overlap of them."""
+    d = q.shape[-1]
+    statics: dict[str, object] = {"D": d, "LEFT": left, "RIGHT": right}
+    statics |= {"SOFTCAP": softcap, "OVERLAP": left < 0}
+    if d != 128:
+        statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1}
+    if d <= 64:
+        statics["REGISTERS"] = 0
+    given = [GivenTensor(i) for i in range(5)]
+    sums = given[4] if logs is not None else Buffer("f32", tuple(q.shape[:3]))
+    sink = GivenTensor(7) if sinks is not None else None
+    values = (*given[:4], sums, GivenScalar(5), GivenScalar(6), sink)
+    return LaunchSequence((LaunchStep(masked_attention, values, statics),))
+
+
 _launch = Dispatch(_choose)
+_launch_masked = Dispatch(_choose_masked)
+
+
+def _window(window: int | tuple[int, int] | None, causal: bool) -> tuple[int, int]:
+    """Keys to the left and right of its own that a query sees; -1: all of them."""
+    if isinstance(window, int):
+        window = (window - 1, 0) if window > 0 else (-2, 0)
+    left, right = (-1, -1) if window is None else window
+    if left < -1 or right < -1:
+        raise fail("AG0801", None, f"a window of {window} keys has none of them")
+    return left, 0 if causal else right
 
 
 def _packed(q: Tensor, out: Tensor, groups: int) -> tuple[Tensor, Tensor]:

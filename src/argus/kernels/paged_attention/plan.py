@@ -29,11 +29,12 @@ from argus.runtime.dlpack import contiguous
 
 BLOCK_KEYS = 64
 """Keys of a block. Pages have a multiple of them, or divide them."""
-_LONGEST = 4096
+_LONGEST = 2048
 _ROWS = 64
 """Rows of a warpgroup."""
-_STAGE_BYTES = 1 << 16
-"""Of keys and values that a thread block has in flight, where they are small."""
+_SHARED_BYTES = 224 << 10
+"""Of a multiprocessor, for queries, keys and values: as much is in flight as fits."""
+_MOST_STAGES = 8
 _START, _MERGE, _READ = 1.0, 3.0, 0.02
 """Of a thread block, the second launch, each part in it: time, in blocks of keys."""
 
@@ -62,10 +63,12 @@ class DecodeSizes:
     def statics(self) -> dict[str, object]:
         """Of the kernel for parts."""
         groups = 1 if self.rows <= _ROWS else 2
-        stages = _STAGE_BYTES // (4 * BLOCK_KEYS * self.d)
+        row = 2 * self.d
+        room = _SHARED_BYTES // self.resident - groups * _ROWS * row
+        stages = min(_MOST_STAGES, room // (2 * BLOCK_KEYS * row))
         chosen: dict[str, object] = {"D": self.d, "QUERIES": self.queries}
         chosen |= {"BQ": groups * _ROWS, "WARPGROUPS": groups, "BT": BLOCK_KEYS}
-        chosen |= {"STAGES": min(4, max(2, stages)), "RESIDENT": self.resident}
+        chosen |= {"STAGES": stages, "RESIDENT": self.resident}
         return chosen | ({"PAGE": self.page} if self.page else {})
 
 

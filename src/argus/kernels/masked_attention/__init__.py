@@ -1,0 +1,1 @@
+"""Attention, forward, under windows, soft caps and sinks."""
