@@ -47,11 +47,12 @@ struct float2 { float x, y; }; struct float4 { float x, y, z, w; };
 struct int2 { int x, y; }; struct int4 { int x, y, z, w; };
 struct uint2 { u32 x, y; }; struct uint4 { u32 x, y, z, w; };
 struct longlong2 { long long x, y; }; struct double2 { double x, y; };
+struct ulonglong2 { unsigned long long x, y; };
 #define MAKE2(T, E) static T make_##T(E a, E b) { return T{a, b}; }
 #define MAKE4(T, E) static T make_##T(E a, E b, E c, E d) { return T{a, b, c, d}; }
 MAKE2(float2, float) MAKE4(float4, float) MAKE2(int2, int) MAKE4(int4, int)
 MAKE2(uint2, u32) MAKE4(uint4, u32) MAKE2(longlong2, long long)
-MAKE2(double2, double)
+MAKE2(double2, double) MAKE2(ulonglong2, unsigned long long)
 #define __global__
 #define __device__
 #define __forceinline__ inline
@@ -149,6 +150,8 @@ static unsigned char argus_to_e5m2(float f) {
 static float argus_from_e5m2(unsigned char v) { return argus_from_f16(v << 8); }
 static int __mulhi(int a, int b) { return (long long)a * b >> 32; }
 static long long __mul64hi(long long a, long long b) { return (__int128)a * b >> 64; }
+static u32 __umulhi(u32 a, u32 b) { return (u64)a * b >> 32; }
+static u64 __umul64hi(u64 a, u64 b) { return (unsigned __int128)a * b >> 64; }
 static int __popc(u32 x) { return std::popcount(x); }
 static int __popcll(u64 x) { return std::popcount(x); }
 static u32 __float_as_uint(float f) { u32 b; std::memcpy(&b, &f, 4); return b; }
@@ -181,6 +184,15 @@ static long long __float2ll_rz(float x) {
   if (x != x) return INT64_MIN;
   return x >= 0x1p63f ? INT64_MAX : x < -0x1p63f ? INT64_MIN : (long long)x;
 }
+// PTX ISA, cvt to .u32 and .u64: NaN of f32 becomes 0 in 32 bits; others are left open.
+static u32 __double2uint_rz(double x) {
+  return x >= 0x1p32 ? UINT32_MAX : !(x > 0) ? 0 : (u32)x;
+}
+static u64 __double2ull_rz(double x) {
+  return x >= 0x1p64 ? UINT64_MAX : !(x == x) ? 1ull << 63 : x < 0 ? 0 : (u64)x;
+}
+static u32 __float2uint_rz(float x) { return __double2uint_rz(x); }
+static u64 __float2ull_rz(float x) { return __double2ull_rz(x); }
 static int __double2int_rz(double x) {
   return x >= 0x1p31 ? INT32_MAX : !(x > -0x1p31) ? INT32_MIN : (int)x;
 }

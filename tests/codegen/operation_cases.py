@@ -67,6 +67,7 @@ def _elementwise(dtype: str) -> Iterator[Case]:
             _OPERATORS.get(fn) or f"ag.{fn}({', '.join('xyz'[: function.arity])})"
         )
         out = "bool" if function.result == "bool" else dtype
+        out = "i64" if fn == "philox" else out
         exact.write(operator, "N", Output(out, (n,)))
         if kind.kind == "int" and "x" in operator and " " in operator:
             value = {"u8": 200, "i8": -7}.get(dtype, 1000)
@@ -412,7 +413,8 @@ def _fills(dtype: str) -> Case:
     values = special(dtype, rows * columns, 23).reshape(rows, columns)
     case = Case(f"fills_{dtype}", [], {"X": (dtype, "M N", values)})
     case.scalars = {"a": ("i32", 3), "r": ("f32", 0.1)}
-    fills = {"bool": ("True",), "u8": ("200", "a"), "u16": ("60000", "a")}.get(
+    large = {n: (str(DTYPES[n].integers[1] - 5), "a") for n in WHOLE if n[0] == "u"}
+    fills = {"bool": ("True",), **large}.get(
         dtype, ("-ag.inf", "r", "0.1", "a") if dtype in FLOATS else ("-3", "a")
     )
     for fill in fills:
@@ -421,7 +423,7 @@ def _fills(dtype: str) -> Case:
     return case
 
 
-_NO_SCALARS = ("bool", "f64")
+_NO_SCALARS = ("bool", "f64", "u64")
 """Types of which an element is no scalar."""
 
 
@@ -445,10 +447,12 @@ def _scalars() -> Case:
 
     case.inputs["W"] = ("f64", "N", special("f64", 64, 32))
     zeros = 'ag.zeros((32,), ag.f64, dims="K")'
+    case.inputs["U"] = ("u64", "N", special("u64", 64, 33))
+    case.write('ag.zeros((32,), ag.u64, dims="K") + U[9]', "K", Output("u64", (32,)))
     for value in ("W[5]", "W[p - p + 7] * 2.0"):  # tiles without axes
         case.write(f"{zeros} + {value}", "K", Output("f64", (32,)))
     for name, (dtype, _, _) in list(case.inputs.items()):
-        if dtype == "f64":
+        if dtype in _NO_SCALARS:
             continue
         put(name.lower(), "f32" if dtype in FLOATS else "i64")
     wide = "ag.min(ag.max(q, p), 5)"

@@ -27,7 +27,7 @@ def stored(values: Array, dtype: DType) -> Array:
         if dtype.is_float:
             held = codec.rounded(values, dtype)
             return held.reshape(np.shape(values))
-        return values.astype(storage(dtype))
+        return np.asarray(values).astype(np.int64).astype(storage(dtype))
 
 
 def special(dtype: str, count: int, seed: int) -> Array:
@@ -42,7 +42,7 @@ def special(dtype: str, count: int, seed: int) -> Array:
     else:
         info = np.iinfo(storage(kind))
         values = rng.integers(info.min, info.max, count, storage(kind), endpoint=True)
-        small = rng.integers(-9 if info.min else 0, 10, count)
+        small = rng.integers(-9 if info.min else 0, 10, count).astype(storage(kind))
         values = np.where(rng.random(count) < 0.5, values, small)
         ends = [info.min, info.max, info.min + 1, info.max - 1, 0, 1, 2, 127]
         ends += [x for x in (2**24 + 1, 2**31 - 64, 2**62 + 1, 65520) if x <= info.max]

@@ -14,15 +14,17 @@ from argus.ir.dtypes import DTYPES, f32, f64
 from argus.ir.functions import FUNCTIONS
 
 CTYPES["uint8"] = "unsigned char"
+WHOLE = (np.int32, np.int64, np.uint32, np.uint64)
 
 
-def ends(kind: type[np.signedinteger]) -> Inputs:
+def ends(kind: type[np.integer]) -> Inputs:
     """Numbers of all sizes and the ends of the type, in pairs, zero among them."""
 
     def inputs(rng: np.random.Generator) -> list[np.ndarray]:
         info = np.iinfo(kind)
         x = rng.integers(info.min, info.max, COUNT, dtype=kind, endpoint=True)
-        special = np.array([info.min, info.max, -1, 0, 1], kind)
+        near = -1 if info.min else info.max - 1
+        special = np.array([info.min, info.max, near, 0, 1], kind)
         x[: special.size**2] = np.repeat(special, special.size)
         y = rng.permutation(x)
         y[: special.size**2] = np.tile(special, special.size)
@@ -35,7 +37,7 @@ def wrapping() -> Iterator[Form]:
     table: list[tuple[str, Callable[..., np.ndarray]]] = [
         ("add", np.add), ("sub", np.subtract), ("mul", np.multiply),
     ]  # fmt: skip
-    for kind in (np.int32, np.int64):
+    for kind in WHOLE:
         for name, meaning in table:
             yield map_form(
                 f"argus_{name} {kind.__name__}",
@@ -79,19 +81,20 @@ def with_nan(rng: np.random.Generator) -> list[np.ndarray]:
     return [np.concatenate([x, near])]
 
 
-def amounts(kind: type[np.signedinteger]) -> Inputs:
+def amounts(kind: type[np.integer]) -> Inputs:
     """Numbers of all sizes, shifted by amounts inside and outside of the width."""
 
     def inputs(rng: np.random.Generator) -> list[np.ndarray]:
         x, _ = ends(kind)(rng)
-        return [x, rng.integers(-3, np.iinfo(kind).bits + 4, x.size).astype(kind)]
+        least = -3 if np.iinfo(kind).min else 0
+        return [x, rng.integers(least, np.iinfo(kind).bits + 4, x.size).astype(kind)]
 
     return inputs
 
 
 def bits() -> Iterator[Form]:
     """Shifts, halves of products, and what counts bits."""
-    for kind in (np.int32, np.int64):
+    for kind in WHOLE:
         for name, draw in (("shl", amounts), ("shr", amounts), ("mulhi", ends)):
             yield map_form(
                 f"argus_{name} {kind.__name__}",
@@ -120,9 +123,9 @@ def with_wide_nan(rng: np.random.Generator) -> list[np.ndarray]:
 
 
 def whole() -> Iterator[Form]:
-    for name in ("i8", "u8", "i16", "u16", "i32", "i64"):
+    for name in ("i8", "u8", "i16", "u16", "i32", "u32", "i64", "u64"):
         dtype = DTYPES[name]
-        kind = np.int64 if name == "i64" else np.int32
+        kind = np.dtype(dtype.numpy if dtype.bits >= 32 else "int32").type
         function = f"argus_whole_{name}"
         yield map_form(
             function,

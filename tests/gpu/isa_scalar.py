@@ -23,6 +23,7 @@ CTYPES = {
     "int32": "int",
     "int64": "long long",
     "uint32": "u32",
+    "uint64": "u64",
     "uint16": "u16",
 }
 

@@ -242,7 +242,7 @@ def test_prelude_refuses_what_the_target_has_not() -> None:
         registry.cuda_prelude(names, "sm_80")
 
 
-NOT_ADDED = {"e4m3", "e5m2", "i8", "u8", "i16", "u16", "i64", "bool"}
+NOT_ADDED = {"e4m3", "e5m2", "i8", "u8", "i16", "u16", "u32", "i64", "u64", "bool"}
 """Types that global memory does not add to, in records."""
 
 

@@ -15,6 +15,7 @@ from argus.codegen.registers import read
 from argus.codegen.storage import layout_of
 from argus.codegen.writer import literal
 from argus.ir import ops as o
+from argus.ir.dtypes import u64
 
 __all__ = ["print_values"]
 
@@ -41,7 +42,8 @@ def _elements(
     layout = layout_of(tile)
     real = tile.dtype.is_float
     places = ", ".join(["%d"] * layout.rank)
-    line = [*formats, f"[{places}]", _format(real)]
+    unsigned = tile.dtype == u64
+    line = [*formats, f"[{places}]", "%llu" if unsigned else _format(real)]
     by_thread = [cx.coordinate(tile.dims, layout, a) for a in range(layout.rank)]
     by_register = layout.reg_part(np.arange(layout.num_regs))
     who = owner(cx, layout)
@@ -53,7 +55,8 @@ def _elements(
             cx.code(thread + step.index((zero + part)[regs]))
             for thread, part in zip(by_thread, by_register, strict=True)
         ]
-        value = _wide(read(cx, cx.array(tile), step, regs), real)
+        value = read(cx, cx.array(tile), step, regs)
+        value = value if unsigned else _wide(value, real)
         said = _printf(cx, line, [*given, *at, value])
         return [said if who is None else f"if ({who.bare}) {said}"]
 

@@ -23,7 +23,7 @@ from argus.codegen.code import (
 from argus.codegen.context import Emission, Ints, Irregular, RegisterIteration
 from argus.codegen.expressions import double_literal, float_literal, literal
 from argus.codegen.storage import RegisterArray
-from argus.ir.dtypes import DType
+from argus.ir.dtypes import DType, u64
 from argus.ir.expr import Const, Expr, Sym
 from argus.ir.numerics import arithmetic
 from argus.isa.conversions import encoding
@@ -101,8 +101,11 @@ def scalar(cx: Emission, e: Expr, dtype: DType) -> CppExpression:
             return float_literal(e.value)
         if want == "double":
             return double_literal(e.value)
-        value = literal(bool(e.value) if want == "bool" else int(e.value))
-        return converted(want, value) if want == "long long" else value
+        number = bool(e.value) if want == "bool" else int(e.value)
+        if dtype == u64:
+            number = (number + 2**63) % 2**64 - 2**63  # there are signed literals only
+        value = literal(number)
+        return value if want in ("int", "bool") else converted(want, value)
     value = cx.code(e)
     return value if cx.ctype(e) == want else converted(want, value)
 

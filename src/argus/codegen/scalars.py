@@ -14,7 +14,7 @@ from typing import assert_never
 
 from argus.codegen.errors import CodegenError
 from argus.ir import ops as o
-from argus.ir.dtypes import DType
+from argus.ir.dtypes import DType, i32
 from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.program import Program
 from argus.ir.ranges import I32, Bounded, Range, Ranges, fits, joined, selected, study
@@ -118,7 +118,9 @@ def scalar_type(dtype: DType) -> str:
     """C++ type of a scalar that is read from a tensor of ``dtype``."""
     if dtype.is_float:
         return "float"
-    return {"i64": "long long", "bool": "bool"}.get(dtype.name, "int")
+    if dtype.kind == "bool":
+        return "bool"
+    return "int" if i32.holds(dtype) else "long long"
 
 
 def infer(program: Program, known: dict[str, str]) -> ScalarTypes:

@@ -55,7 +55,7 @@ def vector_of(dtype: DType, width: int) -> Vector:
     if dtype.bytes >= 4:
         if width == 1:
             return Vector(dtype.memory, (), 1)
-        vector = dtype.memory.replace(" ", "")
+        vector = dtype.memory.replace("unsigned ", "u").replace(" ", "")
         return Vector(f"{vector}{width}", _PARTS[:width], 1)
     if size <= 2:
         return Vector("u16" if size == 2 else "unsigned char", (), width)

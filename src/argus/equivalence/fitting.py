@@ -178,7 +178,8 @@ class Inexact(Unknown):
         )
         """Sizes at which a run should look; where none is known, one is large."""
         dtype = found.noticed.dtype
-        held = f"{dtype} may not hold" if dtype.is_float else "does not fit 32 bits"
+        type_ = "32 bits" if dtype.name == "i32" else dtype
+        held = f"{dtype} may not hold" if dtype.is_float else f"does not fit {type_}"
         self.decides = dtype.is_float
         """Whether it is one of a float, by which the program decides."""
         said = f"{held} {found.number}" if dtype.is_float else f"{found.number} {held}"

@@ -119,7 +119,7 @@ def _inexact(program: Program, found: Denotation) -> Inexact | None:
 def _wraps(found: Inexact) -> Obligation:
     """A number of a tile that is not exact: what is proved takes it for that."""
     assert found.span is not None
-    claim, there = "whole numbers of tiles fit 32 bits", "wraps there"
+    claim, there = "whole numbers of tiles fit their types", "wraps there"
     if found.decides:
         claim = "floats that decide hold the whole numbers that they are"
         there = "what is decided by it is another"

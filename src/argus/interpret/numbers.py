@@ -70,9 +70,10 @@ def convert(values: Array, source: DType, target: DType) -> Array:
         # 2**63 - 1 is no float64: clamp a saturated value as an integer.
         high = exact >= float(limits.max)
         low = exact <= float(limits.min)
-        inside = np.where(high | low, 0.0, exact).astype(np.int64)
-        clamped = np.where(high, limits.max, np.where(low, limits.min, inside))
-        return clamped.astype(storage(target))
+        kind = storage(target)
+        inside = np.where(high | low, 0.0, exact).astype(kind)
+        ends = kind.type(limits.min), kind.type(limits.max)
+        return np.where(high, ends[1], np.where(low, ends[0], inside))
     if target.kind == "bool":
         return given != 0
     if target.is_float:

@@ -63,6 +63,16 @@ class DType:
         return self.bits_of or self.foreign
 
     @property
+    def signed(self) -> bool:
+        """False for types of whole numbers that are none below 0."""
+        return not self.foreign.startswith("u")
+
+    def holds(self, other: "DType") -> bool:
+        """Whether it has all whole numbers that another type of them has."""
+        (low, high), (least, greatest) = self.integers, other.integers
+        return low <= least and greatest <= high
+
+    @property
     def integers(self) -> tuple[int, int]:
         """Least and greatest of the whole numbers that it holds without a gap.
 
@@ -72,7 +82,7 @@ class DType:
             return 0, 1
         if self.is_float:
             return -(2**self.precision), 2**self.precision
-        if self.foreign.startswith("u"):
+        if not self.signed:
             return 0, 2**self.bits - 1
         return -(2 ** (self.bits - 1)), 2 ** (self.bits - 1) - 1
 
@@ -108,14 +118,21 @@ u8 = DType("u8", "uint8", 8, "int", "unsigned char", "unsigned char", _UINT, "UI
 i16 = DType("i16", "int16", 16, "int", "short", "short", _INT, "UINT16")
 u16 = DType("u16", "uint16", 16, "int", "u16", "u16", _UINT, "UINT16")
 i32 = DType("i32", "int32", 32, "int", "int", "int", _INT, "INT32")
+u32 = DType(
+    *("u32", "uint32", 32, "int", "unsigned int", "unsigned int", _UINT, "UINT32")
+)
 i64 = DType("i64", "int64", 64, "int", "long long", "long long", _INT, "INT64")
+u64 = DType(
+    *("u64", "uint64", 64, "int", "unsigned long long", "unsigned long long"),
+    *(_UINT, "UINT64"),
+)
 boolean = DType("bool", "bool", 8, "bool", "bool", "bool", _BOOL, None)
 
 DTYPES: dict[str, DType] = {
     d.name: d
     for d in (
         *(bf16, f16, e4m3, e5m2, f32, f64),
-        *(i8, u8, i16, u16, i32, i64, boolean),
+        *(i8, u8, i16, u16, i32, u32, i64, u64, boolean),
     )
 }
 """All element types by name."""

@@ -173,7 +173,7 @@ def _fma(a: Any, b: Any, c: Any) -> Any:
 def _bits_of(a: Any) -> tuple[Any, int]:
     """Whole numbers as their bits, and how many. Raises TypeError for others."""
     array = np.asarray(a)
-    if array.dtype.kind != "i":
+    if array.dtype.kind not in "iu":
         raise TypeError(f"the bits of {array.dtype}")
     return np.ascontiguousarray(array).view(f"u{array.itemsize}"), 8 * array.itemsize
 
@@ -183,14 +183,16 @@ def _shl(a: Any, b: Any) -> Any:
     bits, width = _bits_of(a)
     inside = (np.asarray(b) >= 0) & (np.asarray(b) < width)
     by = np.where(inside, b, 0).astype(bits.dtype)
-    return np.where(inside, (bits << by).view(f"i{width // 8}"), 0)
+    return np.where(inside, (bits << by).view(np.asarray(a).dtype), 0)
 
 
 def _shr(a: Any, b: Any) -> Any:
-    """Amounts that are not below the width, or negative, leave the sign."""
+    """Amounts that are not below the width, or negative, leave the sign, or nothing."""
     _, width = _bits_of(a)
+    given = np.asarray(a)
     inside = (np.asarray(b) >= 0) & (np.asarray(b) < width)
-    return np.asarray(a) >> np.where(inside, b, width - 1).astype(np.asarray(a).dtype)
+    moved = given >> np.where(inside, b, width - 1).astype(given.dtype)
+    return moved if given.dtype.kind == "i" else np.where(inside, moved, 0)
 
 
 def _mulhi(a: Any, b: Any) -> Any:
@@ -207,8 +209,8 @@ def _mulhi(a: Any, b: Any) -> Any:
 
 
 def _popcount(a: Any) -> Any:
-    bits, width = _bits_of(a)
-    return np.bitwise_count(bits).astype(f"i{width // 8}")
+    bits, _ = _bits_of(a)
+    return np.bitwise_count(bits).astype(np.asarray(a).dtype)
 
 
 _ALL = (

@@ -8,7 +8,9 @@
     f64         f64           f64                 infinity
     i8 to u16   i32           i32                 wraps
     i32         i32           i32                 wraps
+    u32         u32           u32                 wraps
     i64         i64           i64                 wraps
+    u64         u64           u64                 wraps
     bool        bool          -                   -
 
 Every operation of a program computes in the type of the second column and gives an
@@ -30,11 +32,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from argus.ir.dtypes import DType, boolean, f32, f64, i32, i64
+from argus.ir.dtypes import DType, boolean, f32, f64, i32, i64, u32, u64
 
 __all__ = ["accumulated", "arithmetic", "common"]
 
-_WIDE = (f64, f32, i64, i32, boolean)
+_WIDE = (f64, f32, u64, i64, u32, i32, boolean)
 """Types that are computed in themselves, ordered by what they can hold."""
 
 

@@ -5,7 +5,7 @@ What conversions mean stands in `argus.ir.numerics`.
 
 from __future__ import annotations
 
-from argus.ir.dtypes import DType, i8, i16, i32, i64, u8, u16
+from argus.ir.dtypes import DType, i8, i16, i32, i64, u8, u16, u32, u64
 from argus.isa.record import (
     ALL_TARGETS,
     HOPPER,
@@ -137,7 +137,9 @@ def _whole(dtype: DType) -> Instruction:
     ctype = dtype.register if dtype.bits >= 32 else "int"
     text = ""
     for given, convert in (("float", "__float2"), ("double", "__double2")):
-        made = f"{convert}{'ll' if wide else 'int'}_rz(x)"
+        sign = "u" if dtype.bits >= 32 and not dtype.signed else ""
+        whole = sign + ("ll" if wide else "int")
+        made = f"{convert}{whole}_rz(x)"
         if wide or given == "double":
             made = f"x != x ? 0 : {made}"
         body = f"return {made};"
@@ -166,5 +168,5 @@ def records() -> tuple[Instruction, ...]:
         *_conversions("f16"),
         *_byte_conversions("e4m3"),
         *_byte_conversions("e5m2"),
-        *map(_whole, (i8, u8, i16, u16, i32, i64)),
+        *map(_whole, (i8, u8, i16, u16, i32, u32, i64, u64)),
     )

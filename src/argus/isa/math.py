@@ -59,7 +59,7 @@ def _extreme(name: str) -> Instruction:
     sign = "<" if name == "min" else ">"
     integers = "".join(
         device(f"{t} {function}({t} a, {t} b)", f"return a {sign} b ? a : b;")
-        for t, _ in _WIDE
+        for t, _ in _WHOLE
     )
     return _record(
         function,
@@ -84,6 +84,8 @@ def _double_extreme(function: str, sign: str) -> str:
 
 
 _WIDE = (("int", "u32"), ("long long", "u64"))
+_UNSIGNED = (("u32", "u32"), ("u64", "u64"))
+_WHOLE = (*_WIDE, *_UNSIGNED)
 """Types in which whole numbers are computed, and their unsigned counterparts."""
 
 _INTEGERS = "PTX ISA, Integer Arithmetic Instructions: "
@@ -97,6 +99,7 @@ def _abs() -> Instruction:
         device(f"{t} argus_abs({t} a)", f"return a < 0 ? ({t})(0 - ({u})a) : a;")
         for t, u in _WIDE
     )
+    text += "".join(device(f"{t} argus_abs({t} a)", "return a;") for t, _ in _UNSIGNED)
     return _record(
         "argus_abs", "abs.f32, abs.s32", text, _FLOAT + "abs", rules=(_WRAPS,)
     )
@@ -111,7 +114,7 @@ def _wrapping(name: str, operator: str) -> Instruction:
         device(
             f"{t} {function}({t} a, {t} b)", f"return ({t})(({u})a {operator} ({u})b);"
         )
-        for t, u in _WIDE
+        for t, u in _WHOLE
     )
     ptx = "mul.lo" if name == "mul" else name
     return _record(function, f"{ptx}.s32", text, _INTEGERS + name, rules=(_WRAPS,))
@@ -119,12 +122,20 @@ def _wrapping(name: str, operator: str) -> Instruction:
 
 def _neg() -> Instruction:
     text = "".join(
-        device(f"{t} argus_neg({t} a)", f"return ({t})(0 - ({u})a);") for t, u in _WIDE
+        device(f"{t} argus_neg({t} a)", f"return ({t})(0 - ({u})a);") for t, u in _WHOLE
     )
     return _record("argus_neg", "neg.s32", text, _INTEGERS + "neg", rules=(_WRAPS,))
 
 
 _DIVISION = "by zero it is 0, and the smallest number by -1 wraps (C++: undefined)"
+
+
+def _unsigned(name: str, operator: str) -> str:
+    """Of two unsigned numbers, which are preferred to what is a template."""
+    return "".join(
+        device(f"{t} argus_{name}({t} a, {t} b)", f"return b ? a {operator} b : 0;")
+        for t, _ in _UNSIGNED
+    )
 
 
 def _floordiv() -> Instruction:
@@ -141,7 +152,7 @@ def _floordiv() -> Instruction:
     return _record(
         "argus_floordiv",
         "div.s32, rem.s32",
-        text,
+        text + _unsigned("floordiv", "/"),
         _INTEGERS + "div, rem",
         rules=("rounds down, as Python's //", _DIVISION),
     )
@@ -159,7 +170,7 @@ def _mod() -> Instruction:
     return _record(
         "argus_mod",
         "rem.s32",
-        text,
+        text + _unsigned("mod", "%"),
         _INTEGERS + "rem",
         rules=("has the sign of b, as Python's %; by zero it is 0",),
     )
@@ -168,13 +179,18 @@ def _mod() -> Instruction:
 _SHIFTS = "an amount below 0, or from the width on, leaves "
 
 
+def _rest(name: str, kind: str, width: int) -> str:
+    """What an amount that is no place of a bit leaves."""
+    return "0" if name == "shl" or kind[0] == "u" else f"a >> {width - 1}"
+
+
 def _shift(name: str, value: str, leaves: str) -> Instruction:
     text = "".join(
         device(
             f"{t} argus_{name}({t} a, {t} b)",
-            f"return {value.format(t=t, u=u, width=width, last=width - 1)};",
+            f"return {value.format(t=t, u=u, width=n, rest=_rest(name, t, n))};",
         )
-        for (t, u), width in zip(_WIDE, (32, 64), strict=True)
+        for (t, u), n in zip(_WHOLE, (32, 64, 32, 64), strict=True)
     )
     source = "PTX ISA, Logic and Shift Instructions: " + name
     ptx = "shl.b32" if name == "shl" else "shr.s32"
@@ -182,8 +198,8 @@ def _shift(name: str, value: str, leaves: str) -> Instruction:
 
 
 def _shifts() -> tuple[Instruction, ...]:
-    left = "({u})b < {width} ? ({t})(({u})a << b) : 0"
-    right = "a >> (({u})b < {width} ? b : {last})"
+    left = "({u})b < {width} ? ({t})(({u})a << b) : {rest}"
+    right = "({u})b < {width} ? a >> b : {rest}"
     return _shift("shl", left, "nothing"), _shift("shr", right, "the sign")
 
 
@@ -218,9 +234,13 @@ def _bits() -> tuple[Instruction, ...]:
     high = device("int argus_mulhi(int a, int b)", "return __mulhi(a, b);") + device(
         "long long argus_mulhi(long long a, long long b)", "return __mul64hi(a, b);"
     )
+    high += device("u32 argus_mulhi(u32 a, u32 b)", "return __umulhi(a, b);")
+    high += device("u64 argus_mulhi(u64 a, u64 b)", "return __umul64hi(a, b);")
     count = device("int argus_popcount(int a)", "return __popc((u32)a);") + device(
         "long long argus_popcount(long long a)", "return __popcll((u64)a);"
     )
+    count += device("u32 argus_popcount(u32 a)", "return __popc(a);")
+    count += device("u64 argus_popcount(u64 a)", "return __popcll(a);")
     return (
         _philox(),
         _record("argus_mulhi", "mul.hi.s32", high, _INTEGERS + "mul"),

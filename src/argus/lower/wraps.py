@@ -17,7 +17,7 @@ from typing import assert_never
 
 from argus.diagnostics import Span, fail
 from argus.ir import ops as o
-from argus.ir.dtypes import i32
+from argus.ir.dtypes import i32, u32
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, select, substitute
 from argus.ir.numerics import arithmetic, common
 from argus.ir.program import Program
@@ -75,10 +75,10 @@ def _is_narrow(op: o.AnyOp) -> bool:
     """Whether scalars are operands of a tile that is computed in 32 bits."""
     match op:
         case o.Full():
-            return arithmetic(op.result.dtype) == i32
+            return arithmetic(op.result.dtype) in (i32, u32)
         case o.Elementwise():
             types = [a.dtype if isinstance(a, o.Tile) else None for a in op.args]
-            return common(op.fn, types, op.result.dtype) == i32
+            return common(op.fn, types, op.result.dtype) in (i32, u32)
         case (
             o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
             | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()

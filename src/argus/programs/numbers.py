@@ -56,5 +56,5 @@ def neutral(function: str, dtype: DType) -> float | int:
     if dtype.is_float:
         return -math.inf if largest else math.inf
     count = 1 << dtype.bits
-    least = 0 if dtype.name.startswith("u") else -count // 2
+    least = -count // 2 if dtype.signed else 0
     return least if largest else least + count - 1

@@ -24,7 +24,7 @@ from dataclasses import dataclass, field
 from math import prod
 from typing import Any
 
-from argus.ir.dtypes import DTYPES, FOREIGN, DType
+from argus.ir.dtypes import DTYPES, FOREIGN, DType, u32, u64
 from argus.programs.views import OperandView, ReshapedView
 
 __all__ = [
@@ -54,11 +54,11 @@ def stored_type(name: str) -> DType:
     """The element type of a value, by its name in programs or in torch.
 
     Values that torch makes for torch may have one that kernels lack, which is not among
-    `DTYPES`: complex numbers.
+    `DTYPES`: complex numbers, and whole numbers of which torch has few operators.
     """
     name = name.removeprefix("torch.")
     found = DTYPES.get(name) or FOREIGN.get(name)
-    if found is None:
+    if found is None or found in (u32, u64):
         import torch
 
         bits = 8 * getattr(torch, name).itemsize

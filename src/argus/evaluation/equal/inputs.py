@@ -130,12 +130,12 @@ def _whole(
         low, high = dtype.integers
         around = near((*special[:_FIRST], 0, low, high, high // 2 + 1))
         least = low if dtype.bits < 32 or mode.signed else 0
-        held = np.array([n for n in around if least <= n <= high], np.int64)
+        held = np.array([n for n in around if least <= n <= high], kind)
         return rng.choice(held, shape).astype(kind)
     if dtype.bits < 32:
-        low = 0 if dtype.name.startswith("u") else -8
+        low = -8 if dtype.signed else 0
         return rng.integers(low, 8, shape).astype(kind)
-    if mode.signed and not dtype.name.startswith("u"):
+    if mode.signed and dtype.signed:
         reach = int(mode.scale)
         values = rng.integers(-reach, reach + 1, shape)
         low, high = dtype.integers

@@ -271,7 +271,10 @@ def _unary(e: Elaborator, node: ast.UnaryOp) -> Value:
                 return number(negate(coerce.condition(e, value, where, "the operand")))
             t = coerce.tile(e, value, where, "the operand")
             if t.tile.dtype.kind == "int":
-                return elementwise(e, "xor", (t, StaticValue(-1)), (where, span), span)
+                ones = StaticValue(
+                    -1 if t.tile.dtype.signed else t.tile.dtype.integers[1]
+                )
+                return elementwise(e, "xor", (t, ones), (where, span), span)
             return elementwise(e, "not", (t,), (where,), span)
         case _:
             raise _unsupported(e, node, None)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 
 from argus.diagnostics import Span
+from argus.ir.dtypes import i32, i64
 from argus.ir.expr import Const, Expr
 from argus.ir.memory import BarrierRef
 from argus.lang.frontend import coerce
@@ -130,7 +131,7 @@ def _axis(
     if not isinstance(value, TileValue):
         return PointIndex(coerce.integer(e, value, span, "an index"))
     t = value.tile
-    if len(t.shape) != 1 or t.dtype.kind != "int" or t.dtype.bits < 32:
+    if len(t.shape) != 1 or t.dtype not in (i32, i64):
         raise e.fail(
             "AG0105",
             span,

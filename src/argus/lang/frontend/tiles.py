@@ -1,8 +1,8 @@
 """Element-wise operations on register tiles: element types, scalars, shapes.
 
-Types: a float with f32 gives f32, with f64 f64; i32 with i64 gives i64; any other
-difference is an error, and integers become floats only by `.to`. A scalar takes the
-tile's type.
+Types: a float with f32 gives f32, with f64 f64; i32 with i64 gives i64, u32 with u64
+u64; any other difference is an error, and integers become floats only by `.to`. A
+scalar takes the tile's type.
 """
 
 from __future__ import annotations
@@ -34,7 +34,8 @@ def _wider(a: DType, b: DType) -> DType | None:
     """The type in which two others meet; None where only the author can choose one."""
     if a.is_float and b.is_float:
         return next((x for x in (d.f64, d.f32) if x in (a, b)), None)
-    return d.i64 if {a, b} == {d.i32, d.i64} else None
+    pairs = (d.i32, d.i64), (d.u32, d.u64)
+    return next((wide for narrow, wide in pairs if {a, b} == {narrow, wide}), None)
 
 
 def cast(e: Elaborator, t: Tile, dtype: DType, span: Span) -> Tile:
@@ -48,6 +49,8 @@ def cast(e: Elaborator, t: Tile, dtype: DType, span: Span) -> Tile:
 
 def scalar_holds(dtype: DType) -> bool:
     """Whether a scalar holds numbers of a type as they are: fractions are f32."""
+    if dtype.kind == "int":
+        return d.i64.holds(dtype)
     return not dtype.is_float or dtype.bits <= d.f32.bits
 
 

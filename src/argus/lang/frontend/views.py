@@ -22,7 +22,7 @@ from argus.lang.frontend.values import (
 
 
 def load_element(e: Elaborator, view: ViewValue, span: Span) -> Value:
-    """One element of a tensor as a uniform scalar; of f64 as a tile without axes.
+    """One element of a tensor as a uniform scalar; what none holds is a tile ().
 
     Raises ArgusError (AG0615) for an element of a map, which may not exist.
     """
@@ -40,7 +40,8 @@ def load_element(e: Elaborator, view: ViewValue, span: Span) -> Value:
     if not scalar_holds(tensor.dtype):
         place = global_view(e, view, (), span)
         tile = e.tile(tensor.dtype, (), (), span)
-        e.emit(LoadGlobal(tile, place, Const(0.0), None, None, span=span))
+        zero = Const(0.0) if tensor.dtype.is_float else Const(0)
+        e.emit(LoadGlobal(tile, place, zero, None, None, span=span))
         return TileValue(tile)
     kind = "float" if tensor.dtype.is_float else "int"
     sym = Sym(e.fresh(tensor.name.lower()), "let", kind, nonneg=False)

@@ -32,6 +32,8 @@ __all__ = [
     "i64",
     "u8",
     "u16",
+    "u32",
+    "u64",
 ]
 
 
@@ -122,7 +124,9 @@ u8 = ElementType(ir.u8)
 i16 = ElementType(ir.i16)
 u16 = ElementType(ir.u16)
 i32 = ElementType(ir.i32)
+u32 = ElementType(ir.u32)
 i64 = ElementType(ir.i64)
+u64 = ElementType(ir.u64)
 boolean = ElementType(ir.boolean)
 half_type = TypeGroup("half", (ir.bf16, ir.f16))
 float_type = TypeGroup("float", (ir.bf16, ir.f16, ir.f32))

@@ -1,4 +1,7 @@
-"""Ranges of whole numbers that wrap around soon: of 8 and 16 bits, and 64 cut to 32.
+"""Ranges of whole numbers that wrap around soon.
+
+Those of 8 and 16 bits, those without sign, and those of types that do not hold what is
+converted to them.
 
 What a table holds is in the range of its type, and so is what is made of such numbers:
 `argus.verify.denotation.registers` asks for it, and claims nothing where it is not.
@@ -18,8 +21,12 @@ def range_of(dtype: DType, source: DType | None = None) -> tuple[int, int] | Non
 
     ``source``: the type from which numbers are converted.
     """
-    narrows = source is not None and source.bits > dtype.bits
-    asked = dtype.kind == "int" and (dtype.bits < 32 or narrows)
+    if dtype.kind != "int":
+        return None
+    narrows = source is not None and (
+        not dtype.holds(source) if source.kind == "int" else source.bits > dtype.bits
+    )
+    asked = dtype.bits < 32 or not dtype.signed or narrows
     return dtype.integers if asked else None
 
 

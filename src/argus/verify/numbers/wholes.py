@@ -1,4 +1,4 @@
-"""Whole numbers of tiles that leave 32 bits at sizes that a launch admits.
+"""Whole numbers of tiles that leave 32 bits, or 0, at sizes that a launch admits.
 
 Terms take whole numbers for exact. What tiles compute of coordinates, blocks and sizes
 has 32 bits and wraps; launches bound scalars only. So each result of arithmetic is held
@@ -17,7 +17,6 @@ from argus.verify.denotation import Denotation, Noticed
 
 __all__ = ["Bounds", "Overflow", "beyond", "overflow"]
 
-_FIT = -(1 << 31), (1 << 31) - 1
 _SIZES = (1 << 15, 1 << 17, 1 << 20, 1 << 30)
 """Limits of sizes, small ones first; at the last one more tile fits 32 bits, too."""
 _SIZE = _SIZES[-1]
@@ -38,14 +37,15 @@ class Overflow:
 
 
 def overflow(found: Denotation) -> Overflow | None:
-    """The first arithmetic of a program that may not fit 32 bits."""
+    """The first arithmetic that may not fit 32 bits, or a type without sign."""
     for noticed in found.noticed:
-        if noticed.kind != "whole" or noticed.dtype.bits != 32:
+        dtype = noticed.dtype
+        if noticed.kind != "whole" or (dtype.bits != 32 and dtype.signed):
             continue
         for where, x in noticed.value.cases:
             if not isinstance(x, Integer) or _of_integer(x, found.narrow) is None:
                 continue
-            made = beyond(found, noticed, where, x, _FIT)
+            made = beyond(found, noticed, where, x, dtype.integers)
             if made is not None:
                 return made
     return None

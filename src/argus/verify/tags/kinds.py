@@ -61,7 +61,7 @@ def _ends(kind: Kind, dtype: DType) -> tuple[int, ...]:
     if dtype.kind != "int" or (dtype.bits > 32 and not isinstance(kind, int)):
         return ()
     count = 1 << dtype.bits
-    if dtype.name.startswith("u"):
+    if not dtype.signed:
         return 0, count - 1
     return -count // 2, count // 2 - 1
 

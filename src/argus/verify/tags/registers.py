@@ -100,7 +100,7 @@ def _full(state: WalkState, op: o.Full) -> AbstractValue:
 def _cast(state: WalkState, op: o.Cast) -> AbstractValue:
     value = state.get(op.src)
     keeps = op.result.dtype.kind == "int" and op.src.dtype.kind == "int"
-    if keeps and op.result.dtype.bits < op.src.dtype.bits:
+    if keeps and not op.result.dtype.holds(op.src.dtype):
         # It may be another number, and so the index of another element.
         return state.vague(op.result, "a number in a type that may not hold it")
     return replace(

@@ -62,13 +62,13 @@ def load_global(state: WalkState, op: o.LoadGlobal) -> AbstractValue:
         kind = fill.value if whole else float(fill.value)
     shape = state.shape(op.result)
     value = loaded(state, op.view, placed, shape, kind, op)
-    if not op.result.shape:  # of which no coordinate says how often it is held
-        value = moved(value, shape, lambda a: np.broadcast_to(a, shape))
     if op.plan is not None:
         check_vectors(state, op, op.plan, op.view, placed)
     if op.result.dtype.kind == "int":
         known = tuple(c for c in placed.coords)
         value = replace(value, number=Loaded(op.view.tensor.name, known))
+    if not op.result.shape:  # of which no coordinate says how often it is held
+        value = moved(value, shape, lambda a: np.broadcast_to(a, shape))
     return value
 
 
