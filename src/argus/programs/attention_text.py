@@ -80,7 +80,7 @@ class _AttentionWriter(TileWriter):
             group, GroupTiling(axes, False, 0), _letters(group, form), _USED
         )
         self.outputs = [
-            accessed(self.names.tensor(s.buffer), s.buffer, s.offset)
+            accessed(self.names.result(s.buffer), s.buffer, s.offset)
             for s in group.stores
         ]
         self.fields: dict[ElementNode, str] = {}

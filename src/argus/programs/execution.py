@@ -81,13 +81,14 @@ class ProgramCall:
             torch.empty, layout.size, dtype=torch.uint8, device=self._device
         )
         kept = set(layout.kept)
-        constant = [
-            s
-            for s in plan.steps
-            if isinstance(s, KernelStep) and not kept.isdisjoint(s.written)
-        ]
+        constant: list[KernelStep] = []
+        steps: list[PlanStep] = []
+        for step in plan.steps:
+            if isinstance(step, KernelStep) and not kept.isdisjoint(step.written):
+                constant.append(step)
+            else:
+                steps.append(step)
         self._kept = self._keeping(constant, run) if constant else None
-        steps = [s for s in plan.steps if s not in constant]
         self._steps = [self._step(part, run) for part in _segments(steps)]
         self._results = [
             _result(r, told, self._planned)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from argus.ir.dtypes import DTYPES
 from argus.programs.expression_text import type_name
@@ -25,6 +25,12 @@ class KernelSource:
     tensors: tuple[KernelTensor, ...]
     outputs: tuple[str, ...]
     sizes: dict[str, int]
+
+    def renamed(self, name: str) -> KernelSource:
+        """The same kernel under another name."""
+        declared = rf"^def {re.escape(self.name)}(?=\(|_reference\()"
+        text = re.sub(declared, f"def {name}", self.text, flags=re.MULTILINE)
+        return replace(self, name=name, text=text)
 
 
 def file_text(

@@ -11,7 +11,7 @@ from argus.requests import Request, request_of
 from argus.specialisations import DIVISORS, SpecialisationSpace, divisor
 from argus.targets import DEFAULT_TARGET
 
-_KEPT = 64
+_KEPT = 256
 """Kernels that are not parsed again."""
 
 

@@ -58,7 +58,7 @@ class KernelWriter(ColumnWriter):
     def __init__(self, group: LoweredGroup, tiling: GroupTiling) -> None:
         super().__init__(group, tiling)
         self.outputs = [
-            accessed(self.names.tensor(s.buffer), s.buffer, s.offset)
+            accessed(self.names.result(s.buffer), s.buffer, s.offset)
             for s in group.stores
         ]
 

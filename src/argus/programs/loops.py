@@ -36,6 +36,11 @@ class LoopSpace:
     """What stands for a coordinate that may lie outside, and that coordinate."""
     tables: set[str] = field(default_factory=set[str])
     """What stands for coordinates that are numbers of the program."""
+    _names: dict[object, str] = field(default_factory=dict[object, str])
+
+    def named(self, owner: object) -> str:
+        """A name for the dimensions of a reduction: the same in equal kernels."""
+        return self._names.setdefault(owner, f"r{len(self._names)}")
 
     def table(self, extent: int) -> Affine:
         """What stands for a number of the program, at least 0 and below ``extent``."""

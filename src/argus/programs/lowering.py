@@ -350,10 +350,11 @@ class _Lowering:
     ) -> ExpressionNode:
         inner: list[Affine] = []
         loops: list[str] = []
+        name = self.space.named(value)
         kept = iter(at)
         for d, n in enumerate(operand.shape):
             if d in dims:
-                index, own = self.space.index(f"{value.name}/{d}", n)
+                index, own = self.space.index(f"{name}/{d}", n)
                 inner.append(index)
                 loops += own
             else:
@@ -398,9 +399,10 @@ class _Lowering:
         places = dict(zip(made.result, at, strict=True))
         numbers = made.left_letters[0] + made.right_letters[0] if made.terms else ""
         loops: list[str] = []
+        name = self.space.named(value)
         for letter, n in made.sizes.items():
             if letter not in places and letter not in numbers:
-                places[letter], own = self.space.index(f"{value.name}/{letter}", n)
+                places[letter], own = self.space.index(f"{name}/{letter}", n)
                 loops += own
         wide = arithmetic(value.dtype) if value.dtype.is_float else value.dtype
 

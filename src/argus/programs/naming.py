@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import keyword
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from argus.programs.affine import Affine
 from argus.programs.expressions import Border, ElementNode, TableIndex
 from argus.programs.lowering import LoweredGroup
-from argus.programs.tensor_program import ProgramValue
+from argus.programs.tensor_program import GivenPrimitive, ProgramValue
 
 _LETTERS = ("I", "J", "K", "L", "M", "N", "P", "Q")
 _TAKEN = {"ag", "f32", "f16", "bf16", "i32", "i64", "boolean", "np"}
@@ -140,9 +141,18 @@ class UsedNames:
         self._used.add(name)
         return name
 
-    def tensor(self, value: ProgramValue) -> str:
-        """A name for a tensor: words with capitals."""
-        words = [w for w in value.name.split("_") if w]
-        name = "".join(w[:1].upper() + w[1:] for w in words) or "X"
-        name = name if name[0].isalpha() else f"X{name}"
-        return self.fresh(name)
+    def tensor(self, value: ProgramValue, wish: str = "X") -> str:
+        """A name for a tensor: what a weight is called in its layer, else ``wish``.
+
+        It does not say where the value stands in the program, so that kernels of equal
+        layers have equal texts.
+        """
+        made = value.made
+        if isinstance(made, GivenPrimitive) and made.kind == "weight":
+            own = re.findall("[A-Za-z]+", str(made.source).rpartition(".")[2])
+            wish = "".join(w[:1].upper() + w[1:] for w in own) or wish
+        return self.fresh(wish)
+
+    def result(self, value: ProgramValue) -> str:
+        """A name for a tensor that is written."""
+        return self.tensor(value, "Y")

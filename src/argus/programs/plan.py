@@ -161,7 +161,7 @@ def plan_program(program: TensorProgram) -> ProgramPlan:
     program = copy_what_no_loop_follows(join(program))
     program = split_reductions(prepare_products(program))
     groups = {g.stored: g for g in merged(program, grouped(program))}
-    names: dict[str, str] = {}
+    names = _KernelNames()
     steps: list[PlanStep] = []
     seen: set[TorchCall] = set()
     for value in program.values:
@@ -184,7 +184,7 @@ def plan_program(program: TensorProgram) -> ProgramPlan:
 def _call_steps(
     call: TorchCall,
     results: tuple[ProgramValue, ...],
-    names: dict[str, str],
+    names: _KernelNames,
     taken: set[str],
 ) -> list[PlanStep]:
     """A call of torch, or the kernels of a recurrence."""
@@ -192,41 +192,41 @@ def _call_steps(
         return [TorchStep(call.name, call.why, call, results)]
     body = plan_program(call.body)
     assert body.whole, body.left  # its operations are all known
+    ahead = call.name.rpartition(".")[2]
     own = tuple(
-        replace(step, source=_as_named(step.source, call.name, names))
-        for step in body.kernels
+        replace(s, source=names.named(s.source.renamed(f"{ahead}_{s.source.name}")))
+        for s in body.kernels
     )
     return [*steps_of(call, results, replace(body, steps=own), taken)]
 
 
-def _as_named(source: KernelSource, wish: str, names: dict[str, str]) -> KernelSource:
-    """The kernel with a name that no other of the plan has; the same for the same."""
-    name = next((n for n, text in names.items() if text == source.text), "")
-    if not name:
-        name = _free_name(f"{wish.rpartition('.')[2]}_{source.name}", names)
-        names[name] = source.text
-    text = re.sub(rf"\b{source.name}(?=\(|_reference\()", name, source.text)
-    return replace(source, name=name, text=text)
+class _KernelNames:
+    """Names of a plan's kernels: one for each text, however often it is launched."""
+
+    def __init__(self) -> None:
+        self._names: dict[str, str] = {}
+        self._taken: set[str] = set()
+
+    def named(self, source: KernelSource) -> KernelSource:
+        """The kernel under the name that its text has, its own one if that is free."""
+        name = self._names.get(source.text)
+        if name is None:
+            name, count = source.name, 1
+            while name in self._taken:
+                count += 1
+                name = f"{source.name}_{count}"
+            self._names[source.text] = name
+            self._taken.add(name)
+        return source.renamed(name)
 
 
-def _free_name(wish: str, names: dict[str, str]) -> str:
-    name, count = wish, 1
-    while name in names:
-        count += 1
-        name = f"{wish}_{count}"
-    names[name] = ""
-    return name
-
-
-def _step(group: KernelGroup, names: dict[str, str]) -> PlanStep:
+def _step(group: KernelGroup, names: _KernelNames) -> PlanStep:
     if group.lowered is None or group.form is None:
         return TorchStep(_words(group.stored), group.why, None, (group.stored,))
     computes = computed(group)
     wish = re.sub(r"\W+", "_", "_".join(computes.split(", ")[-3:])) or "copy"
-    name = _free_name(wish, names)
-    shape = " x ".join(str(n) for n in group.stored.shape) or "one number"
-    title = f"{computes}: {shape}, {group.stored.dtype}."
-    source = source_of(group.lowered, group.form, name, title)
+    title = f"{computes}, {group.stored.dtype}."
+    source = names.named(source_of(group.lowered, group.form, wish, title))
     return KernelStep(source, computes, group.lowered.sizes, group)
 
 

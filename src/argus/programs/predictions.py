@@ -6,6 +6,7 @@ from argus.diagnostics import fail
 from argus.ir.expr import holds
 from argus.ir.program import Program
 from argus.model import Prediction, predict
+from argus.programs.building import as_line
 from argus.programs.kernel_requests import kernel_of, request_for_step
 from argus.programs.plan import KernelStep
 from argus.requests import placed_program
@@ -19,9 +20,27 @@ def prediction_of(step: KernelStep, target: str = DEFAULT_TARGET) -> Prediction:
     for sizes that its kernel refuses, and AG0517 for a launch that there cannot be.
     """
     request, _ = request_for_step(kernel_of(step), step, target)
-    program = placed_program(request)
-    _require_sizes(program, step)
-    return predict(program, step.source.sizes)
+    strides = [t.all_strides for t in step.source.tensors]
+    sizes = sorted(step.source.sizes.items())
+    key = f"{as_line(request, step.source.text)} {sizes} {strides}"
+    if key not in _MADE:
+        program = placed_program(request)
+        _require_sizes(program, step)
+        if len(_MADE) >= _KEPT:
+            _MADE.clear()
+        _MADE[key] = predict(program, step.source.sizes)
+    return _MADE[key]
+
+
+_KEPT = 256
+"""Predictions that are kept, at most."""
+_MADE: dict[str, Prediction] = {}
+"""By what they depend on: launches of one kernel are often many."""
+
+
+def forget() -> None:
+    """Keep no predictions."""
+    _MADE.clear()
 
 
 def _require_sizes(program: Program, step: KernelStep) -> None:

@@ -88,7 +88,7 @@ class _ProductWriter(TileWriter):
             group, GroupTiling(axes, False, 0), _letters(group, form), _USED
         )
         self.output = accessed(
-            self.names.tensor(self.stored.buffer),
+            self.names.result(self.stored.buffer),
             self.stored.buffer,
             self.stored.offset,
         )

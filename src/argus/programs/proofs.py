@@ -2,28 +2,49 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
+from argus.compiler import kept_proof, remember_proof
 from argus.evaluation.equal.proof import with_reference
 from argus.evaluation.proving import proved
 from argus.programs.building import as_line
 from argus.programs.kernel_requests import kernel_of, request_for_step
 from argus.programs.plan import KernelStep
+from argus.requests import Request
+from argus.specialisations import SpecialisationSpace
 from argus.targets import DEFAULT_TARGET
 from argus.verify.verdict import Report
+
+_KEPT = 256
+"""Reports that are kept in this process, at most."""
+_REPORTS: dict[str, Report] = {}
 
 
 def proof_of(step: KernelStep, target: str = DEFAULT_TARGET) -> Report:
     """What the verifier says of a step's kernel, and of its reference.
 
+    Steps that launch one specialisation have one report, which is kept on disk, too.
     Raises ArgusError for what parsing and placing find: a bug of the emission.
     """
     request, space = request_for_step(kernel_of(step), step, target)
-    key = f"{as_line(request, step.source.text)} {sorted(step.source.sizes.items())}"
-    if key not in _LAST:
-        report = with_reference([request], proved(request).report, space)
-        _LAST.clear()
-        _LAST[key] = report
-    return _LAST[key]
+    key = f"{as_line(request, step.source.text)} {space.key}"
+    if key not in _REPORTS:
+        if len(_REPORTS) >= _KEPT:
+            _REPORTS.clear()
+        _REPORTS[key] = _report(request, space)
+    return _REPORTS[key]
 
 
-_LAST: dict[str, Report] = {}
-"""The last report: steps that follow each other are often launches of one kernel."""
+def forget() -> None:
+    """Keep no reports in this process."""
+    _REPORTS.clear()
+
+
+def _report(request: Request, space: SpecialisationSpace) -> Report:
+    about = ("its reference", f"space {space.key}")
+    known = kept_proof(request, *about)
+    if known is None:
+        proof = proved(request)
+        known = replace(proof, report=with_reference([request], proof.report, space))
+        remember_proof(request, known, *about)
+    return known.report

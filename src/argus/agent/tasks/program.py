@@ -37,18 +37,27 @@ KernelKey = tuple[str, tuple[tuple[str, int], ...]]
 
 @dataclass(frozen=True)
 class PlannedKernel:
-    """A kernel of a plan, which has ``count`` launches of it.
+    """A kernel of a plan, with all launches of it.
 
     ``microseconds``: predicted, of all of them; None: ``why`` there is no prediction.
     ``task``: None where it is left as it is, and ``why``.
     """
 
-    step: KernelStep
-    count: int
+    launches: tuple[KernelStep, ...]
     microseconds: float | None
     share: float
     task: Task | None
     why: str = ""
+
+    @property
+    def step(self) -> KernelStep:
+        """The first launch."""
+        return self.launches[0]
+
+    @property
+    def count(self) -> int:
+        """How many launches there are."""
+        return len(self.launches)
 
 
 @dataclass(frozen=True)
@@ -111,10 +120,10 @@ def program_tasks(
     steps: dict[KernelKey, list[KernelStep]] = {}
     for step in plans.plan.kernels:
         steps.setdefault(key_of(step), []).append(step)
-    times = [(same[0], len(same), _time(same[0], chosen)) for same in steps.values()]
-    whole = sum(t * n for _, n, t in times if not isinstance(t, str)) or 1.0
+    times = [(tuple(same), _time(same[0], chosen)) for same in steps.values()]
+    whole = sum(t * len(s) for s, t in times if not isinstance(t, str)) or 1.0
     parts = _parts(plans.plan)
-    found = [_planned(s, n, t, whole, chosen, kernel, parts) for s, n, t in times]
+    found = [_planned(s, t, whole, chosen, kernel, parts) for s, t in times]
     found.sort(key=lambda k: -k.share)
     if kernel is not None and all(s.source.name != kernel for s in plans.plan.kernels):
         known = ", ".join(s.source.name for s in plans.plan.kernels)
@@ -141,21 +150,22 @@ def _time(step: KernelStep, target: str) -> float | str:
 
 
 def _planned(
-    step: KernelStep,
-    count: int,
+    launches: tuple[KernelStep, ...],
     time: float | str,
     whole: float,
     target: str,
     only: str | None,
     parts: set[ProgramValue],
 ) -> PlannedKernel:
+    step = launches[0]
     if isinstance(time, str):
-        return PlannedKernel(step, count, None, 0.0, None, f"no prediction: {time}")
-    took, share = time * count, time * count / whole
+        return PlannedKernel(launches, None, 0.0, None, f"no prediction: {time}")
+    took = time * len(launches)
+    share = took / whole
     why, task = "", None
     if only is not None and step.source.name != only:
         why = "another one is asked for"
-    elif parts & set(step.written):
+    elif any(parts & set(s.written) for s in launches):
         # In real numbers the first part is the number, and the others are 0.
         why = "it splits numbers into parts, which no reference in real numbers tells"
     elif only is None and share < LEAST_SHARE:
@@ -168,7 +178,7 @@ def _planned(
         else:
             if len(task.start.design) < 2:  # its form is one
                 task, why = None, "it has no static parameters that are numbers"
-    return PlannedKernel(step, count, took, share, task, why)
+    return PlannedKernel(launches, took, share, task, why)
 
 
 def _parts(plan: ProgramPlan) -> set[ProgramValue]:
@@ -275,12 +285,15 @@ def _chosen(
     source = planned.step.source
     words = ", ".join(f"{k}={v}" for k, v in design.items()) or "source"
     text = as_file(candidate, f"Found by the optimiser: {words}.")
-    step = replace(planned.step, source=replace(source, text=text))
+    after = 0.0
     try:
-        verdict = proof_of(step, target).verdict
-        if verdict < Verdict.PROVED:
-            return kept(f"the fastest is {verdict} for the tensors of the plan")
-        after = prediction_of(step, target).microseconds * planned.count
+        # Launches of one kernel may differ in the strides that their tensors have.
+        for launch in planned.launches:
+            step = replace(launch, source=replace(launch.source, text=text))
+            verdict = proof_of(step, target).verdict
+            if verdict < Verdict.PROVED:
+                return kept(f"the fastest is {verdict} for the tensors of the plan")
+            after += prediction_of(step, target).microseconds
     except ArgusError as error:
         return kept(f"the fastest: {error.diagnostics[0].message}")
     if not measured and after >= (planned.microseconds or 0.0):

@@ -1,0 +1,91 @@
+"""Layers that are equal have one kernel text, proof and prediction between them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+from torch import nn  # noqa: E402
+
+from argus.programs import predictions, proofs  # noqa: E402
+from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
+
+
+class Layer(nn.Module):
+    """A normalisation, its scale, and a residual."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.scale = nn.Parameter(torch.rand(96))
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        length = torch.sqrt((x * x).mean(-1, keepdim=True) + 1e-6)
+        halves = torch.softmax(x / length * self.scale, -1)
+        return x + halves.sum(0, keepdim=True)
+
+
+def layers(count: int) -> ProgramPlan:
+    model = nn.Sequential(*(Layer() for _ in range(count)))
+    return plan_of(model.eval(), (torch.randn(64, 96),))
+
+
+def counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[object]:
+    calls: list[object] = []
+    original = getattr(module, name)
+
+    def call(first: object, *others: object) -> object:
+        calls.append(first)
+        return original(first, *others)
+
+    monkeypatch.setattr(module, name, call)
+    return calls
+
+
+def test_texts_say_nothing_of_the_layer() -> None:
+    few, many = layers(8), layers(20)
+    assert len(many.kernels) - len(few.kernels) >= 12
+    assert {s.source.text for s in many.kernels} == {s.source.text for s in few.kernels}
+
+
+def test_a_name_is_one_text() -> None:
+    kernels = layers(8).kernels
+    texts = {s.source.name: s.source.text for s in kernels}
+    assert len(texts) == len({s.source.text for s in kernels}) < len(kernels)
+    assert all(texts[s.source.name] == s.source.text for s in kernels)
+
+
+def test_equal_kernels_are_proved_and_predicted_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
+    proved = counted(monkeypatch, proofs, "proved")
+    placed = counted(monkeypatch, predictions, "placed_program")
+    found: list[tuple[int, int]] = []
+    for count in (8, 20):
+        proofs.forget()
+        predictions.forget()
+        for folder in tmp_path.iterdir():
+            folder.rename(tmp_path.parent / f"{count}_{folder.name}")
+        proved.clear()
+        placed.clear()
+        for step in layers(count).kernels:
+            proofs.proof_of(step)
+            predictions.prediction_of(step)
+        found.append((len(proved), len(placed)))
+    assert found[0] == found[1]
+
+
+def test_a_report_is_read_from_disk(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
+    proofs.forget()
+    step = layers(1).kernels[0]
+    made = proofs.proof_of(step)
+    proofs.forget()
+    proved = counted(monkeypatch, proofs, "proved")
+    assert proofs.proof_of(step) == made
+    assert not proved
