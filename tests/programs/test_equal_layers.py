@@ -10,7 +10,14 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
-from argus.programs import predictions, proofs  # noqa: E402
+from argus.programs import (  # noqa: E402
+    alike,
+    grouping,
+    merging,
+    predictions,
+    proofs,
+)
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
 
 
@@ -55,6 +62,34 @@ def test_a_name_is_one_text() -> None:
     texts = {s.source.name: s.source.text for s in kernels}
     assert len(texts) == len({s.source.text for s in kernels}) < len(kernels)
     assert all(texts[s.source.name] == s.source.text for s in kernels)
+
+
+def test_planning_further_layers_lowers_and_writes_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    calls = [
+        counted(monkeypatch, grouping, "lowered"),
+        counted(monkeypatch, merging, "lowered"),
+        counted(monkeypatch, grouping, "source_of"),
+        counted(monkeypatch, alike, "source_of"),
+    ]
+    found: list[list[int]] = []
+    for count in (8, 20):
+        for one in calls:
+            one.clear()
+        layers(count)
+        found.append([*map(len, calls)])
+    assert found[0] == found[1]
+    assert all(found[0])
+
+
+def test_a_kernel_of_another_layer_reads_and_writes_its_own_values() -> None:
+    torch.manual_seed(0)
+    model = nn.Sequential(*(Layer() for _ in range(5))).eval()
+    x = torch.randn(8, 96)
+    plan = plan_of(model, (x,))
+    got = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(got, model(x), rtol=2e-5, atol=2e-5)
 
 
 def test_equal_kernels_are_proved_and_predicted_once(

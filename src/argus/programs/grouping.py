@@ -8,9 +8,11 @@ attention joins at one time: it is a kernel as a whole only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
+from argus.programs.alike import KnownKernels
 from argus.programs.attention_chains import chains_to, places_among
 from argus.programs.attention_form import AttentionForm
 from argus.programs.counting import require_counted_once
@@ -67,12 +69,12 @@ class KernelGroup:
     beside: tuple[ProgramValue, ...] = ()
 
 
-def grouped(program: TensorProgram) -> list[KernelGroup]:
-    """Kernels in the order of their launches."""
-    return _Grouping(program).groups()
+def grouped(program: TensorProgram, known: KnownKernels) -> list[KernelGroup]:
+    """Kernels in the order of their launches. ``known``: those that were made."""
+    return _Grouping(program, known).groups()
 
 
-def one_kernel(
+def _one_kernel(
     stored: ProgramValue, inside: frozenset[ProgramValue]
 ) -> tuple[LoweredGroup, KernelForm]:
     """The loops and form of a kernel. Raises NotFusedError where there is none."""
@@ -82,6 +84,17 @@ def one_kernel(
         require_counted_once(group)
         if len({e.buffer for e in group.elements}) > _MOST_TENSORS:
             raise NotFusedError("more tensors than a kernel should read")
+    source_of(group, form, "kernel", "")
+    return group, form
+
+
+def _attention(
+    stored: Sequence[ProgramValue],
+    inside: frozenset[ProgramValue],
+    dims: Sequence[tuple[int, ...]],
+) -> tuple[LoweredGroup, KernelForm]:
+    """The same of attention, with what it stores beside, of which ``dims`` are."""
+    group, form = formed(lowered(stored, inside, dims, chained=True))
     source_of(group, form, "kernel", "")
     return group, form
 
@@ -146,8 +159,8 @@ def _alone(value: ProgramValue) -> bool:
 
 
 class _Grouping:
-    def __init__(self, program: TensorProgram) -> None:
-        self.program = program
+    def __init__(self, program: TensorProgram, known: KnownKernels) -> None:
+        self.program, self.known = program, known
         self.readers: dict[ProgramValue, list[ProgramValue]] = {}
         self.needed: set[ProgramValue] = set()
         self.free: set[ProgramValue] = set()
@@ -281,11 +294,14 @@ class _Grouping:
         chosen = frozenset(inside)
         for dims in places_among(beside[0].shape, root.shape) if beside else [()]:
             try:
-                found = lowered(
-                    [*beside, root], chosen, [dims] if beside else (), chained=True
+                group, form = self.known.of(
+                    [*beside, root],
+                    chosen,
+                    ("attention", dims),
+                    lambda dims=dims: _attention(
+                        [*beside, root], chosen, [dims] if beside else ()
+                    ),
                 )
-                group, form = formed(found)
-                source_of(group, form, "kernel", "")
             except NotFusedError:
                 continue
             assert isinstance(form, AttentionForm)
@@ -346,7 +362,9 @@ class _Grouping:
         """
         chosen = frozenset(inside)
         try:
-            group, form = one_kernel(root, chosen)
+            group, form = self.known.of(
+                [root], chosen, "kernel", lambda: _one_kernel(root, chosen)
+            )
             if strict and not isinstance(form, ProductForm):
                 _no_product(group, self.kernels[root])
                 _no_gaps(group, self.kernels[root])

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from math import prod
 
 from argus.ir.dtypes import boolean, i32
@@ -85,22 +86,22 @@ class LoweredGroup:
     windows: bool = False
     chained: bool = False
 
-    @property
+    @cached_property
     def nodes(self) -> tuple[ExpressionNode, ...]:
         """All nodes, parts first."""
         return tuple(walked([s.node for s in self.stores]))
 
-    @property
+    @cached_property
     def elements(self) -> tuple[ElementNode, ...]:
         """All elements that are read."""
         return tuple(n for n in self.nodes if isinstance(n, ElementNode))
 
-    @property
+    @cached_property
     def scans(self) -> tuple[ScanNode, ...]:
         """All running sums, inner ones first."""
         return tuple(n for n in self.nodes if isinstance(n, ScanNode))
 
-    @property
+    @cached_property
     def reductions(self) -> tuple[ReduceNode, ...]:
         """All reductions, inner ones first."""
         return tuple(n for n in self.nodes if isinstance(n, ReduceNode))
@@ -338,7 +339,7 @@ class _Lowering:
             case GatherPrimitive(operand=operand, table=table):
                 return self._read(operand, (*at, self._chosen(operand, table, at)))
             case _:
-                raise NotFusedError(f"{value.name} is no primitive of a kernel")
+                raise NotFusedError("what is read is no primitive of a kernel")
 
     def _reduced(
         self,

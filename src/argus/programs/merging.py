@@ -1,6 +1,7 @@
 """Kernels with several results: those that walk the same loops become one.
 
-    groups = merged(program, grouped(program))
+    known = KnownKernels()
+    groups = merged(program, grouped(program, known), known)
 
 A kernel joins a later one that reads its result, or what it reads, where both are one
 kernel for `lowering.py` and `tiling.py`: maps over the same positions, reductions over
@@ -15,6 +16,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations
 from math import ceil, prod
 
+from argus.programs.alike import KnownKernels
 from argus.programs.counting import require_counted_once
 from argus.programs.forms import source_of
 from argus.programs.grouping import KernelGroup, worthwhile
@@ -44,13 +46,24 @@ _SMALL = 1 << 18
 """Elements for which a launch takes as long as the work."""
 
 
-def merged(program: TensorProgram, groups: Sequence[KernelGroup]) -> list[KernelGroup]:
-    """The kernels, some of them as one, in the order of their launches."""
-    return _Merging(program, groups).groups()
+def merged(
+    program: TensorProgram, groups: Sequence[KernelGroup], known: KnownKernels
+) -> list[KernelGroup]:
+    """The kernels, some of them as one, in the order of their launches.
+
+    ``known``: those that were made.
+    """
+    return _Merging(program, groups, known).groups()
 
 
 class _Merging:
-    def __init__(self, program: TensorProgram, groups: Sequence[KernelGroup]) -> None:
+    def __init__(
+        self,
+        program: TensorProgram,
+        groups: Sequence[KernelGroup],
+        known: KnownKernels,
+    ) -> None:
+        self.known = known
         self.order = {v: i for i, v in enumerate(program.values)}
         self.needed = {r.value for r in program.results if isinstance(r, ViewedValue)}
         self.readers: dict[ProgramValue, set[object]] = {}
@@ -86,7 +99,7 @@ class _Merging:
             if not _alone(other) and _related(other, last) and self._may_wait(at):
                 made = self._together(other, last)
                 if made is not None:
-                    for value in self.readers:
+                    for value in (*_read(other), *_read(last)):
                         self.readers[value] -= {other, last}
                     self._noted(made)
                     self.found[-1] = made
@@ -117,7 +130,7 @@ class _Merging:
             for v in before
             if v in self.needed or not self.readers.get(v, set()) <= both
         ]
-        return _one_kernel(other.stored, beside, inside, (one, other))
+        return _one_kernel(other.stored, beside, inside, (one, other), self.known)
 
 
 def _results(group: KernelGroup) -> tuple[ProgramValue, ...]:
@@ -159,25 +172,41 @@ def _related(one: KernelGroup, other: KernelGroup) -> bool:
     return any(2 * v.size > points for v in read & set(_read(one)))
 
 
+_Made = tuple[LoweredGroup, GroupTiling]
+
+
 def _one_kernel(
     stored: ProgramValue,
     beside: Sequence[ProgramValue],
     inside: frozenset[ProgramValue],
     parts: Sequence[KernelGroup],
+    known: KnownKernels,
 ) -> KernelGroup | None:
     if len(beside) >= _MOST_RESULTS:
         return None
     values = sorted((*beside, stored), key=lambda v: v.size)
     *small, whole = values
     for dims in _places(small, whole):
-        try:
+        own = (tuple(dims), *(v is stored for v in values))
+
+        def walked(dims: Sequence[Sequence[int]] = dims) -> _Made:
             group = lowered(values, inside, dims)
             form = tiling_of(group)
             worthwhile(group)
             require_counted_once(group)
+            return group, form
+
+        try:
+            group, form = known.of(values, inside, ("merged", *own), walked)
+            assert isinstance(form, GroupTiling)
             if _slower(group, form, parts):
                 return None
-            source_of(group, form, "kernel", "")
+
+            def said(made: _Made = (group, form)) -> _Made:
+                source_of(*made, "kernel", "")
+                return made
+
+            known.of(values, inside, ("text", *own), said)
         except NotFusedError:
             continue
         return KernelGroup(stored, inside, group, form, "", tuple(beside))

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+from argus.programs.alike import KnownKernels
 from argus.programs.attention_form import AttentionForm
 from argus.programs.capture import capture
 from argus.programs.copying import copy_what_no_loop_follows
@@ -24,7 +25,6 @@ from argus.programs.expressions import (
     ScanNode,
     walked,
 )
-from argus.programs.forms import source_of
 from argus.programs.grouping import KernelGroup, grouped
 from argus.programs.joining import join
 from argus.programs.kernel_file import KernelSource
@@ -160,24 +160,23 @@ def plan_program(program: TensorProgram) -> ProgramPlan:
     """The plan of a tensor program, after products and long sums are prepared."""
     program = copy_what_no_loop_follows(join(program))
     program = split_reductions(prepare_products(program))
-    groups = {g.stored: g for g in merged(program, grouped(program))}
+    known = KnownKernels()
+    found = merged(program, grouped(program, known), known)
+    groups = {g.stored: g for g in found}
     names = _KernelNames()
     steps: list[PlanStep] = []
-    seen: set[TorchCall] = set()
+    called: dict[TorchCall, list[ProgramValue]] = {}
     for value in program.values:
         if isinstance(value.made, TorchPrimitive):
-            call = value.made.call
-            if call not in seen:
-                seen.add(call)
-                results = tuple(
-                    v
-                    for v in program.values
-                    if isinstance(v.made, TorchPrimitive) and v.made.call is call
-                )
+            called.setdefault(value.made.call, []).append(value)
+    for value in program.values:
+        if isinstance(value.made, TorchPrimitive):
+            results = called.pop(value.made.call, None)
+            if results is not None:
                 taken = {v.name for v in program.values}
-                steps += _call_steps(call, results, names, taken)
+                steps += _call_steps(value.made.call, tuple(results), names, taken)
         elif value in groups:
-            steps.append(_step(groups[value], names))
+            steps.append(_step(groups[value], names, known))
     return ProgramPlan(program, tuple(steps))
 
 
@@ -220,13 +219,20 @@ class _KernelNames:
         return source.renamed(name)
 
 
-def _step(group: KernelGroup, names: _KernelNames) -> PlanStep:
+def _step(group: KernelGroup, names: _KernelNames, known: KnownKernels) -> PlanStep:
     if group.lowered is None or group.form is None:
         return TorchStep(_words(group.stored), group.why, None, (group.stored,))
     computes = computed(group)
     wish = re.sub(r"\W+", "_", "_".join(computes.split(", ")[-3:])) or "copy"
     title = f"{computes}, {group.stored.dtype}."
-    source = names.named(source_of(group.lowered, group.form, wish, title))
+    source = known.source(
+        (*group.beside, group.stored),
+        group.inside,
+        group.lowered,
+        group.form,
+        (wish, title),
+    )
+    source = names.named(source)
     return KernelStep(source, computes, group.lowered.sizes, group)
 
 

@@ -67,15 +67,18 @@ class ProgramRecorder:
     def __init__(self) -> None:
         self.values: list[ProgramValue] = []
         self._made: dict[object, ProgramValue] = {}
-        self._names: set[str] = set()
+        self._names: dict[str, int] = {}
+        """Names that are taken, with the last number that was tried after each."""
 
     def named(self, wish: str) -> str:
         """A name that no other value has."""
-        name, count = wish, 1
+        name, count = wish, self._names.get(wish, 1)
         while name in self._names:
             count += 1
             name = f"{wish}_{count}"
-        self._names.add(name)
+        if name != wish:
+            self._names[wish] = count
+        self._names[name] = 1
         return name
 
     def given(

@@ -282,7 +282,6 @@ def _chosen(
     design = {k: v for k, v in candidate.design.items() if v != start.design.get(k)}
     if candidate.source == start.source and not design:
         return kept("it was the fastest")
-    source = planned.step.source
     words = ", ".join(f"{k}={v}" for k, v in design.items()) or "source"
     text = as_file(candidate, f"Found by the optimiser: {words}.")
     after = 0.0
