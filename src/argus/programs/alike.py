@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, fields, is_dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 from argus.programs.expressions import (
     ApplyNode,
@@ -165,8 +165,8 @@ def _text(found: object, operands: list[ProgramValue]) -> str:
         case ViewedValue(value=value, views=views):
             operands.append(value)
             return f"@{views!r}"
-        case tuple():
-            items: tuple[object, ...] = found
+        case _ if isinstance(found, tuple):
+            items = cast("tuple[object, ...]", found)
             return f"({', '.join(_text(x, operands) for x in items)})"
         case _:
             return repr(found)
@@ -203,9 +203,10 @@ class _Rewriting:
         """A form, or a part of it, with the nodes of this kernel."""
         if isinstance(part, _NODES):
             return self._node(part)
-        if isinstance(part, tuple | frozenset):
-            items: Any = part
-            return type(items)(map(self._changed, items))
+        if isinstance(part, tuple):
+            return tuple(map(self._changed, cast("tuple[object, ...]", part)))
+        if isinstance(part, frozenset):
+            return frozenset(map(self._changed, cast("frozenset[object]", part)))
         if is_dataclass(part) and not isinstance(part, type):
             own = {f.name: self._changed(getattr(part, f.name)) for f in fields(part)}
             return replace(part, **own)
