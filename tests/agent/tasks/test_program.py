@@ -53,7 +53,7 @@ def test_each_kernel_is_told_of(net: ProgramTasks) -> None:
         assert (kernel.task is None) == bool(kernel.why)
     # What a reference in real numbers cannot tell is no task.
     split = [k for k in net.kernels if "parts" in k.why]
-    assert split and all("where" in k.step.computes for k in split)
+    assert split and all(k.step.computes.endswith("sub") for k in split)
     assert len(net.notes) == len(net.kernels)
 
 
