@@ -24,6 +24,7 @@ from argus.codegen.host import FRAME, HEADER
 from argus.codegen.names import Identifiers
 from argus.codegen.scalars import ScalarTypes
 from argus.codegen.writer import comment, literal
+from argus.extents import LEAST_EXTENT, MOST_EXTENT
 from argus.ir.dtypes import DType
 from argus.ir.expr import Expr, Sym, symbols
 from argus.ir.launch import (
@@ -164,7 +165,8 @@ class _Host:
 
     def _size(self, sym: Sym) -> str:
         size = int(self.defaults.get(sym.name, 1024))
-        value = f"whole(argc, argv, {literal(sym.name)}, {size}ll, 1, 2147483647)"
+        ends = f"{LEAST_EXTENT}, {MOST_EXTENT}"
+        value = f"whole(argc, argv, {literal(sym.name)}, {size}ll, {ends})"
         return f"const long long {self._value(sym)} = argus_host::{value};"
 
     def _scalar(self, scalar: ScalarParam) -> str:

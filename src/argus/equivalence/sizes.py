@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping
 from math import prod
 
+from argus.extents import LEAST_EXTENT
 from argus.ir.expr import Binary, Const, Expr, Sym, evaluate, holds, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam, stride_symbol
@@ -145,7 +146,7 @@ def _mend(
             value = int(evaluate(other, env))
             if isinstance(one, Sym) and one.name in free:
                 target = {"<": value - 1, "<=": value, ">": value + 1}.get(op, value)
-                if op in _TURNED and target >= 0:
+                if op in _TURNED and target >= LEAST_EXTENT:
                     sizes[one.name] = target
                     return
             if isinstance(one, Binary) and one.op == "%" and op == "==":

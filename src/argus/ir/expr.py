@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, assert_never
 
 ScalarType = Literal["int", "bool", "float"]
 SymKind = Literal[
-    "dim",  # a problem size: runtime extent of a tensor dimension (>= 1)
+    "dim",  # a problem size: runtime extent of a tensor dimension (`argus.extents`)
     "stride",  # a runtime tensor stride in elements
     "param",  # a scalar kernel argument
     "block",  # blockIdx.x / cluster id: "block_x"; gridDim: "grid_x"

@@ -24,6 +24,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import assert_never
 
+from argus.extents import LEAST_EXTENT, MOST_EXTENT
 from argus.ir import ops as o
 from argus.ir.counters import COUNTED, counters
 from argus.ir.dtypes import DType, i32, i64
@@ -134,7 +135,7 @@ def selected(cond: Bounded, then: Bounded, other: Bounded) -> Bounded:
 _CONDITIONS = ("==", "!=", "<", "<=", ">", ">=", "and", "or")
 _FREE = ("gather", "stride")
 _KINDS: dict[str, Range] = {
-    "dim": (1, I32[1]),
+    "dim": (LEAST_EXTENT, MOST_EXTENT),
     "stride": (0, I64[1]),
     "block": (0, I32[1]),
     "rank": (0, 15),

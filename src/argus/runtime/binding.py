@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from numbers import Integral, Real
 
 from argus.diagnostics import ArgusError, fail
+from argus.extents import LEAST_EXTENT, MOST_EXTENT
 from argus.ir.expr import Const, Expr, Sym, evaluate, holds, symbols
 from argus.ir.launch import MOST_BLOCKS, LaunchSpec
 from argus.ir.memory import GlobalTensor
@@ -58,12 +59,11 @@ def bind(
     strides = tuple(_bind_strides(declared, given, values) for declared, given in pairs)
     for param, value in zip(spec.scalars, scalars, strict=True):
         values[param.sym.name] = scalar_value(param, value)
-    empty = [given for _, given in pairs if 0 in given.shape]
     outputs = [given for declared, given in pairs if declared.name in spec.outputs]
-    if outputs and all(0 in given.shape for given in outputs):
+    if outputs and all(map(_is_empty, outputs)):
         return CallBinding(values, device, strides, empty=True)
     for declared, given in pairs:
-        if given in empty:
+        if _is_empty(given):
             raise fail(
                 "AG0814",
                 None,
@@ -101,6 +101,10 @@ def grid_size(spec: LaunchSpec, values: Mapping[str, Number], sm_count: int) -> 
 
 
 # --------------------------------------------------------------------- tensors
+
+
+def _is_empty(given: TensorArg) -> bool:
+    return any(size < LEAST_EXTENT for size in given.shape)
 
 
 def _check_type(declared: GlobalTensor, given: TensorArg) -> None:
@@ -157,7 +161,7 @@ def _bind_shapes(
             zip(declared.shape, given.shape, strict=True)
         ):
             where = f"`{declared.name}` (dimension {position})"
-            if size >= 1 << 31:
+            if size > MOST_EXTENT:
                 raise fail(
                     "AG0808", None, f"{where} is {size} long, more than 2**31 - 1"
                 )

@@ -5,6 +5,8 @@ The counterexample's sizes are such that the loop iterates that often.
 
 from __future__ import annotations
 
+import pytest
+
 from argus.ir.program import Program
 from argus.verify.verdict import Obligation, Verdict
 from verifier.order.check_order import ROOT, failing, placed, source_of, told
@@ -30,14 +32,50 @@ def _line(text: str, piece: str, number: int = 0) -> int:
     return lines[number]
 
 
-def test_no_iteration() -> None:
-    """The first product is outside the loop, and nothing says that there is one."""
-    text = (ROOT / "docs/tutorial/step5_persistent.py").read_text()
-    required = '    ag.require(K > 0, "the first product is outside the loop")\n'
-    assert required in text
-    text = text.replace(required, "")
+PEELED = (ROOT / "docs/tutorial/step5_persistent.py").read_text()
+LOOPS = ("for k in ag.range(0, K, BK)", "for _ in ag.range(BK, K, BK)")
+NAMES = "    N = B.shape[0]\n"
+
+
+def _peeled(stop: str, required: str = "") -> str:
+    """The first product is outside the loop; ``stop``: where both loops end."""
+    text = PEELED
+    for loop in LOOPS:
+        assert loop in text
+        text = text.replace(loop, loop.replace(" K,", f" {stop},"))
+    assert NAMES in text
+    return text.replace(NAMES, NAMES + required)
+
+
+def test_no_launch_has_an_empty_dimension() -> None:
+    """Of K = 1 there is a product, rounded up."""
+    bad = failing(placed(_peeled("K")))
+    assert not bad, told(bad)
+
+
+@pytest.mark.parametrize("least", [0, 3, 33])
+def test_less_than_a_tile_is_no_iteration(least: int) -> None:
+    """Rounded down, K = 16 is no tile; K = 0 is walked for it and admitted nowhere."""
+    text = _peeled("K // BK * BK", f'    ag.require(K >= {least}, "a few")\n')
     found = _found(placed(text), "AG0403", _line(text, "slot = ring.wait()"))
-    assert _iterations(found) == 0
+    assert found.counterexample is not None
+    assert least <= found.counterexample.sizes["K"] < 64
+    assert found.counterexample.sizes["K"] > 0
+
+
+def test_a_tile_rounded_down_is_there_where_that_is_required() -> None:
+    text = _peeled("K // BK * BK", '    ag.require(K >= 64, "a tile")\n')
+    bad = failing(placed(text))
+    assert not [o for o in bad if o.verdict is Verdict.REFUTED], told(bad)
+
+
+def test_a_scalar_may_be_none() -> None:
+    """What is called like a size and stands in no tensor may be 0."""
+    text = _peeled("count * BK").replace("    *,", "    count: i32,\n    *,", 1)
+    text = text.replace("import bf16", "import bf16, i32")
+    found = _found(placed(text), "AG0403", _line(text, "slot = ring.wait()"))
+    assert found.counterexample is not None
+    assert found.counterexample.sizes["count"] <= 0
 
 
 def test_fewer_iterations_than_fills() -> None:

@@ -110,7 +110,6 @@ def other_sizes(
     for name, (step, most) in free.items():
         sym = Sym(name, "dim")
         own.append(binary("<=", sym, most))
-        own.append(binary(">=", sym, 1))
         if step > 1:
             own.append(binary("==", binary("%", sym, step), 0))
     own += [substitute(r.cond, meaning) for r in program.requirements]

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import assert_never
 
+from argus.extents import LEAST_EXTENT
 from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, symbols
 from argus.ir.program import GRID_SIZE
 from argus.verify.decide.polynomial import EVERYTHING, Interval
@@ -34,10 +35,12 @@ def symbols_of(goal: Expr, facts: Iterable[Expr]) -> tuple[Sym, ...]:
 
 
 def implicit_range(sym: Sym) -> Interval:
-    """What the kind of a symbol promises: sizes are at least 1, indices at least 0."""
+    """What the kind of a symbol promises: no size is 0, and no index negative."""
     if sym.type == "bool":
         return Interval(0, 1)
-    if sym.kind in ("dim", "sms") or sym.name == GRID_SIZE.name:
+    if sym.kind == "dim":
+        return Interval(LEAST_EXTENT, inf)
+    if sym.kind == "sms" or sym.name == GRID_SIZE.name:
         return Interval(1, inf)
     return Interval(0, inf) if sym.nonneg else EVERYTHING
 

@@ -13,7 +13,8 @@ control_dependence.py     what decides the course of a program, and what must ho
 peeling.py                conditions that change in the first and last iterations;
                           table_skips.py: those that leave tiles out in all roles
 sizes.py, size_steps.py   concrete sizes for trip counts, and their steps;
-                          nested_loops.py: sizes that need not be varied
+                          nested_loops.py: sizes that need not be varied;
+                          partial_tiles.py: sizes of less than a tile
 size_relations.py         whether multiples of tiles stand for all sizes
 trip_count.py             trip counts of loops whose bounds change with an outer loop
 dependent_trip_counts.py  trip counts that differ in each iteration of an outer loop,

@@ -23,13 +23,18 @@ from argus.ir import ops as o
 from argus.ir.expr import evaluate
 from argus.ir.program import GRID_SIZE, SM_COUNT, Program
 from argus.ir.walk import walk as walk_ops
+from argus.verify.decide.conditions import proved
+from argus.verify.decide.evaluation import has_floats, negate
+from argus.verify.decide.facts import conjuncts
 from argus.verify.order.block_exit import simple_tails
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.events import has_events
 from argus.verify.order.footprint import OutOfModel
+from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.size_walks import SizeWalks, Tails, WalkOutcome, used
 from argus.verify.order.sizes import trips
 from argus.verify.order.slicing import prune
+from argus.verify.order.trip_count import expanded
 from argus.verify.order.trip_count_sequences import Sequences
 from argus.verify.order.unusual_sizes import LONG
 
@@ -283,11 +288,17 @@ class SizeExplorer(SizeWalks):
         return _Bound(most, 0)
 
     def _branches(self) -> Iterator[str]:
-        """Branches that no walk took, or passed by."""
+        """Branches that no walk took, or passed by, and that sizes may lead to."""
+        required = conjuncts(r.cond for r in self.program.requirements)
+        facts = tuple(f for f in required if not has_floats(f))
+        sources = ScalarSources(self.program)
         for op in walk_ops(self.program.body):
             if not isinstance(op, o.If) or not has_events(o.Block([op])):
                 continue
             for side, word in ((True, "holds"), (False, "does not hold")):
-                if (op, side) not in self.taken:
+                if (op, side) in self.taken:
+                    continue
+                cond = expanded(op.cond, sources.lets, sources.varying)
+                if not proved(negate(cond) if side else cond, facts):
                     line = op.span.line
                     yield f"line {line}: no sizes were found for which this {word}"

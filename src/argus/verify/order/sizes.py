@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from math import lcm
 from typing import assert_never
 
+from argus.extents import LEAST_EXTENT
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Expr, Sym, binary, evaluate, symbols
 from argus.ir.memory import GlobalTensor
@@ -22,6 +23,7 @@ from argus.verify.decide import prove
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.events import has_events
 from argus.verify.order.nested_loops import inner_sizes
+from argus.verify.order.partial_tiles import PartialTile, part_of_a_tile
 from argus.verify.order.slicing import Pruned
 from argus.verify.verdict import Verdict
 
@@ -54,6 +56,9 @@ class Sizes:
         self.gaps: list[str] = []
         self.more: dict[str, int] = {}
         """Elements that are added to sizes, beyond their tiles."""
+        self.dims: dict[str, Sym] = {}
+        """Sizes of tensors, of which none is empty."""
+        self.parts: dict[tuple[str, int], PartialTile] = {}
         self.units = {
             name: lcm(unit, program.facts.get(name, 1))
             for name, unit in control.units.items()
@@ -162,13 +167,25 @@ class Sizes:
             return  # what lies between its tiles is walked, too
         for op in self.loops[size]:
             content = self.control.contents.get(op, 1)
-            walked = (self._trip_count(size, n, [op]) for n in range(most + 1))
+            walked = [self._trip_count(size, n, [op]) for n in range(most + 1)]
             found = sorted({n for n in walked if n is not None})
-            if any(b - a > content for a, b in pairwise([0, *found])):
+            first = self._first(size, walked)
+            if any(b - a > content for a, b in pairwise([first, *found])):
                 yield (
                     f"the loop of line {op.span.line} may iterate as often as it does "
                     f"at no multiple of {self.units.get(size, 1)} of {size}"
                 )
+
+    def _first(self, size: str, walked: Sequence[int | None]) -> int:
+        """The trip count of the least size; 0 where that is not known.
+
+        ``walked``: those of no tiles, one tile, and so on.
+        """
+        if size in self.dims:
+            least = 1 if self._part(size) is None else 0
+            if len(walked) > least:
+                return walked[least] or 0
+        return 0
 
     def _iterations(self, size: str, units: int, loops: list[o.For]) -> int:
         """The most iterations of some loops with so many units of a size."""
@@ -197,6 +214,7 @@ class Sizes:
     def _defaults(self) -> None:
         for param in self.program.params:
             if isinstance(param, GlobalTensor):
+                self.dims |= {s.name: s for e in param.shape for s in symbols(e)}
                 for extent in (*param.shape, *param.strides):
                     for sym in symbols(extent):
                         self._default(sym)
@@ -222,7 +240,7 @@ class Sizes:
     def environment(self, chosen: Mapping[str, int]) -> dict[str, int | float] | None:
         """Values of all symbols; None when the program does not admit these sizes.
 
-        ``chosen`` are in units of the size's tile.
+        ``chosen`` are in units of the size's tile; of no tiles it has a part of one.
         """
         env = dict(self.fixed)
         taken = set(chosen)
@@ -231,6 +249,12 @@ class Sizes:
             for other in self.together.get(size, ()):
                 env[other] = self.units.get(other, 1) * iterations
                 taken.add(other)
+        for name in taken & self.dims.keys():
+            if env[name] < LEAST_EXTENT:
+                part = self._part(name)
+                if part is None:
+                    return None
+                env[name] = part
         for name in env.keys() & (self.more.keys() - set(chosen)):
             env[name] += self.more[name]
             taken.add(name)
@@ -245,6 +269,19 @@ class Sizes:
             if any(s.name in free for s in symbols(cond)):
                 self.gaps.append(f"no sizes were found for which {cond} holds")
         return None
+
+    def _part(self, size: str) -> int | None:
+        """A size of less than a tile, which its loops see as they would see 0."""
+        unit = self.units.get(size, 1)
+        below = min([x for x in self.control.residues.get(size, ()) if x] + [unit])
+        if (size, below) not in self.parts:
+            step = self.program.facts.get(size, 1)
+            required = [r.cond for r in self.program.requirements]
+            sym = self.dims[size]
+            made = part_of_a_tile(sym, below, step, required, self.fixed)
+            self.parts[size, below] = made
+            self.gaps += [made.open] if made.open else []
+        return self.parts[size, below].size
 
     def at(self, sizes: Mapping[str, int]) -> dict[str, int | float] | None:
         """Values of all symbols with these sizes, in elements; None as above."""
@@ -275,7 +312,10 @@ class Sizes:
         return self.environment(dict.fromkeys(self.varied, 2)) or dict(self.fixed)
 
     def _failing(self, env: Mapping[str, int | float]) -> list[Expr]:
-        conditions = [r.cond for r in self.program.requirements]
+        conditions = [
+            *(r.cond for r in self.program.requirements),
+            *(binary(">=", sym, LEAST_EXTENT) for sym in self.dims.values()),
+        ]
         return [c for c in conditions if not evaluate(c, env)]
 
 
