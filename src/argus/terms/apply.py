@@ -19,6 +19,7 @@ from argus.terms.arithmetic import (
     add,
     cleared,
     exponential_of,
+    infinite_at,
     larger,
     logarithm_of,
     multiply,
@@ -27,6 +28,7 @@ from argus.terms.arithmetic import (
     rounded,
     smaller,
     tidied_call,
+    zero_at,
 )
 from argus.terms.cast import to_integer, to_real, to_truth
 from argus.terms.choosing import selected
@@ -117,6 +119,11 @@ def compared_terms(world: World, op: Comparison, left: Term, right: Term) -> Ind
     whole, _ = cleared(difference)
     if whole is not None:
         return world.compare(whole, op, 0)
+    for sign in (1, -1):
+        zero = zero_at(world, difference.scaled(sign))
+        if zero is not None:
+            above = world.compare(sign, op, 0)
+            return (zero & world.compare(0, op, 0)) | (above - zero)
     reversed_ = op in ("<", ">=")
     shown = -difference if reversed_ else difference
     kind = "eq" if op in ("==", "!=") else "gt"
@@ -130,10 +137,14 @@ def _compared_special(
     for term in (left, right):
         if term.undefined is not None:
             raise Unknown(f"a comparison with what is not defined: {term.undefined}")
-    order = left.infinite - right.infinite
     if not (left.infinite and right.infinite):
         world.convention("data is finite where it is compared with infinity")
-    return world.compare(order, op, 0)
+    found: list[IndexSet] = []
+    (first, one), (second, other) = (infinite_at(world, x) for x in (left, right))
+    for sign, where in ((first, one), (0, ~one)):
+        for against, there in ((second, other), (0, ~other)):
+            found.append(where & there & world.compare(sign - against, op, 0))
+    return union(found)
 
 
 def _meet(world: World, sets: Sequence[IndexSet]) -> IndexSet | None:

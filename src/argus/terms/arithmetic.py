@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import ceil, floor, lcm
 
-from argus.terms.integers import Integer
+from argus.terms.integers import Integer, Variable
 from argus.terms.leaves import Base, Call, Max, Sum
 from argus.terms.maxima import maximum_of, maximum_of_generators
 from argus.terms.obligations import TermObligation
@@ -18,7 +18,7 @@ from argus.terms.powers import (
     raised,
 )
 from argus.terms.sets import IndexSet, union
-from argus.terms.sums import tidy
+from argus.terms.sums import renamed, sum_over, tidy
 from argus.terms.term import (
     MINUS_INFINITY,
     ONE,
@@ -84,14 +84,84 @@ def note_finite(
     for part in parts:
         for leaf, _ in part.factors:
             if isinstance(leaf, Max):
+                sources = ((g.variables, g.domain) for g in leaf.generators)
                 found = TermObligation(
                     "finite",
                     leaf_term(leaf),
                     where,
-                    points(world, leaf),
+                    some_points(world, sources),
                     "it is subtracted from what may be infinite, too",
                 )
                 world.obligations.add(found)
+
+
+def some_points(
+    world: World, sources: Iterable[tuple[Sequence[Variable], IndexSet]]
+) -> IndexSet:
+    """Where one of several sets of bound variables has a point.
+
+    Where data decides it, that there are more than 0 of them, by their number.
+    """
+    found: list[IndexSet] = []
+    for names, domain in sources:
+        try:
+            found.append(world.project(domain, names))
+        except Unknown:
+            env, fresh = renamed(world, names)
+            count = sum_over(world, fresh, world.substitute(domain, env), ONE)
+            found.append(_positive(world, count))
+    return union(found)
+
+
+def _positive(world: World, count: Term) -> IndexSet:
+    number, _ = cleared(count)
+    if number is not None:
+        return world.compare(number, ">", 0)
+    return world.compare(world.truth_of("gt", count), "==", 1)
+
+
+def zero_at(world: World, term: Term) -> IndexSet | None:
+    """Where a sum of numbers that are at least 0 is 0: where sums are over no points.
+
+    None where its numbers may be less than 0, or 0 otherwise.
+    """
+    zero = IndexSet.universe
+    for part, coefficient in term.parts.items():
+        some = IndexSet.universe
+        for leaf, exponent in part.factors:
+            if isinstance(leaf, Sum) and exponent > 0 and is_positive(leaf.body):
+                some = some & some_points(world, [(leaf.variables, leaf.domain)])
+            elif not is_positive(leaf_term(leaf)):
+                return None
+        if coefficient < 0:
+            return None
+        zero = zero - some
+    return zero
+
+
+def infinite_at(world: World, term: Term) -> tuple[int, IndexSet]:
+    """The sign with which a term is infinite, and where: a maximum of nothing is.
+
+    Raises Unknown where a term has other parts with a maximum that may be one.
+    """
+    if term.infinite:
+        return term.infinite, IndexSet.universe
+    factors = [
+        (part, leaf)
+        for part in term.parts
+        for leaf, _ in part.factors
+        if isinstance(leaf, Max)
+    ]
+    nowhere = -1, IndexSet.nothing
+    for part, leaf in factors:
+        some = some_points(world, ((g.variables, g.domain) for g in leaf.generators))
+        if world.is_empty(~some):
+            continue
+        coefficient = term.parts[part]
+        if term.scaled(1 / Fraction(coefficient)).single != leaf:
+            raise Unknown("whether a maximum of nothing is compared with infinity")
+        return (-1 if coefficient > 0 else 1), ~some
+    return nowhere
 
 
 def points(world: World, leaf: Max) -> IndexSet | None:

@@ -33,7 +33,7 @@ from argus.terms import (
     leaf_term,
     union,
 )
-from argus.terms.arithmetic import points
+from argus.terms.arithmetic import points, some_points
 from argus.terms.integers import Entry
 from argus.terms.powers import is_positive
 from argus.terms.show import show
@@ -188,21 +188,19 @@ def _supported(world: World, part: Product) -> IndexSet:
     some = IndexSet.universe
     for leaf, _ in part.factors:
         if isinstance(leaf, Sum):
-            try:
-                some = some & world.project(leaf.domain, leaf.variables)
-            except Unknown:
-                some = some & _at_twins(world, leaf)
+            known = some_points(world, [(leaf.variables, leaf.domain)])
+            some = some & (known | _at_twins(world, leaf))
     return some
 
 
 def _at_twins(world: World, leaf: Sum) -> IndexSet:
     """Where a sum has a point at which entries of a table that it compares are one.
 
-    Of keys that a query may see (`D[k] == D[q]`) it sees its own. Raises Unknown for a
-    sum over several variables.
+    Of keys that a query may see (`D[k] == D[q]`) it sees its own. Nowhere, of a sum
+    over several variables.
     """
     if len(leaf.variables) != 1:
-        raise Unknown("whether a sum over tables has a point")
+        return IndexSet.nothing
     (variable,) = leaf.variables
     value = Integer.atom(variable)
     domain = world.close(leaf.domain)
