@@ -3,14 +3,15 @@
 A kernel that takes its first or last step outside of a loop adds a point to a sum: of
 ``f(0) + sum of f(k) over 0 < k < n`` the first part belongs to the sum where 0 is none
 of its points already, and of ``(sum of f(k) over 0 <= k < n) - f(0)`` it is left out.
-Of a sum over several variables one of them has a value there, and the point is a sum
-over the others. A maximum takes a number in, whether it has it already or not.
+Of a sum over several variables some of them have a value there, and the point is a sum
+over the others: so a window is the sum of its elements, one by one. A maximum takes a
+number in, whether it has it already or not.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import permutations
+from itertools import combinations, permutations, product
 
 from argus.terms import (
     Element,
@@ -88,18 +89,24 @@ def _with(
 def _matches(world: World, whole: Source, part: Source) -> Iterator[IndexSet]:
     """Points of the variables of a sum at which its terms are those of a part."""
     (names, _, body), (inner, where, term) = whole, part
-    if len(inner) != len(names) - 1:
+    if len(inner) >= len(names):
         return
-    for variable in names:
-        others = [v for v in names if v != variable]
-        for index in _places(body, variable, term):
-            if index.variables() & {*names, *inner}:
-                continue
-            value = world.substitute(body, {variable: index})
+    bound = {*names, *inner}
+    for fixed in combinations(names, len(names) - len(inner)):
+        others = [v for v in names if v not in fixed]
+        places = [
+            [i for i in _places(body, v, term) if not i.variables() & bound]
+            for v in fixed
+        ]
+        for indices in product(*places):
+            known = dict(zip(fixed, indices, strict=True))
+            value = world.substitute(body, known)
             for order in permutations(others):
                 env = {v: Integer.atom(w) for v, w in zip(inner, order, strict=True)}
                 if world.substitute(term, env) == value:
-                    at = world.compare(Integer.atom(variable), "==", index)
+                    at = IndexSet.universe
+                    for variable, index in known.items():
+                        at = at & world.compare(Integer.atom(variable), "==", index)
                     yield at & world.substitute(where, env)
 
 

@@ -1,0 +1,101 @@
+"""Windows as reshapes: a mean over K x K blocks, whose elements are added one by one;
+and where the least element of a row is, in 64 bits."""
+
+from __future__ import annotations
+
+import pytest
+
+from verifier.equality.attacking import decided_text
+
+POOL = """
+@ag.kernel
+def k(X: f32["H W"], Y: f32["P Q"], *, K: int = {size}, BQ: int = 64):
+    H, W = X.shape
+    P, Q = Y.shape
+    ag.require(H == P * K, "windows")
+    ag.require(W == Q * K, "windows")
+    p, q = ag.block(P, ag.cdiv(Q, BQ))
+    acc = ag.zeros((BQ,), f32, dims="Q")
+    for a in ag.static_range({rows}):
+        for b in ag.static_range(K):
+            x = X.view("Q", shape=(Q,), at=lambda j: ({row}, {column}))
+            acc = acc + ag.load(x[q * BQ :], (BQ,))
+    Y[p, q * BQ :] = acc / {count}
+
+
+@ag.reference
+def ref(X, P, Q, K):
+    return X.reshape(P, K, Q, K).{of}
+"""
+RIGHT = {
+    "size": "2", "rows": "K", "row": "p * K + a", "column": "j * K + b",
+    "count": "(K * K)", "of": "mean((1, 3))",
+}  # fmt: skip
+LEAST = """
+@ag.kernel
+def k(X: f32["M N"], Y: i64["M"], *, BN: int = 64):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 4))
+    best = ag.full((4,), ag.inf, f32, dims="M")
+    at = ag.zeros((4,), i64, dims="M")
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * 4 :, n:], (4, BN), fill=ag.inf)
+        m = ag.min(x, "N")
+        p = ag.argmin(x, "N").to(i64) + {first}
+        at = ag.where({better}, p, at)
+        best = ag.minimum(best, m)
+    Y[i * 4 :] = at
+
+
+@ag.reference
+def ref(X):
+    return X.argmin(1)
+"""
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"size": "3"},
+        {"row": "p * K + K - 1 - a"},
+        {"count": "4", "of": "sum((1, 3)) / K**2"},
+        {"count": "1", "of": "sum(3).sum(1)"},
+    ],
+)
+def test_a_window_is_the_sum_of_its_elements(change: dict[str, str]) -> None:
+    found = decided_text(POOL.format(**{**RIGHT, **change}))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"row": "p * K + a + 1"},
+        {"column": "j * K + b - 1"},
+        {"column": "j + b"},
+        {"column": "j * K + a"},
+        {"row": "p * K + b", "column": "j * K + b"},
+        {"rows": "K - 1"},
+        {"rows": "K + 1"},
+        {"count": "K"},
+        {"of": "mean((0, 2))"},
+        {"of": "max(3).mean(1)"},
+    ],
+)
+def test_another_window_is_not_equal(change: dict[str, str]) -> None:
+    assert not decided_text(POOL.format(**{**RIGHT, **change})).equal
+
+
+@pytest.mark.parametrize(
+    ("better", "first", "equal"),
+    [
+        ("m < best", "n", True),
+        ("m <= best", "n", False),  # the last of several
+        ("m > best", "n", False),
+        ("m < best", "n + 1", False),
+        ("m < best", "0", False),
+    ],
+)
+def test_where_the_least_is(better: str, first: str, equal: bool) -> None:
+    assert decided_text(LEAST.format(better=better, first=first)).equal is equal
