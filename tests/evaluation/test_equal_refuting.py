@@ -550,3 +550,47 @@ def ref(X, B, R):
     assert right.runs
     both = "R is not None and B is not None"
     assert tried(body.replace("COND", both), present=("R",)).witness is not None
+
+
+def test_a_block_does_several_tiles():
+    body = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M"]):
+    M, N = X.shape
+    BEFORE
+    for i in ag.persistent(ag.cdiv(M, 32)):
+        INSIDE
+        for n in ag.range(0, N, 64):
+            acc = acc + ag.sum(ag.load(X[i * 32 :, n:], (32, 64)), "N")
+        Y[i * 32 :] = acc
+
+
+@ag.reference
+def ref(X):
+    return X.sum(1)
+"""
+    zero = 'acc = ag.zeros((32,), f32, dims="M")'
+    right = tried(body.replace("BEFORE", "pass").replace("INSIDE", zero))
+    assert right.witness is None
+    assert right.runs
+    shown = tried(body.replace("BEFORE", zero).replace("INSIDE", "pass")).witness
+    assert shown is not None
+    assert shown.sizes["sm_count"] < 5
+
+
+def test_a_masked_score_is_a_number():
+    body = """@ag.kernel
+def k(X: f32["N"], Y: f32["N"], last: i32):
+    i = ag.block(ag.cdiv(ag.dim("N"), 64))
+    x = ag.load(X[i * 64 :], (64,))
+    n = ag.index(x, "N") + i * 64
+    Y[i * 64 :] = ag.where(n OP last, x, -1e30)
+
+
+@ag.reference
+def ref(X, last):
+    return np.where(np.arange(len(X)) < last, X, -1e30)
+"""
+    right = tried(body.replace("OP", "<"))
+    assert right.witness is None
+    assert right.runs
+    assert tried(body.replace("OP", "<=")).witness is not None

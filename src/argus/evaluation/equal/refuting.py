@@ -55,7 +55,7 @@ from argus.evaluation.tiles.extents import tile_extents
 from argus.ir import ops as o
 from argus.ir.dtypes import DType
 from argus.ir.memory import GlobalTensor
-from argus.ir.program import Program, ScalarParam
+from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.ir.walk import walk
 from argus.lang.kernel import literal
 from argus.requests import Request
@@ -77,10 +77,14 @@ _SMALL = 3
 """A size that does not matter."""
 _MASK = -1e3
 """A constant that is no larger stands for minus infinity, as a rule."""
+_FEW_SMS = (4, 1)
+"""Multiprocessors that persistent kernels see in turn: one block may do all tiles."""
 _SCALAR = 1 << 29
 """Whole scalar arguments are smaller."""
 _BEYOND = (3e9, -3e9)
 """Floats that 32 bits do not hold."""
+_MOST = 1e37
+"""Of wider floats a result below is held; a masked score is -1e30, and less."""
 _LARGEST = 1 << 20
 """The largest size at which a condition is looked for."""
 _FEW, _MODERATE, _CONSTANTS, _BESIDE = 17, 1 << 8, 3, 33
@@ -401,7 +405,9 @@ class _Search:
             for s in self.request.kernel.signature.statics
         }
         arrays = initial(self.program, self.reference, arrays)
-        return Trial(self.program, sizes, scalars, statics, arrays)
+        few = _FEW_SMS[self.made.runs % len(_FEW_SMS)]
+        seen = self.place.sizes.get(SM_COUNT.name, few)
+        return Trial(self.program, sizes, scalars, statics, arrays, seen)
 
     def _compare(self, trial: Trial, block: int | None) -> bool:
         """Whether a run shows no difference. Raises _Found with a witness."""
@@ -447,7 +453,7 @@ class _Search:
             low, high = dtype.integers
             return bool(wanted.min() < low or wanted.max() > high)
         most = float(np.abs(wanted.astype(np.float64)).max())
-        return most >= {"f16": 6e4, "e4m3": 400.0}.get(dtype.name, 1e30)
+        return most >= {"f16": 6e4, "e4m3": 400.0}.get(dtype.name, _MOST)
 
     def _special(self, dtype: DType) -> int | float:
         """A number at which the kernel may decide; of floats one above 0.

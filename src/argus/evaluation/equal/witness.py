@@ -28,8 +28,9 @@ from argus.evaluation.requests import call_facts
 from argus.evaluation.tiles import NotExecutable, Stuck
 from argus.interpret import ArgumentError, run
 from argus.interpret.numbers import Array, compute
+from argus.ir.expr import symbols
 from argus.ir.memory import GlobalTensor
-from argus.ir.program import Program
+from argus.ir.program import SM_COUNT, Program
 from argus.ir.roundoff import computing_roundoff
 from argus.requests import Request, placed_program
 
@@ -169,8 +170,11 @@ def far_off(trial: Trial, reference: Reference, request: Request) -> Witness | N
 def _witness(
     trial: Trial, reference: Reference, found: Difference, arrays: Mapping[str, Array]
 ) -> Witness:
+    sizes = dict(trial.sizes)
+    if SM_COUNT in symbols(trial.program.grid):
+        sizes[SM_COUNT.name] = trial.multiprocessors
     return Witness(
-        dict(trial.sizes),
+        sizes,
         dict(trial.scalars),
         found,
         reference.name,

@@ -9,6 +9,7 @@ builtins/       one handler for each function and method of the language
 values.py       what an expression can be at compile time
 broadcast.py    how dimension names of operands meet
 carry.py        values that loops and branches carry
+idioms.py       what newcomers write, and how it is said here
 """
 
 from __future__ import annotations

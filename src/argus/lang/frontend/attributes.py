@@ -10,6 +10,7 @@ from argus.ir.dtypes import DType
 from argus.ir.ops import Transpose
 from argus.lang.frontend import lookup
 from argus.lang.frontend.calls import HANDLERS, STUBS
+from argus.lang.frontend.idioms import of_attribute
 from argus.lang.frontend.shared import field_of
 from argus.lang.frontend.state import Elaborator, suggest
 from argus.lang.frontend.values import (
@@ -30,6 +31,7 @@ from argus.lang.frontend.values import (
     describe,
     number,
 )
+from argus.lang.names import FUNCTIONS
 
 
 def attribute(e: Elaborator, value: Value, name: str, node: ast.Attribute) -> Value:
@@ -101,6 +103,13 @@ def transposed(
     return TileValue(result)
 
 
+def _foreign(value: Value, name: str) -> str | None:
+    """How an attribute of numpy's or PyTorch's arrays is said here."""
+    if not isinstance(value, TileValue | SharedValue | TensorValue):
+        return None
+    return of_attribute(name, tuple(FUNCTIONS), tensor=isinstance(value, TensorValue))
+
+
 def _missing(e: Elaborator, value: Value, name: str, node: ast.Attribute) -> ArgusError:
     cls = CLASS_OF.get(type(value), "")
     options = [key.split(".")[1] for key in STUBS if key.startswith(f"{cls}.")]
@@ -119,6 +128,6 @@ def _missing(e: Elaborator, value: Value, name: str, node: ast.Attribute) -> Arg
         "AG0103",
         e.span(node),
         f"{describe(value)} has no attribute `{name}`",
-        help=suggest(name, options),
+        help=_foreign(value, name) or suggest(name, options),
         notes=(f"it has: {', '.join(options)}",) if options else (),
     )

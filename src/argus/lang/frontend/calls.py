@@ -17,6 +17,7 @@ from argus.ir.dtypes import DType
 from argus.ir.expr import Expr
 from argus.ir.ops import Tile
 from argus.lang.frontend import coerce
+from argus.lang.frontend.idioms import of_call
 from argus.lang.frontend.state import Elaborator, suggest
 from argus.lang.frontend.values import (
     ScalarValue,
@@ -292,7 +293,7 @@ def bind(
                 if known
                 else f"`{short}` has no parameter `{key}`",
                 notes=note,
-                help=None if known else suggest(key, by_name),
+                help=None if known else of_call(key) or suggest(key, by_name),
             )
     for p in by_name.values():
         if p.name not in args and p.default is p.empty:

@@ -10,6 +10,7 @@ from argus.diagnostics import ArgusError, Span
 from argus.ir.dtypes import DType
 from argus.lang.frontend import statics
 from argus.lang.frontend.calls import HANDLERS
+from argus.lang.frontend.idioms import of_name
 from argus.lang.frontend.liveness import Liveness
 from argus.lang.frontend.module import (
     FunctionDecl,
@@ -76,7 +77,8 @@ def _missing(e: Elaborator, name: str, span: Span) -> ArgusError:
         )
         help = f"write `{alias}.{name}`"
     else:
-        help = suggest(name, e.scope.variables) or suggest(name, e.scope.env.names())
+        near = suggest(name, e.scope.variables) or suggest(name, e.scope.env.names())
+        help = of_name(name) or near
     return e.fail("AG0101", span, f"there is no name `{name}`", help=help)
 
 
@@ -174,7 +176,7 @@ def language(e: Elaborator, name: str, span: Span) -> Value:
         "AG0103",
         span,
         f"the language has no name `{name}`",
-        help=suggest(name, options),
+        help=of_name(name) or suggest(name, options),
     )
 
 

@@ -1,0 +1,98 @@
+"""What people write who know numpy, PyTorch or Triton, and how it is said here.
+
+Only where another name would be no help: what is misspelt is found by `suggest`.
+"""
+
+from __future__ import annotations
+
+__all__ = ["of_attribute", "of_call", "of_name"]
+
+_MODULES = ("np", "numpy", "math", "torch", "F", "tl", "triton", "jnp", "cupy", "cp")
+_NAMES = {
+    "program_id": "`i, j = ag.block(n0, n1)` gives the indices of a block",
+    "num_programs": "the extents that `ag.block` is given are the grid",
+    "thread_idx": "no thread is named: a tile is shared out by placing",
+    "threadIdx": "no thread is named: a tile is shared out by placing",
+    "blockIdx": "`i, j = ag.block(n0, n1)` gives the indices of a block",
+    "syncthreads": "write `ag.sync()`; most syncs are inserted",
+    "arange": '`ag.index(x, "N")` counts the elements of a tile along N',
+    "iota": '`ag.index(x, "N")` counts the elements of a tile along N',
+    "matmul": "write `ag.dot(a, b)` or `a @ b`",
+    "mm": "write `ag.dot(a, b)` or `a @ b`",
+    "bmm": "write `ag.dot(a, b)` or `a @ b` for one of the products",
+    "einsum": "write `ag.dot(a, b)`; `.rename` and `.T` bring axes together",
+    "softmax": "write it out: `e = ag.exp(x - ag.max(x, d))`, `e / ag.sum(e, d)`",
+    "zeros_like": "write `ag.zeros(x.shape, x.dtype)`",
+    "ones": "write `ag.full(shape, 1.0, dtype)`",
+    "ones_like": "write `ag.full(x.shape, 1.0, x.dtype)`",
+    "full_like": "write `ag.full(x.shape, value, x.dtype)`",
+    "empty": "write `ag.zeros(shape, dtype)`",
+    "clamp": "write `ag.minimum(ag.maximum(x, low), high)`",
+    "clip": "write `ag.minimum(ag.maximum(x, low), high)`",
+    "concat": "write `ag.join(a, b, dim)`",
+    "concatenate": "write `ag.join(a, b, dim)`",
+    "cat": "write `ag.join(a, b, dim)`",
+    "stack": "write `ag.interleave(a, b, dim)` or `ag.join(a, b, dim)`",
+    "transpose": 'write `x.T`, or `ag.permute(x, "N M")`',
+    "pow": "write a product, or `ag.exp(y * ag.log(x))`",
+    "var": "write it out: the mean of the squares of `x - mean`",
+    "constexpr": "static parameters stand after `*`",
+    "cumprod": "write `ag.scan(x, dim, fn)` with an inline function",
+}
+_CASTS = {
+    "float": "f32",
+    "half": "f16",
+    "bfloat16": "bf16",
+    "int": "i32",
+    "long": "i64",
+}
+_OF_TENSOR = {
+    "size": "sizes are `X.shape[0]`, or `M, N = X.shape`",
+    "numel": "multiply the sizes of `X.shape`",
+    "dim": "a tensor has as many dimensions as its annotation says",
+    "T": "load a tile and write `.T`, or read through `X.view(dims, shape, at)`",
+    "stride": "strides are known to the compiler: index with `X[i, j:]`",
+}
+_VIEWS = (
+    "reshape",
+    "permute",
+    "transpose",
+    "flatten",
+    "unsqueeze",
+    "squeeze",
+    "expand",
+)
+_KEPT = "a result lacks the dimension, and meets tiles by the names of the others"
+_KEYWORDS = {
+    "axis": "the dimension is the second argument: its name or its number",
+    "keepdim": _KEPT,
+    "keepdims": _KEPT,
+    "other": "elements that are not read are `fill=`",
+}
+
+
+def of_name(name: str) -> str | None:
+    """Help for a name that the language lacks, or that nothing has bound."""
+    if name in _MODULES:
+        return f"a kernel calls functions of argus: `ag.exp`, not `{name}.exp`"
+    return _NAMES.get(name)
+
+
+def of_attribute(name: str, functions: tuple[str, ...], *, tensor: bool) -> str | None:
+    """Help for an attribute that a tile, or a ``tensor``, lacks."""
+    if tensor:
+        if name in _VIEWS:
+            return "read it through `X.view(dims, shape, at)`"
+        return _OF_TENSOR.get(name)
+    if name in _CASTS:
+        return f"write `.to({_CASTS[name]})`"
+    if name in ("astype", "type", "cast"):
+        return "write `.to(dtype)`"
+    if name in functions:
+        return f"functions are called as `ag.{name}(x, ...)`"
+    return _NAMES.get(name)
+
+
+def of_call(keyword: str) -> str | None:
+    """Help for a keyword that a function lacks."""
+    return _KEYWORDS.get(keyword)
