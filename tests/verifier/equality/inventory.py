@@ -95,7 +95,7 @@ PARTS = {
         for part in ("parts", "apply")
     ),
     **dict.fromkeys(("cross_entropy_parts", "cross_entropy_merge")),
-    **dict.fromkeys(("loss_mean", "loss_sums")),
+    **dict.fromkeys(("loss_mean", "loss_sums", "norm_backward", "norm_weights")),
     "gemm_thin": f"(A, B, Bias=None, Residual=None):\n    x = A @ B.T{_FINISHED}",
     "scaled_parts": None,
     "scaled_small": f"{_SCALES}:\n    x = A @ B.T{_SCALED}",

@@ -1,0 +1,1 @@
+"""Norms over rows with a residual, in eight bits, and their gradients."""
