@@ -18,10 +18,11 @@ import numpy as np
 from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.access import element_offset, register_coords, vector_global
-from argus.ir.dtypes import DType
+from argus.ir.dtypes import DType, f64
 from argus.ir.expr import Const, evaluate
 from argus.ir.functions import FUNCTIONS
 from argus.ir.memory import GlobalView, SharedAlloc, SharedView
+from argus.ir.numerics import common
 from argus.ir.placement import MmaPlan, TmaPlan, VectorPlan, WgmmaPlan
 from argus.ir.walk import used, walk
 from argus.isa import registry
@@ -42,6 +43,9 @@ SHARED_LATENCY = 30.0
 """Cycles of a load from shared memory without conflicts (likewise: 29 to 33)."""
 SPECIAL_LATENCY = 20.0
 ALU_LATENCY = 5.0
+_WIDE_ISSUE = 2.0
+"""Slots of an instruction of f64, which half as many lanes have (CUDA Programming
+Guide, "Throughput of Native Arithmetic Instructions", 8.0 and 9.0)."""
 
 
 def fused(block: o.Block) -> set[int]:
@@ -77,8 +81,10 @@ def in_registers(
             n = registers(op.result)
             if op.result.id in joined:
                 return WorkStep()
-            function = FUNCTIONS[op.fn]
-            issue = n * function.issue
+            types = [a.dtype if isinstance(a, o.Tile) else None for a in op.args]
+            dtype = common(op.fn, types, op.result.dtype)
+            function = FUNCTIONS[op.fn].among(dtype)
+            issue = n * function.issue * (_WIDE_ISSUE if dtype == f64 else 1.0)
             special = float(n) if function.special else 0.0
             latency = SPECIAL_LATENCY if special else ALU_LATENCY
             return _work(warps, issue, special, latency)
@@ -154,7 +160,7 @@ def _combining(op: o.Combining, warps: int, lanes: int) -> WorkStep:
     Each number of the state is shuffled; each time two states meet, all steps run.
     """
     source = op.srcs[op.part]
-    steps = [FUNCTIONS[step.fn] for step in op.combine.steps]
+    steps = [FUNCTIONS[step.fn].among(step.dtype) for step in op.combine.steps]
     issue = sum(function.issue for function in steps)
     special = sum(function.special for function in steps)
     once = _reduction(source, op.result, op.axis, warps, lanes)

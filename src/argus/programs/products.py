@@ -260,7 +260,7 @@ class _Loops:
         if element in (bf16, f16):
             return element
         if element != f32:
-            raise NotFusedError(f"tensor cores do not multiply {element}")
+            raise NotFusedError(f"no form of a product of {element} is written")
         if self.precision not in ("tf32", "split"):
             raise NotFusedError("tensor cores multiply f32 in parts")
         return element
