@@ -400,3 +400,25 @@ def test_attention_under_windows_and_caps(d: int, window, cap) -> None:
     assert _error(out, weights @ values) < 8e-3
     total = torch.cat([scores, column], -1).logsumexp(-1)
     assert (logs - total).abs().max() < (1e-3 if cap is None else 2e-2)
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+def test_layer_of_experts_of_eight_bits(blocks: bool) -> None:
+    from argus import ops
+
+    x, logits = _normal(300, 256), _normal(300, 8)
+    shapes = (8, 2 * 384, 256), (8, 256, 384)
+    eights = [torch.randn(s, device="cuda").to(torch.float8_e4m3fn) for s in shapes]
+    of = [(8, s[1] // 128, s[2] // 128) if blocks else (8,) for s in shapes]
+    scales = [(torch.rand(s, device="cuda") + 0.5) / 16 for s in of]
+    got = ops.moe(
+        x, logits, *eights, top_k=2, scale_gate_up=scales[0], scale_down=scales[1]
+    )
+    whole = [
+        s.repeat_interleave(128, 1).repeat_interleave(128, 2)
+        if blocks
+        else s[:, None, None]
+        for s in scales
+    ]
+    plain = [(w.float() * s).bfloat16() for w, s in zip(eights, whole, strict=True)]
+    assert _error(got, ops.moe(x, logits, *plain, top_k=2)) < 0.06

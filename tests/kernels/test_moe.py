@@ -9,8 +9,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from argus.diagnostics import ArgusError  # noqa: E402
 from argus.evaluation.proving import proved_all  # noqa: E402
-from argus.kernels.moe.op import sequence  # noqa: E402
+from argus.ir.dtypes import bf16, e4m3, f32  # noqa: E402
+from argus.kernels.moe.op import Eights, moe, sequence  # noqa: E402
 from argus.kernels.moe.plan import ExpertPlan, best_plan  # noqa: E402
 from argus.kernels.moe.routing import moe_place  # noqa: E402
 from argus.specialisations import SpecialisationSpace  # noqa: E402
@@ -109,3 +111,63 @@ def test_where_pairs_belong_is_proved_for_every_call() -> None:
     space = SpecialisationSpace.of(moe_place.signature)
     found = proved_all(moe_place, {"TOP": 2}, "sm_90a", space, fresh=True)
     assert found.report.verdict >= Verdict.PROVED
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+def test_weights_of_eight_bits(blocks: bool) -> None:
+    """Beside the composition of the same weights: what is rounded is tokens."""
+    torch.manual_seed(0)
+    t, e, k, d, n = 20, 3, 2, 256, 128
+    x, logits = torch.randn(t, d).bfloat16(), torch.randn(t, e)
+    shapes = (e, 2 * n, d), (e, d, n)
+    weights = [torch.randn(s).to(torch.float8_e4m3fn) for s in shapes]
+    scales = [
+        (torch.rand((e, s[1] // 128, s[2] // 128) if blocks else (e,)) + 0.5)
+        / s[2] ** 0.5
+        for s in shapes
+    ]
+    up, down = (
+        w.double() * (s.repeat_interleave(128, 1).repeat_interleave(128, 2).double())
+        if blocks
+        else w.double() * s.double()[:, None, None]
+        for w, s in zip(weights, scales, strict=True)
+    )
+    want = composed(x, logits, up, down, k, "softmax", True)
+    out = np.zeros((t, d), np.uint16)
+    launches = sequence(
+        ExpertPlan(64, 4),
+        (t, e, k, d, n),
+        "bf16",
+        (2 * n * d, d),
+        False,
+        {"SIGMOID": False, "RENORMALISE": True},
+        Eights(d, blocks),
+    )
+    eights = (w.view(torch.uint8).numpy().copy() for w in weights)
+    tables = (s.numpy().copy() for s in scales)
+    values = (bits(x), logits.numpy(), *eights, out, None, 1.0, *tables)
+    types = (bf16, f32, e4m3, e4m3, bf16, None, None, f32, f32)
+    execute(launches, values, types)
+    got = torch.from_numpy(out.view(np.int16)).view(torch.bfloat16).double()
+    assert (got - want).norm() / want.norm() < 0.05
+
+
+@pytest.mark.parametrize(
+    ("changed", "said"),
+    [
+        ({"scores": "tanh"}, "no scores 'tanh'"),
+        ({"scale_down": torch.ones(4)}, "scales are those of weights"),
+        ({"top_k": 5}, "cannot choose 5 of 4 experts"),
+        ({"w_down": torch.ones(4, 72, 64).bfloat16()}, "`w_down` is"),
+    ],
+)
+def test_what_does_not_fit_is_said(changed: dict[str, object], said: str) -> None:
+    given: dict[str, Any] = {
+        "x": torch.ones(3, 64).bfloat16(),
+        "logits": torch.ones(3, 4),
+        "w_gate_up": torch.ones(4, 128, 64).bfloat16(),
+        "w_down": torch.ones(4, 64, 64).bfloat16(),
+        "top_k": 2,
+    }
+    with pytest.raises(ArgusError, match=said):
+        moe(**{**given, **changed})

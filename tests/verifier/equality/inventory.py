@@ -82,6 +82,7 @@ PARTS = {
     **dict.fromkeys(("paged_parts", "gathered_parts", "length_parts", "paged_merge")),
     "swiglu_sm90": None,
     **dict.fromkeys(f"moe_{part}" for part in ("route", "rows", "up", "down", "sum")),
+    **dict.fromkeys(("moe_quantise", "moe_up_eights", "moe_down_eights")),
     "copy_eights": None,
     "copy_rows": None,
     "copy_singles": None,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from argus.diagnostics import fail
@@ -15,6 +16,7 @@ from argus.dispatch import (
     TensorView,
 )
 from argus.ir.dtypes import FOREIGN, bf16
+from argus.kernels.moe.eights import moe_down_eights, moe_quantise, moe_up_eights
 from argus.kernels.moe.kernel import moe_down, moe_sum, moe_up
 from argus.kernels.moe.plan import ExpertPlan, best_plan
 from argus.kernels.moe.routing import moe_place, moe_route, moe_rows
@@ -38,6 +40,8 @@ def moe(
     scores: str = "softmax",
     renormalize: bool = True,
     scale: float = 1.0,
+    scale_gate_up: Tensor | None = None,
+    scale_down: Tensor | None = None,
     residual: Tensor | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
@@ -51,6 +55,11 @@ def moe(
     added. bf16 or f16, sums in f32, in the same order in each run. A token without a
     finite logit gives NaN.
 
+    Weights may be float8_e4m3fn, with float32 scales: one for each expert, (E,), or for
+    each block of 128 x 128, (E, 2 N / 128, D / 128) and (E, D / 128, N / 128). Then
+    tokens and hidden values are rounded to e4m3, too, with a scale for every 128 of a
+    row, and D and N are multiples of 128.
+
     Nothing waits for the device: how many tokens an expert has is known there alone.
     D and N: multiples of 8. Raises ArgusError AG0801 for shapes that do not fit, or
     rows that TMA cannot address.
@@ -60,7 +69,7 @@ def moe(
     if not x.shape[0]:
         return out
     values = (x, logits, w_gate_up, w_down, out, residual, float(scale))
-    _launch(values, top_k, scores, int(renormalize))
+    _launch((*values, scale_gate_up, scale_down), top_k, scores, int(renormalize))
     return out
 
 
@@ -105,12 +114,15 @@ def _choose(
     out: Tensor,
     residual: Tensor | None,
     scale: float,
+    scale_gate_up: Tensor | None,
+    scale_down: Tensor | None,
     top_k: int,
     scores: str,
     renormalize: int,
 ) -> LaunchSequence:
     _check(x, logits, w_gate_up, w_down, top_k, scores)
     (t, d), e, n = x.shape, logits.shape[1], w_down.shape[2]
+    scales = scale_gate_up, scale_down
     plan = best_plan(t, e, top_k, d, n)
     element = FOREIGN.get(str(x.dtype).removeprefix("torch."), bf16).name
     return sequence(
@@ -120,7 +132,44 @@ def _choose(
         (w_gate_up.stride(0), w_gate_up.stride(1)),
         residual is not None,
         {"SIGMOID": scores == "sigmoid", "RENORMALISE": bool(renormalize)},
+        _eights(x, (w_gate_up, w_down), scales),
     )
+
+
+def _eights(
+    x: Tensor,
+    weights: tuple[Tensor, Tensor],
+    scales: tuple[Tensor | None, Tensor | None],
+) -> Eights | None:
+    """What weights of eight bits are scaled by. Raises AG0801 where it does not fit."""
+    import torch
+
+    eights = weights[0].dtype == torch.float8_e4m3fn
+    if not eights:
+        if scales != (None, None):
+            raise fail("AG0801", None, "scales are those of weights of float8_e4m3fn")
+        return None
+    if x.shape[1] % 128 or weights[1].shape[2] % 128:
+        raise fail("AG0801", None, "weights of eight bits are blocks of 128 x 128")
+    each = [(w.shape[0],) for w in weights]
+    blocks = [(e, n // 128, k // 128) for e, n, k in (w.shape for w in weights)]
+    found = [None if s is None else tuple(s.shape) for s in scales]
+    if found not in (each, blocks):
+        raise fail("AG0801", None, f"scales are {found}, not {each} or {blocks}")
+    if not all(s is None or s.is_contiguous() for s in scales):
+        raise fail("AG0801", None, "scales are contiguous")
+    return Eights(x.stride(0), found == blocks)
+
+
+@dataclass(frozen=True)
+class Eights:
+    """Weights of eight bits.
+
+    ``step`` between rows of x; ``blocks`` of 128 x 128 have scales, else experts.
+    """
+
+    step: int
+    blocks: bool
 
 
 def sequence(
@@ -130,8 +179,9 @@ def sequence(
     steps: tuple[int, int],
     residual: bool,
     weights: dict[str, object],
+    eights: Eights | None = None,
 ) -> LaunchSequence:
-    """The launches of a layer, for values in the order of `moe`.
+    """The launches of a layer, for values in the order of `moe`, its scales last.
 
     ``sizes``: T, E, k, D and N. ``steps`` between the experts and the rows of
     ``w_gate_up``. ``weights``: how `moe_route` weighs.
@@ -155,6 +205,18 @@ def sequence(
     of_positions = TensorView(token, (positions,), (1,))
     of_pairs = TensorView(position, (t * k,), (1,))
     of_tokens = [TensorView(of, (t, k), (k, 1)) for of in (position, share)]
+    if eights is None:
+        products = [
+            LaunchStep(
+                moe_up, (x, gate, up, hidden, of_positions, of_tiles), plan.up(n)
+            ),
+            LaunchStep(moe_down, (hidden, w_down, result, of_tiles), plan.down(d)),
+        ]
+    else:
+        rows = TensorView(x, (t, d // 128, 128), (eights.step, 128, 1))
+        tables = of_positions, of_tiles
+        factors = gate, up, hidden, w_down, result
+        products = _products_of_eights(plan, sizes, eights, rows, factors, tables)
     return LaunchSequence(
         (
             LaunchStep(
@@ -168,10 +230,7 @@ def sequence(
                 {"TOP": k, "BM": plan.rows, **plan.place(e)},
             ),
             LaunchStep(moe_rows, (of_pairs, of_positions), {"TOP": k}),
-            LaunchStep(
-                moe_up, (x, gate, up, hidden, of_positions, of_tiles), plan.up(n)
-            ),
-            LaunchStep(moe_down, (hidden, w_down, result, of_tiles), plan.down(d)),
+            *products,
             LaunchStep(
                 moe_sum,
                 (result, *of_tokens, out, added if residual else None),
@@ -179,6 +238,46 @@ def sequence(
             ),
         )
     )
+
+
+def _products_of_eights(
+    plan: ExpertPlan,
+    sizes: tuple[int, int, int, int, int],
+    eights: Eights,
+    rows: TensorView,
+    factors: tuple[TensorView, TensorView, Buffer, GivenTensor, Buffer],
+    tables: tuple[TensorView, TensorView],
+) -> list[LaunchStep]:
+    """Both products in e4m3, each after its rows are rounded."""
+    t, e, _, d, n = sizes
+    gate, up, hidden, w_down, result = factors
+    positions, (kd, kn) = hidden.shape[0], (d // 128, n // 128)
+    scales, last = GivenTensor(7), GivenTensor(8)
+    if eights.blocks:
+        steps = (2 * kn * kd, kd, 1)
+        of_gate = TensorView(scales, (e, kn, kd), steps)
+        of_up = TensorView(scales, (e, kn, kd), steps, kn * kd)
+        of_down = TensorView(last, (e, kd, kn), (kd * kn, kn, 1))
+    else:
+        of_gate = of_up = TensorView(scales, (e, 1, 1), (1, 1, 1))
+        of_down = TensorView(last, (e, 1, 1), (1, 1, 1))
+    few = Buffer("e4m3", (t, d)), Buffer("f32", (t, kd))
+    many = Buffer("e4m3", (positions, n)), Buffer("f32", (positions, kn))
+    split = TensorView(few[0], (t, kd, 128), (d, 128, 1))
+    parts = [
+        TensorView(of, (positions, kn, 128), (n, 128, 1)) for of in (hidden, many[0])
+    ]
+    statics = {"BLOCKS": eights.blocks, **plan.eights()}
+    return [
+        LaunchStep(moe_quantise, (rows, split, few[1]), {}),
+        LaunchStep(
+            moe_up_eights, (*few, gate, up, of_gate, of_up, hidden, *tables), statics
+        ),
+        LaunchStep(moe_quantise, (*parts, many[1]), {}),
+        LaunchStep(
+            moe_down_eights, (*many, w_down, of_down, result, tables[1]), statics
+        ),
+    ]
 
 
 _launch = Dispatch(_choose)

@@ -53,6 +53,11 @@ class ExpertPlan:
             statics |= {"WARPGROUPS": 1, "STAGES": 5}
         return dict(statics)
 
+    def eights(self) -> dict[str, object]:
+        """Static parameters of the products of e4m3."""
+        few = {"WARPGROUPS": 1} if self.rows == 64 else {}
+        return {"BM": self.rows, **few}
+
     def sum(self, d: int) -> dict[str, object]:
         """Static parameters of `moe_sum`."""
         width = min(_SUMMED, max(256, _power(d)))
