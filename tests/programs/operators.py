@@ -15,9 +15,106 @@ _SPECIAL = torch.tensor([-inf, -2.5, -1.0, -0.0, 0.0, 0.5, 1.0, 3.0, inf, nan])
 _PAIRS = (_SPECIAL[:, None].expand(10, 10), _SPECIAL.expand(10, 10))
 _X = random(3, 9)
 _TIES = torch.tensor([[2.0, 1.0, 2.0, nan, 1.0], [0.0, -0.0, -inf, inf, 3.0]])
+_MORE_TIES = torch.tensor([[2.0, 1.0, 2.0, nan, 1.0], [1.0, 3.0, -inf, inf, 3.0]])
 _AT = torch.tensor([[0, 2, 1, 2], [4, 4, 0, 1]])
 _ROWS = torch.tensor([2, 0, 2])
+_POOLED = random(2, 3, 7, 9).round() + 0.0  # no -0.0
+_POOLED[0, 0, 2, 3:5] = nan
+_POOLED[1, 1] = -inf
 _NONE = torch.where(torch.tensor([[True], [False]]), -inf, random(2, 7))
+
+
+def _with_positions(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (
+        *functional.max_pool2d(x, 3, 2, 1, return_indices=True),
+        *functional.max_pool2d(x, 2, 1, 0, 2, True, return_indices=True),
+        *functional.max_pool3d(x, (2, 3, 3), 2, 1, return_indices=True),
+        *functional.adaptive_max_pool2d(x, (3, 4), return_indices=True),
+        *functional.adaptive_max_pool2d(x, (7, 3), return_indices=True),
+    )
+
+
+def _uneven(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (
+        functional.adaptive_avg_pool2d(x, (3, 4)),
+        functional.adaptive_avg_pool3d(x, (2, 7, 10)),
+        functional.interpolate(x, size=(5, 4), mode="area"),
+    )
+
+
+def _norms(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    orders = (0, 1, 2, 3, 0.5, inf, -inf)
+    return tuple(torch.linalg.vector_norm(x, o, dim=1) for o in orders)
+
+
+def _replaced(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (
+        torch.slice_scatter(x, x[:, :3] + 1, 1, 2, 9, 3),
+        torch.diagonal_scatter(x, x[:, 0]),
+        torch.diagonal_scatter(x, x[:2, 0], -1),
+        torch.diagonal_scatter(x[None] * 2, x[:1, :3], 0, 1, 2),
+    )
+
+
+def _nothing(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    none = x[:, :0]
+    return (
+        none.sum(1), none.prod(1), none.mean(1), (none > 0).all(1), x[:0].sum(),
+        none @ x[:0, :0].reshape(0, 4) + 1,
+    )  # fmt: skip
+
+
+def _repeated(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    wide, one = x[:, None].expand(3, 4, 9), x[:, :1].expand(3, 9)
+    return (
+        wide.cumsum(1), wide.flip(1).cumsum(1).flip(1), one.cumsum(1), one.cumsum(0),
+        wide.sum(1), one.prod(1), one.argmax(1), wide.amax(1), one.softmax(1),
+        torch.ones(3, 4).cumsum(1), x.repeat(2, 3), x[0].repeat(4, 1),
+    )  # fmt: skip
+
+
+def _bordered_ones(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    ones = functional.pad(torch.ones(1, 7), (2, 0))
+    counted = functional.pad(torch.arange(7), (2, 0), value=-3)
+    return (
+        x + ones,
+        x[:, :9] * ones,
+        torch.slice_scatter(ones, x[:1, :3], 1, 4, 7),
+        (counted + x),
+    )
+
+
+def _of_one_number(
+    x: torch.Tensor, t: torch.Tensor, y: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
+    return (
+        x.scatter(0, t, x + 1), x.index_select(0, t), x.scatter_add(0, t, x * 3),
+        x.index_add(0, t, x), y.scatter(0, t, y[0]), x.scatter(0, t, 7.0),
+    )  # fmt: skip
+
+
+def _products(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    wide = x[:, None].expand(3, 4, 9).reshape(12, 9)
+    return wide @ wide.T, wide @ (wide + 1).T, (wide @ torch.ones(9, 12)) * x[0, 0]
+
+
+def _nearest(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    image = x[None, None]
+    return (
+        functional.interpolate(image, size=(5, 7)),
+        functional.interpolate(image, scale_factor=1.7),
+        functional.interpolate(image, scale_factor=(2, 0.5)),
+        functional.interpolate(x[None], size=18),
+    )
+
+
+def _bags(
+    t: torch.Tensor, weight: torch.Tensor, factors: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
+    return (
+        functional.embedding_bag(t, weight, mode="mean"),
+        functional.embedding_bag(t, weight, mode="sum", per_sample_weights=factors),
+    )
 
 
 def _routed(x: torch.Tensor, gates: torch.Tensor) -> torch.Tensor:
@@ -76,6 +173,74 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (_X,),
     ),
     "routed": (_routed, (random(6, 5), random(6, 4))),
+    "pooled with positions": (_with_positions, (_POOLED,)),
+    "windows of different sizes": (_uneven, (random(2, 3, 7, 9),)),
+    "sorted": (
+        lambda x: (*x.sort(1), *x.sort(0, True), x.argsort(dim=1, stable=True)),
+        (_TIES,),
+    ),
+    "medians": (
+        lambda x: (
+            *x.median(1),
+            *x.nanmedian(1),
+            x.median(),
+            x.nanmedian(),
+            *x.T.median(1, keepdim=True),
+            *torch.tensor(2.0).median(0),
+        ),
+        (_MORE_TIES,),
+    ),
+    "running extremes": (
+        lambda x: (*x.cummax(1), *x.cummin(0), *x.cummin(1), *(x > 1).cummax(1)),
+        (_MORE_TIES,),
+    ),
+    "running exponentials": (
+        lambda x, y: (x.logcumsumexp(1), (40 * y).logcumsumexp(1)),
+        (_TIES, _X),
+    ),
+    "counted": (
+        lambda x: (torch.histc(x, 5, -1, 2), torch.histc(x, 7, -3, 3)),
+        (torch.cat([_X, torch.tensor([[2.0] * 9])]),),
+    ),
+    "distances": (
+        lambda x, y: tuple(torch.cdist(x, y, p) for p in (0.0, 1.0, 2.0, 3.0, inf)),
+        (random(2, 5, 6), random(2, 7, 6)),
+    ),
+    "norms of any order": (_norms, (_X,)),
+    "parts replaced": (_replaced, (_X,)),
+    "of no elements": (_nothing, (_X,)),
+    "along what is repeated": (_repeated, (_X,)),
+    "a border around one number": (_bordered_ones, (_X,)),
+    "truth alone": (torch.logical_not, (_X > 0,)),
+    "memory of any numbers": (
+        lambda x: (torch.empty_like(x).fill_(1) + x, x.new_empty(3).zero_()),
+        (_X,),
+    ),
+    "scattered over one number": (
+        _of_one_number,
+        (torch.tensor(2.0), torch.tensor(0), random(4)),
+    ),
+    "products of what is repeated": (_products, (_X,)),
+    "nearest": (_nearest, (_X,)),
+    "bilinear": (functional.bilinear, (random(4, 5), random(4, 6), random(3, 5, 6))),
+    "batches added up": (
+        torch.addbmm,
+        (random(3, 4), random(2, 3, 5), random(2, 5, 4)),
+    ),
+    "root mean squares": (lambda x: functional.rms_norm(x, (9,)), (_X,)),
+    "masked": (lambda x: x.masked_scatter(x > 0, x.flip(0)), (_X,)),
+    "put in a line": (
+        lambda x, t, s: (
+            torch.ops.aten.put(x, t[:2], s[:2]),
+            torch.ops.aten.put(x, t, s, True),
+        ),
+        (_X, _ROWS, _X[0, :3]),
+    ),
+    "whole powers": (
+        lambda x, y: (x**y, y ** x.abs(), 2**y, x**2, torch.pow(-1, x)),
+        (torch.arange(-3, 4), torch.tensor([0, 1, 2, 3, 5, 62, 63])),
+    ),
+    "bags": (_bags, (torch.tensor([[0, 2, 1], [3, 3, 0]]), random(4, 6), random(2, 3))),
     "unpooled": (
         lambda x, t: functional.max_unpool2d(x, t, 2),
         (random(1, 1, 2, 2), torch.tensor([[[[0, 3], [9, 14]]]])),

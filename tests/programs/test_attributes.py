@@ -10,10 +10,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from argus.diagnostics import ArgusError  # noqa: E402
 from argus.programs.capture import capture_shapes  # noqa: E402
 from argus.programs.compiled import bound  # noqa: E402
 from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.plan import plan_of, plan_program  # noqa: E402
+from programs.modules import Formula  # noqa: E402
 
 FILE = """
 import torch
@@ -91,3 +93,48 @@ def test_a_file_with_one_is_planned_by_shapes(tmp_path: Path) -> None:
     model = model_of()
     eager = copy.deepcopy(model)
     calls(bound(plan, model), model, eager)
+
+
+def test_inputs_that_the_model_changes_are_changed() -> None:
+    def changing(x: Any, state: Any, mask: Any) -> Any:
+        state.mul_(0.9).add_(x.mean(0))
+        mask[0] = False
+        return (x * state).masked_fill(~mask, 0.0), state.sum()
+
+    def given() -> list[Any]:
+        return [x.clone() for x in (first, torch.ones(4), torch.ones(4).bool())]
+
+    first = torch.randn(3, 4, generator=torch.Generator().manual_seed(0))
+    model = Formula(changing)
+    plan = plan_of(model, given())
+    one, other = given(), given()
+    found = run_plan(plan, one, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(found, changing(*other))
+    torch.testing.assert_close(one, other)
+    shared = torch.ones(2, 4)
+    with pytest.raises(ArgusError, match="share memory"):
+        run_plan(plan, [first, shared[0], shared[1].bool()], {}, in_interpreter)
+        run_plan(plan, [shared[:1].expand(3, 4), shared[0], one[2]], {}, in_interpreter)
+
+
+class Normalised(torch.nn.Module):
+    """A weight that is computed from a parameter, and begins in its memory."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.raw = torch.nn.Parameter(torch.full((3,), 2.0))
+        self.weight = self.raw.data
+        self.fixed = self.raw.data
+
+    def forward(self, x: Any) -> Any:
+        self.weight = self.raw / self.raw.sum()
+        return x * self.weight + self.fixed
+
+
+def test_an_attribute_in_the_memory_of_a_parameter_changes_no_parameter() -> None:
+    model, x = Normalised(), torch.ones(3)
+    plan = plan_of(model, (x,))
+    for _ in range(2):
+        found = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+        torch.testing.assert_close(found, torch.full((3,), 2.0 + 1 / 3))
+    assert torch.equal(model.raw, torch.full((3,), 2.0))

@@ -58,12 +58,12 @@ def test_kernels_over_the_same_loops_are_one(name: str) -> None:
 def test_what_torch_reads_is_there_before_torch_is_called() -> None:
     def made(x: Any, y: Any) -> Any:
         total = x + y
-        rows = aten.cummax(total, 1)[0]
+        rows = aten.special_airy_ai(total)
         return total * rows, total - y
 
     inputs = (random(6, 8), random(8, 6).view(6, 8))
     plan = plan_of(Formula(made), inputs)
-    assert [s.what for s in plan.left] == ["aten.cummax.default"]
+    assert [s.what for s in plan.left] == ["aten.special_airy_ai.default"]
     for got, wanted in zip(interpreted(plan, inputs), made(*inputs), strict=True):
         torch.testing.assert_close(got, wanted, rtol=2e-6, atol=2e-6)
 

@@ -90,7 +90,7 @@ def get_inputs():
 """,
     "partly torch's": """
     def forward(self, x):
-        values, places = (x + 1).sort(-1, descending=True)
+        values, places = (x + 1).mode(-1)
         return values * 2, places, torch.full((3,), float("-inf"))
 
 

@@ -69,13 +69,35 @@ def test_a_translation_that_fails_is_named(monkeypatch: pytest.MonkeyPatch) -> N
     assert step.why.startswith("its translation fails: KeyError")
 
 
+def test_checks_of_elements_stay_in_torch_and_are_made() -> None:
+    def classes(x: Any) -> Any:
+        return torch.nn.functional.one_hot(x, 3) * 2
+
+    plan = plan_of(Formula(classes), (torch.tensor([2, 0]),))
+    assert {s.what for s in plan.left} == {"aten._assert_async.msg"}
+    (made,) = leaves(run_plan(plan, (torch.tensor([1, 2]),), {}, in_interpreter))
+    assert torch.equal(made, classes(torch.tensor([1, 2])))
+    with pytest.raises(RuntimeError, match="Class values"):
+        run_plan(plan, (torch.tensor([1, 3]),), {}, in_interpreter)
+
+
+def test_errors_of_linear_algebra_are_ordered_by_no_token() -> None:
+    plan = plan_of(Formula(lambda x: torch.linalg.inv(x) + 1), (torch.eye(3),))
+    names = [s.what for s in plan.left]
+    assert names == ["aten.linalg_inv_ex.default", "aten._linalg_check_errors.default"]
+    (made,) = leaves(run_plan(plan, (2 * torch.eye(3),), {}, in_interpreter))
+    torch.testing.assert_close(made, 0.5 * torch.eye(3) + 1)
+    with pytest.raises(RuntimeError, match="singular"):
+        run_plan(plan, (torch.zeros(3, 3),), {}, in_interpreter)
+
+
 @pytest.mark.parametrize(
     "function",
     [
         lambda x: x.to_sparse_csr() @ x,
         lambda x: x[:, 1].as_strided((9,), (1,), 0),
         lambda x: torch.as_strided_scatter(x, x[0], (3,), (2,)),
-        torch.linalg.inv,
+        torch.nonzero,
     ],
 )
 def test_what_is_no_program_is_refused_by_name(function: Any) -> None:

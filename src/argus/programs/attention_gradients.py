@@ -16,8 +16,7 @@ _Decomposition = Callable[..., Any]
 def gradient_decompositions() -> dict[Any, _Decomposition]:
     """Torch's operators, as calls of the one that is translated.
 
-    With dropout, with a gradient of the mask, or where heads share keys, an operator
-    stays what it is.
+    With dropout or with a gradient of the mask an operator stays what it is.
     """
     import torch
 
@@ -38,8 +37,7 @@ def _one(
 ) -> Any:
     import torch
 
-    _, q, k = tensors[:3]
-    if dropout_p or q.shape[-3] != k.shape[-3]:
+    if dropout_p:
         return NotImplemented
     gradients = torch.ops.aten._scaled_dot_product_flash_attention_for_cpu_backward
     return gradients(*tensors, 0.0, is_causal, attn_mask=mask, scale=scale)

@@ -57,7 +57,7 @@ def flash_attention(
     scale: float | None = None,
 ) -> list[Any]:
     """The result, and the logarithm of the sum of each row."""
-    return _attended(q, k, v, attn_mask, dropout_p, is_causal, scale, False)
+    return _attended(q, k, v, attn_mask, dropout_p, is_causal, scale, True)
 
 
 @own("_scaled_dot_product_efficient_attention")
@@ -73,7 +73,7 @@ def efficient_attention(
     scale: float | None = None,
 ) -> list[Any]:
     """The same; torch says that there are logarithms for a multiple of 32 queries."""
-    found = _attended(q, k, v, attn_bias, dropout_p, is_causal, scale, False)
+    found = _attended(q, k, v, attn_bias, dropout_p, is_causal, scale, True)
     if not compute_log_sumexp:
         return found[:1]
     more = -q.shape[-2] % EFFICIENT_ROWS
@@ -94,7 +94,7 @@ def attention_with_bias(
     scale: float | None = None,
 ) -> list[Any]:
     """The same, as cuDNN gives it."""
-    found = _attended(q, k, v, attn_bias, dropout_p, is_causal, scale, False)
+    found = _attended(q, k, v, attn_bias, dropout_p, is_causal, scale, True)
     return found if compute_log_sumexp else found[:1]
 
 
@@ -119,7 +119,8 @@ def attention_gradients(
     """
     if dropout_p:
         raise UntranslatedError("attention with dropout")
-    factor = _scale(q, scale)
+    factor, heads = _scale(q, scale), k.shape[-3]
+    k, v = (_repeated(x, q.shape[-3]) for x in (k, v))
     scores = _scores(q, k, attn_mask, is_causal, factor)
     shift: Any = np.expand_dims(logsumexp, -1)
     if attn_mask is not None:  # rows without any key
@@ -130,14 +131,24 @@ def attention_gradients(
     narrow, inner = shares.cast(q.element), inner.cast(q.element)
     found = (
         _product(inner, k),
-        _product(_turned(inner), q),
-        _product(_turned(narrow), grad),
+        _shared(_product(_turned(inner), q), heads),
+        _shared(_product(_turned(narrow), grad), heads),
     )
     return [x.cast(q.element) for x in found]
 
 
 def _wide(x: TensorArray) -> Any:
     return x.cast(arithmetic(x.element))
+
+
+def _shared(x: TensorArray, heads: int) -> TensorArray:
+    """Gradients of heads that several of the queries' share: their sum."""
+    ahead, own, rest = x.shape[:-3], x.shape[-3], x.shape[-2:]
+    if own == heads:
+        return x
+    split = x.reshape(*ahead, heads, own // heads, *rest)
+    found: Any = np.sum(split, -3)  # type: ignore[call-overload]
+    return found
 
 
 def _turned(x: TensorArray) -> TensorArray:
@@ -212,6 +223,8 @@ def _attended(
 def _repeated(x: TensorArray, heads: int) -> TensorArray:
     """Heads of keys or values, each for several of the queries'."""
     own = x.shape[-3]
+    if own == heads:
+        return x
     if not own or heads % own:
         raise UntranslatedError(f"{own} heads of keys for {heads} of queries")
     ahead, rest = x.shape[:-3], x.shape[-2:]

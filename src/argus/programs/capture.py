@@ -30,6 +30,8 @@ if TYPE_CHECKING:
 
 _WHOLE = frozenset({"aten.embedding_dense_backward.default"})
 """Operators that stay in torch, where they are faster whole than in parts."""
+_MUTATING = frozenset({"aten.complex.default", "aten.polar.default"})
+"""Operators that torch's decompositions compute by writing into a new tensor."""
 _DECOMPOSED = frozenset({"aten.gelu.default"})
 """Operators that torch takes apart, although the specification knows them whole."""
 
@@ -138,6 +140,9 @@ def _exported(
     model: Module, inputs: tuple[Any, ...], training: bool
 ) -> ExportedProgram:
     import torch
+    from torch.export import _remove_effect_tokens_pass
+
+    without_tokens: Any = vars(_remove_effect_tokens_pass)["_remove_effect_tokens"]
 
     was = model.training
 
@@ -152,7 +157,7 @@ def _exported(
             exported: Any = torch.export.export(
                 model.train(training), inputs, strict=False
             )
-            return exported.run_decompositions(decompositions())
+            return without_tokens(exported.run_decompositions(decompositions()))
     except Exception as error:
         first = str(error).strip().partition("\n")[0]
         raise fail(
@@ -186,12 +191,19 @@ def _state_followed(model: Module) -> Generator[None]:
     """Attributes that are tensors are buffers, and a buffer put anew is written to.
 
     Torch follows what is written to buffers; of others, and of what is put in the place
-    of a buffer of an inner module, it loses that.
+    of a buffer of an inner module, it loses that. An attribute in the memory of a
+    parameter (spectral norm) is a copy: what is put in its place changes no parameter.
     """
     found = [(m, n, getattr(m, n)) for m, n, _ in tensor_attributes(model)]
+
+    def memory(tensor: Any) -> int:
+        return tensor.untyped_storage()._cdata
+
+    taken = {memory(p) for p in model.parameters()}
     for module, name, tensor in found:
         delattr(module, name)
-        module.register_buffer(name, tensor, persistent=False)
+        held = tensor.detach().clone() if memory(tensor) in taken else tensor
+        module.register_buffer(name, held, persistent=False)
     forward = model.forward
 
     @functools.wraps(forward)
@@ -245,7 +257,7 @@ def _kept(overload: Any) -> bool:
     if torch.Tag.nondeterministic_seeded in getattr(overload, "tags", ()):
         return True
     name = str(overload)
-    return name in _WHOLE or (known(name) and name not in _DECOMPOSED)
+    return name in _WHOLE | _MUTATING or (known(name) and name not in _DECOMPOSED)
 
 
 class _Export:
@@ -258,10 +270,6 @@ class _Export:
 
     def program(self) -> TensorProgram:
         spec: Any = self.exported.graph_signature
-        if spec.user_inputs_to_mutate:
-            raise fail("AG1041", None, "the model changes its inputs")
-        if spec.input_tokens:
-            raise fail("AG1041", None, "the graph orders calls that have effects")
         walk = GraphCapture(self.exported.graph, lambda node: node.meta.get("val"))
         found = walk.program(self._given, self.exported.graph_module)
         tree = self.exported.call_spec.out_spec
@@ -269,7 +277,7 @@ class _Export:
             found,
             tensors={**self.tensors, **found.tensors},
             tree=tree,
-            updates=tuple(spec.buffers_to_mutate.values()),
+            updates=tuple(_updates(spec)),
         )
 
     def _given(self, node: Any) -> GivenFrom:
@@ -292,6 +300,21 @@ class _Export:
             number = _number_of(tensor)
         self.tensors[target] = tensor
         return GivenFrom("weight", target, str(target), number)
+
+
+def _updates(spec: Any) -> Generator[str | int]:
+    """What takes the first results: names of buffers, positions of inputs."""
+    from torch.export.graph_signature import OutputKind
+
+    inputs = [*spec.user_inputs]
+    for output in spec.output_specs:
+        match output.kind:
+            case OutputKind.BUFFER_MUTATION | OutputKind.PARAMETER_MUTATION:
+                yield str(output.target)
+            case OutputKind.USER_INPUT_MUTATION:
+                yield inputs.index(output.target)
+            case _:
+                return
 
 
 def _number_of(tensor: Any) -> float | int | bool | None:

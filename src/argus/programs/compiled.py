@@ -67,7 +67,7 @@ class CompiledProgram:
             if self._call is None:
                 self._call = called(self.plan, self._run, self._graph)
             given = self._given(inputs, program.tensors)
-            return returned(program, self._call(given), program.tensors)
+            return returned(program, self._call(given), inputs, program.tensors)
 
 
 def called(

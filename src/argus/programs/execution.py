@@ -16,6 +16,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
+from argus.diagnostics import fail
 from argus.programs.bases import PlannedMemory, StoredValues, torch_type
 from argus.programs.given import GivenTensors, laid
 from argus.programs.in_torch import ProgramBuffers, in_torch
@@ -357,19 +358,44 @@ def run_plan(
     with torch.no_grad():
         call = ProgramCall(plan, run)
         found = call(GivenTensors(plan.program)(inputs, weights))
-        return returned(plan.program, found, weights)
+        return returned(plan.program, found, inputs, weights)
 
 
 def returned(
-    program: TensorProgram, results: Sequence[Any], weights: Mapping[str, Any]
+    program: TensorProgram,
+    results: Sequence[Any],
+    inputs: Sequence[Any],
+    weights: Mapping[str, Any],
 ) -> Any:
-    """Results as the module nests them, when the buffers that it changes have theirs.
+    """Results as the module nests them, when what it changes has theirs.
 
-    ``weights`` by the names in `TensorProgram.tensors`.
+    ``weights`` by the names in `TensorProgram.tensors`. Raises ArgusError AG0801 where
+    an input that it changes shares memory with another one.
     """
     from torch.utils import _pytree
 
     changed = len(program.updates)
+    given = _pytree.tree_leaves([*inputs]) if changed else []
     for name, result in zip(program.updates, results[:changed], strict=True):
-        weights[name].copy_(result)
+        if isinstance(name, str):
+            weights[name].copy_(result)
+            continue
+        _require_alone(given, name)
+        given[name].copy_(result)
     return _pytree.tree_unflatten([*results[changed:]], program.tree)
+
+
+def _require_alone(given: Sequence[Any], place: int) -> None:
+    """Raises ArgusError AG0801 where an input shares memory with another one."""
+    import torch
+
+    own = given[place].untyped_storage().data_ptr()
+    for i, other in enumerate(given):
+        if i == place or not isinstance(other, torch.Tensor):
+            continue
+        if own and other.untyped_storage().data_ptr() == own:
+            raise fail(
+                "AG0801",
+                None,
+                f"inputs {place} and {i} share memory, and the model changes one",
+            )

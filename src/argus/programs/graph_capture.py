@@ -15,7 +15,7 @@ from math import prod
 from typing import Any, cast
 
 from argus.diagnostics import ArgusError, fail
-from argus.ir.dtypes import DTYPES, f64
+from argus.ir.dtypes import DTYPES, boolean, f64
 from argus.programs.offsets import offsets_through
 from argus.programs.operators import element_type, operator_named
 from argus.programs.recorder import ProgramRecorder
@@ -28,7 +28,6 @@ from argus.programs.strided_operators import (
 from argus.programs.tensor_array import TensorArray
 from argus.programs.tensor_program import (
     CallOperand,
-    FilledPrimitive,
     GivenPrimitive,
     ProgramValue,
     TensorProgram,
@@ -36,6 +35,7 @@ from argus.programs.tensor_program import (
     TorchPrimitive,
     UntranslatedError,
     ViewedValue,
+    constant_of,
     stored_type,
 )
 from argus.programs.views import LinearView, permuted
@@ -122,7 +122,9 @@ class GraphCapture:
 
     def _given(self, node: Any, at: GivenFrom) -> Any:
         said = self.said(node)
-        if not hasattr(said, "shape"):
+        if _orders(node):  # torch gives nothing for it
+            said = None
+        if said is None or not hasattr(said, "shape"):
             # The graph is that of this number.
             self.fixed[int(at.source)] = said
             return said
@@ -170,6 +172,8 @@ class GraphCapture:
         if node.target is operator.getitem:
             return args[0][args[1]]
         named = {k: self._mapped(v) for k, v in node.kwargs.items()}
+        if str(node.target) == "with_effects":
+            return self._ordered(node, args, named)
         said = self.said(node)
         arrays = _arrays([args, named])
         if said is None or isinstance(said, bool | int | float):
@@ -205,11 +209,31 @@ class GraphCapture:
         name = str(node.target)
         if name in _TOLD or (said is not None and name.startswith("aten.sym_")):
             return said
+        if arrays and said is None and not _mutable(node.target):
+            self._check(node.target, args, named)
+            return None
         if arrays:
             raise fail(
                 "AG1041", None, f"{node.target} gives a number, or nothing, of a tensor"
             )
         return node.target(*args, **named)
+
+    def _ordered(self, node: Any, args: list[Any], named: Any) -> Any:
+        """A check that torch orders by a token, which it gives back.
+
+        Raises ArgusError AG1041 for calls with other effects.
+        """
+        token, target, *rest = args
+        if target._schema.returns or target._schema.is_mutable:
+            raise fail("AG1041", None, f"{target} has an effect, which is ordered")
+        self._check(target, rest, named)
+        return [token]
+
+    def _check(self, target: Any, args: list[Any], named: Any) -> None:
+        """A call that gives nothing: torch looks at elements, and raises an error."""
+        why = "it gives nothing, and may raise an error"
+        call = _call_of(target, args, named, why)
+        self.recorder.made("check", (0,), boolean, TorchPrimitive(call, 0))
 
     def _here(self, arrays: list[TensorArray], said: Any) -> None:
         """Raises UntranslatedError for what is not on the device of the program.
@@ -267,24 +291,7 @@ class GraphCapture:
 
     def _outside(self, node: Any, args: list[Any], named: Any, why: str) -> Any:
         """A call that torch makes."""
-        operands: list[ViewedValue] = []
-
-        def noted(value: Any) -> Any:
-            if isinstance(value, list):
-                return [noted(v) for v in cast("list[Any]", value)]
-            if isinstance(value, dict):
-                items = cast("dict[Any, Any]", value)
-                return {k: noted(v) for k, v in items.items()}
-            if isinstance(value, TensorArray):
-                operands.append(value.operand)
-                return CallOperand(len(operands) - 1)
-            return value
-
-        arguments = tuple(noted(a) for a in args)
-        keywords = {k: noted(v) for k, v in named.items()}
-        call = TorchCall(
-            str(node.target), node.target, arguments, keywords, tuple(operands), why
-        )
+        call = _call_of(node.target, args, named, why)
         said = self.said(node)
         if isinstance(said, list | tuple):
             each = cast("list[Any]", said)
@@ -347,6 +354,40 @@ class GraphCapture:
         return copy.through(permuted(copy.shape, back))
 
 
+def _call_of(target: Any, args: list[Any], named: Any, why: str) -> TorchCall:
+    """A call of torch, with operands in the place of tensors."""
+    operands: list[ViewedValue] = []
+
+    def noted(value: Any) -> Any:
+        if isinstance(value, list):
+            return [noted(v) for v in cast("list[Any]", value)]
+        if isinstance(value, dict):
+            items = cast("dict[Any, Any]", value)
+            return {k: noted(v) for k, v in items.items()}
+        if isinstance(value, TensorArray):
+            operands.append(value.operand)
+            return CallOperand(len(operands) - 1)
+        return value
+
+    arguments = tuple(noted(a) for a in args)
+    keywords = {k: noted(v) for k, v in named.items()}
+    return TorchCall(str(target), target, arguments, keywords, tuple(operands), why)
+
+
+def _orders(node: Any) -> bool:
+    """Whether a node is a token, by which torch orders calls with effects."""
+    return any(
+        str(user.target) == "with_effects" and user.args[0] is node
+        for user in node.users
+    )
+
+
+def _mutable(target: Any) -> bool:
+    """Whether a call changes what it is given; not known of what is no operator."""
+    schema = getattr(target, "_schema", None)
+    return schema is None or bool(schema.is_mutable)
+
+
 def _by_strides(made: Any, said: Any, x: TensorArray, *args: Any) -> TensorArray:
     return made(x, said, *args)
 
@@ -390,7 +431,7 @@ def _root(node: Any) -> Any:
 
 def _is_number(array: TensorArray) -> bool:
     """Whether an array is one number that is known."""
-    return not array.shape and isinstance(array.operand.value.made, FilledPrimitive)
+    return not array.shape and constant_of(array.operand) is not None
 
 
 def _is_node(value: Any) -> bool:

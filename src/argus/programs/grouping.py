@@ -158,6 +158,25 @@ def _alone(value: ProgramValue) -> bool:
     return isinstance(value.made, ContractPrimitive) and value.made.alone
 
 
+def _of_positions(value: ProgramValue) -> bool:
+    """Whether a value is a copy of whole numbers that were floats: of positions.
+
+    It is stored as such, so that what reads it as a table knows its numbers.
+    """
+    match value.made:
+        case MapPrimitive(function="cast", operands=(ViewedValue(value=whole),)):
+            pass
+        case _:
+            return False
+    if whole.dtype != value.dtype or value.dtype.kind != "int":
+        return False
+    match whole.made:
+        case MapPrimitive(function="cast", operands=(ViewedValue(value=number),)):
+            return number.dtype.is_float
+        case _:
+            return False
+
+
 class _Grouping:
     def __init__(self, program: TensorProgram, known: KnownKernels) -> None:
         self.program, self.known = program, known
@@ -202,7 +221,7 @@ class _Grouping:
 
     def _place(self, value: ProgramValue, readers: list[ProgramValue]) -> None:
         roots: set[ProgramValue] = set()
-        stored = value in self.needed
+        stored = value in self.needed or _of_positions(value)
         for reader in readers:
             found = self.root.get(reader)
             if found is None:  # torch reads it

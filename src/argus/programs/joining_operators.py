@@ -11,15 +11,17 @@ from typing import Any
 
 import numpy as np
 
+from argus.ir.dtypes import f32, i64
 from argus.programs.joining import choice, may_lie_in_one
 from argus.programs.numpy_functions import expand_dims, flip, records
 from argus.programs.operator_table import each, own
 from argus.programs.recorder import promoted
+from argus.programs.table_operators import index_select
 from argus.programs.tensor_array import TensorArray
 from argus.programs.tensor_program import (
-    FilledPrimitive,
     JoinPrimitive,
     UntranslatedError,
+    constant_of,
 )
 from argus.programs.views import bordered, repeated
 
@@ -102,32 +104,62 @@ def with_slice(
     x: TensorArray, source: TensorArray, dim: int = 0, start: int | None = None,
     end: int | None = None, step: int = 1,
 ) -> TensorArray:  # fmt: skip
-    """A copy in which a part of a dimension is another tensor.
-
-    Raises UntranslatedError for a part with a step.
-    """
+    """A copy in which a part of a dimension is another tensor."""
     axis = dim % x.ndim
     n, count = x.shape[axis], source.shape[axis]
     first = slice(start, end).indices(n)[0]
-    if step != 1 and count > 1:
-        raise UntranslatedError("a part of a tensor with a step")
     recorder, part = x.recorder, source.cast(x.element)
     if not count:
         return x
-    around = recorder.cast(0, x.element)
-    made = x.operand.value.made
-    if isinstance(made, FilledPrimitive):
-        around = made.value
+    if step != 1 and count > 1:
+        return _with_steps(x, part, axis, first, step)
+    number = constant_of(x.operand)
+    around = recorder.cast(0, x.element) if number is None else number
     assert isinstance(around, bool | int | float)
     widths = [(0, 0)] * x.ndim
     widths[axis] = (first, n - first - count)
     seen = part.seen(bordered(part.shape, widths, around))
-    if isinstance(made, FilledPrimitive):
+    if number is not None:
         return seen
     at: Any = TensorArray(recorder, recorder.positions(x.shape, axis))
     inside = (at >= first) & (at < first + count)
     replaced: Any = np.where(inside, seen, x)
     return replaced
+
+
+def _with_steps(
+    x: TensorArray, part: TensorArray, axis: int, first: int, step: int
+) -> TensorArray:
+    """A copy in which every so many positions have one of another tensor."""
+    n, count = x.shape[axis], part.shape[axis]
+    wide = _times(expand_dims(part, axis + 1), axis + 1, step)
+    line = wide.reshape(*part.shape[:axis], count * step, *part.shape[axis + 1 :])
+    widths = [(0, 0)] * x.ndim
+    widths[axis] = (first, n - first - count * step)
+    seen: Any = np.pad(line, widths)  # type: ignore[call-overload]
+    at: Any = TensorArray(x.recorder, x.recorder.positions(x.shape, axis)) - first
+    inside = (at >= 0) & (at < count * step) & np.equal(at % step, 0)
+    found: Any = np.where(inside, seen, x)
+    return found
+
+
+@own("diagonal_scatter")
+def with_diagonal(
+    x: TensorArray, source: TensorArray, offset: int = 0, dim1: int = 0, dim2: int = 1
+) -> TensorArray:
+    """A copy in which a diagonal of two dimensions is another tensor's last one."""
+    a, b = dim1 % x.ndim, dim2 % x.ndim
+    r = x.recorder
+    rows: Any = TensorArray(r, r.positions(x.shape, a))
+    columns: Any = TensorArray(r, r.positions(x.shape, b))
+    along, other = (a, b) if offset >= 0 else (b, a)
+    part = source.cast(x.element)
+    widths = [(0, 0)] * (x.ndim - 2) + [(0, x.shape[along] - part.shape[-1])]
+    line: Any = np.pad(part, widths)  # type: ignore[call-overload]
+    line = np.moveaxis(line, -1, along - (other < along))
+    seen = _times(expand_dims(line, other), other, x.shape[other])
+    found: Any = np.where(np.equal(rows + offset, columns), seen, x)
+    return found
 
 
 @own("select_scatter")
@@ -195,19 +227,27 @@ def _times(x: TensorArray, dim: int, count: int) -> TensorArray:
     "upsample_nearest1d", "upsample_nearest2d", "upsample_nearest3d",
 )  # fmt: skip
 def enlarged(x: TensorArray, sizes: Any, *scales: Any) -> TensorArray:
-    """Each element several times along the last dimensions.
-
-    Raises UntranslatedError where that is no whole number of times.
-    """
+    """Each element several times along the last dimensions, or the nearest ones."""
     count = x.ndim - 2
+    given: list[Any] = [*scales[0]] if scales and isinstance(scales[0], list) else []
+    given = given or [*scales]
+    given = given if len(given) == count else [None] * count
     if sizes is None:
-        wanted = [int(n * s) for n, s in zip(x.shape[2:], scales[0], strict=True)]
+        wanted = [int(n * s) for n, s in zip(x.shape[2:], given, strict=True)]
     else:
         wanted = each(sizes, count)
-    for dim, size in enumerate(wanted, 2):
+    for dim, (size, scale) in enumerate(zip(wanted, given, strict=True), 2):
         n = x.shape[dim]
-        if size % n:
-            raise UntranslatedError(f"{n} elements enlarged to {size}")
+        if size % n or (scale and scale * n != size):
+            x = _nearest(x, dim, size, 1.0 / scale if scale else n / size)
+            continue
         seen = _times(expand_dims(x, dim + 1), dim + 1, size // n)
         x = seen.reshape(*x.shape[:dim], size, *x.shape[dim + 1 :])
     return x
+
+
+def _nearest(x: TensorArray, dim: int, size: int, step: float) -> TensorArray:
+    """The element at every so many, rounded down; in f32, as torch does."""
+    line: Any = TensorArray(x.recorder, x.recorder.positions((size,), 0)).cast(f32)
+    at: Any = np.floor(line * float(np.float32(step))).cast(i64)
+    return index_select(x, dim, np.minimum(at, x.shape[dim] - 1))

@@ -453,6 +453,9 @@ class _Lowering:
         rows = [n for n in loops if n in free]
         columns = [n for n in loops if n not in free] or list(found[0].loops)
         names: dict[str, str] = {}
+        if not self.inside and free < set(loops):
+            # Results that are repeated: each is computed where it is stored.
+            rows, columns = loops, list(found[0].loops)
         for reduction in found:
             names.update(self._paired(reduction.loops, columns))
 

@@ -233,17 +233,17 @@ def contracted(
 ) -> ViewedValue:
     """A sum of products of a type (None: that of the factors); see `ContractPrimitive`.
 
-    Raises UntranslatedError for sizes that differ, or are 0.
+    Raises UntranslatedError for sizes that differ.
     """
     sizes: dict[str, int] = {}
     for letters, shape in ((left, x.shape), (right, y.shape)):
         for letter, n in zip(letters, shape, strict=True):
             if sizes.setdefault(letter, n) != n:
                 raise UntranslatedError(f"a product of {x.shape} and {y.shape}")
-    if any(sizes[s] == 0 for s in sizes if s not in result):
-        raise UntranslatedError("a product over no elements")
     if dtype is None:
         dtype = promoted([x.value.dtype, y.value.dtype])
+    if any(sizes[s] == 0 for s in sizes if s not in result):
+        return recorder.filled([sizes[s] for s in result], 0, dtype)
     made = ContractPrimitive(x, y, left, right, result, precision, terms, alone)
     return recorder.made("product", [sizes[s] for s in result], dtype, made)
 
@@ -313,11 +313,9 @@ def var(
 ) -> Any:
     """The sum of squared distances from the mean, over the number less ``ddof``."""
     count = math.prod(x.shape[d] for d in _dims(axis, x.ndim))
-    if count <= ddof:
-        raise UntranslatedError("a variance of too few elements")
     centred = x - mean(x, axis, True)
     total = FUNCTIONS[np.sum](centred * centred, axis, keepdims=keepdims)
-    return total / float(count - ddof)
+    return total / float(max(count - ddof, 0))
 
 
 def _arg(name: str) -> Callable[..., TensorArray]:
@@ -410,6 +408,20 @@ def squeeze(x: TensorArray, axis: Any = None) -> TensorArray:
 def broadcast_to(x: TensorArray, shape: Sequence[int]) -> TensorArray:
     """Repeated to a shape."""
     return x.seen(repeated(x.shape, shape))
+
+
+@records(np.tile)
+def tile(x: TensorArray, reps: Any) -> TensorArray:
+    """The whole, several times along each dimension; new dimensions come first."""
+    times = [reps] if isinstance(reps, int) else [int(n) for n in reps]
+    rank = max(len(times), x.ndim)
+    times = [1] * (rank - len(times)) + times
+    sizes = [1] * (rank - x.ndim) + [*x.shape]
+    apart = [n for size in sizes for n in (1, size)]
+    wide = [n for time, size in zip(times, sizes, strict=True) for n in (time, size)]
+    whole = [a * n for a, n in zip(times, sizes, strict=True)]
+    seen = reshaped(x, apart)
+    return reshaped(seen.seen(repeated(seen.shape, wide)), whole)
 
 
 @records(np.flip)

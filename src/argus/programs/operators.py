@@ -14,12 +14,20 @@ from typing import Any
 import numpy as np
 
 from argus.ir.dtypes import DTYPES, DType, f32, i64
-from argus.programs.numpy_functions import wide_product
+from argus.programs.numpy_functions import (
+    contracted,
+    product_precision,
+    wide_product,
+)
 from argus.programs.operator_table import CREATING, OWN, creating, own
 from argus.programs.recorder import ProgramRecorder
 from argus.programs.tensor_array import TensorArray, part_of
 from argus.programs.tensor_program import UntranslatedError, ViewedValue, stored_type
 from argus.programs.views import LinearView, repeated
+from argus.specification.aten.table import OPERATORS
+
+_EPSILON = 2.0**-23
+"""Of f32, in which torch computes norms of narrower elements, too."""
 
 
 def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] | None:
@@ -28,9 +36,12 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
         attention_operators,
         convolution_gradients,
         convolution_operators,
+        distance_operators,
         joining_operators,
         pointwise_operators,
+        pool_positions,
         recurrence_operators,
+        scan_operators,
         scattering_operators,
         sorting_operators,
         table_operators,
@@ -45,9 +56,12 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
         attention_operators,
         convolution_gradients,
         convolution_operators,
+        distance_operators,
         joining_operators,
         pointwise_operators,
+        pool_positions,
         recurrence_operators,
+        scan_operators,
         scattering_operators,
         sorting_operators,
         table_operators,
@@ -109,6 +123,27 @@ def scalar_tensor(
 ) -> Any:
     """A number."""
     return full(recorder, (), value, dtype=dtype)
+
+
+@creating("empty.memory_format", "empty_permuted", "empty_strided")
+def empty(
+    recorder: ProgramRecorder, shape: Any, *_: Any, dtype: Any = None, **__: Any
+) -> Any:
+    """Any numbers: these are zeros."""
+    wanted = f32 if dtype is None else element_type(dtype)
+    return TensorArray(recorder, recorder.filled(tuple(shape), 0, wanted))
+
+
+@own("new_empty", "new_empty_strided", "empty_like")
+def empty_beside(x: TensorArray, *given: Any, dtype: Any = None, **_: Any) -> Any:
+    """Any numbers: these are zeros."""
+    wanted = x.element if dtype is None else element_type(dtype)
+    shape = tuple(given[0]) if given else x.shape
+    return TensorArray(x.recorder, x.recorder.filled(shape, 0, wanted))
+
+
+CREATING["prims.empty_strided.default"] = CREATING["aten.empty_strided.default"]
+CREATING["prims.empty_permuted.default"] = CREATING["aten.empty_permuted.default"]
 
 
 @creating("arange.start_step")
@@ -196,8 +231,56 @@ def addmm(
 ) -> Any:
     """``beta * x + alpha * a @ b``; of floats in f32, and rounded once."""
     product = TensorArray(a.recorder, wide_product(a.recorder, a.operand, b.operand))
+    return addmm_of(x, product, beta, alpha)
+
+
+def addmm_of(x: TensorArray, product: TensorArray, beta: Any, alpha: Any) -> Any:
+    """``beta * x + alpha * product``."""
     scaled: Any = product if alpha == 1 else product * alpha
     if beta == 0:
         return scaled
     added: Any = x.cast(product.element)
     return scaled + (added if beta == 1 else added * beta)
+
+
+@own("addbmm")
+def addbmm(
+    x: TensorArray, a: TensorArray, b: TensorArray, *, beta: Any = 1, alpha: Any = 1
+) -> Any:
+    """``beta * x + alpha * sum of a[i] @ b[i]``: one product, which sums over i too."""
+    made = contracted(a.recorder, a.operand, b.operand, "imk", "ikn", "mn",
+                      precision=product_precision())  # fmt: skip
+    return addmm_of(x, TensorArray(a.recorder, made), beta, alpha)
+
+
+@own("_trilinear")
+def trilinear(
+    a: TensorArray, b: TensorArray, c: TensorArray, more_a: Any, more_b: Any,
+    more_c: Any, summed: Any, *_: Any,
+) -> Any:  # fmt: skip
+    """The sum of products of three tensors, which lack some dimensions each."""
+    rank = a.ndim + len(more_a)
+    letters = "ijklmnopq"[:rank]
+    x, y, z = (
+        "".join(s for d, s in enumerate(letters) if d not in more)
+        for more in (more_a, more_b, more_c)
+    )
+    kept = "".join(s for d, s in enumerate(letters) if d not in summed)
+    both = "".join(s for s in letters if s in x + y and s in kept + z)
+    r = a.recorder
+    first = contracted(r, a.operand, b.operand, x, y, both)
+    present = "".join(s for s in kept if s in both + z)
+    return TensorArray(r, contracted(r, first, c.operand, both, z, present))
+
+
+@own("rms_norm")
+def rms_norm(x: Any, shape: Any, weight: Any = None, eps: Any = None) -> Any:
+    """Divided by the root of the mean square; the usual epsilon is that of f32."""
+    return fused_rms_norm(x, shape, weight, eps)[0]
+
+
+@own("_fused_rms_norm")
+def fused_rms_norm(x: Any, shape: Any, weight: Any = None, eps: Any = None) -> Any:
+    """The same, and what it was multiplied by."""
+    known = OPERATORS["aten._fused_rms_norm.default"]
+    return known(x, shape, weight, _EPSILON if eps is None else eps)

@@ -8,6 +8,7 @@ Nothing is searched, timed or launched here.
 
 from __future__ import annotations
 
+import keyword
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -224,6 +225,8 @@ def _step(group: KernelGroup, names: _KernelNames, known: KnownKernels) -> PlanS
         return TorchStep(_words(group.stored), group.why, None, (group.stored,))
     computes = computed(group)
     wish = re.sub(r"\W+", "_", "_".join(computes.split(", ")[-3:])) or "copy"
+    if keyword.iskeyword(wish):  # "not", "and", "or" alone
+        wish = f"logical_{wish}"
     title = f"{computes}, {group.stored.dtype}."
     source = known.source(
         (*group.beside, group.stored),

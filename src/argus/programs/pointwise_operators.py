@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from argus.ir.dtypes import boolean, f32
+from argus.ir.dtypes import boolean, f32, i64
 from argus.programs.operator_table import OWN, own
 from argus.programs.tensor_array import TensorArray
 from argus.programs.tensor_program import UntranslatedError
@@ -19,6 +19,8 @@ from argus.specification.aten.table import OPERATORS
 
 _where: Any = np.where
 _WIDE = 32
+_BITS = 6
+"""Bits of the exponent of a whole number: more than 63 factors wrap."""
 
 _PRIMS = (
     "abs", "neg", "exp", "exp2", "expm1", "log", "log2", "log10", "log1p", "sqrt",
@@ -190,8 +192,8 @@ def power(x: Any, y: Any) -> Any:
         except UntranslatedError:
             if not x.element.is_float:
                 raise
-    elif not all(p.element.is_float for p in parts):
-        raise UntranslatedError("a power of whole numbers")
+    elif not any(p.element.is_float for p in parts) and not isinstance(x, float):
+        return _whole_power(x, y, recorder)
     x, y = (
         _wide(p) if isinstance(p, TensorArray)
         else TensorArray(recorder, recorder.filled(shape, p, _wide(parts[0]).element))
@@ -207,6 +209,29 @@ def power(x: Any, y: Any) -> Any:
     fraction = np.less(x, 0.0) & np.logical_not(whole) & np.less(size, math.inf)
     found = _where(fraction, math.nan, found)
     return _where(np.equal(y, 0.0) | np.equal(x, 1.0), 1.0, found)
+
+
+def _whole_power(x: Any, y: Any, recorder: Any) -> Any:
+    """By squares, for each bit of an exponent; below 0 the power is 0, but of 1, -1."""
+    like = y if isinstance(y, TensorArray) else x
+    base: Any = (
+        x if isinstance(x, TensorArray)
+        else TensorArray(recorder, recorder.filled(like.shape, x, i64))
+    ).cast(i64)  # fmt: skip
+    left: Any = (
+        y if isinstance(y, TensorArray)
+        else TensorArray(recorder, recorder.filled(like.shape, y, i64))
+    ).cast(i64)  # fmt: skip
+    first, odd = base, np.bitwise_and(left, 1)
+    small = np.equal(np.abs(first), 1)
+    below = _where(small, _where(np.equal(odd, 1), first, 1), 0)
+    found: Any = 1
+    for bit in range(_BITS):
+        chosen = np.equal(np.bitwise_and(np.right_shift(left, bit), 1), 1)
+        found = found * _where(chosen, base, 1)
+        base = base * base
+    many = _where(left >= 1 << _BITS, _where(small, below, 0), found)
+    return _where(left < 0, below, many)
 
 
 @own("round.decimals")

@@ -19,8 +19,9 @@ from argus.programs.tensor_program import (
     ScanPrimitive,
     UntranslatedError,
     ViewedValue,
+    constant_of,
 )
-from argus.programs.views import repeated
+from argus.programs.views import LinearView, repeated
 
 Part = ViewedValue | float | int | bool
 """What a map is given: a tensor, or a number that is the same everywhere."""
@@ -238,7 +239,10 @@ class ProgramRecorder:
             part = cast("ViewedValue", self.cast(part, wider))
             dtype = wider
         if any(part.shape[d] == 0 for d in gone):
-            raise UntranslatedError("a reduction over no elements")
+            return self._of_nothing(function, part, gone, keep)
+        same = tuple(d for d in gone if part.shape[d] > 1 and _same_along(part, d))
+        if same:
+            return self._of_the_same(function, part, gone, same, keep)
         shape = tuple(n for d, n in enumerate(part.shape) if d not in gone)
         result = part
         if gone:
@@ -255,6 +259,33 @@ class ProgramRecorder:
             None if d in gone else (0, 1, n) for d, n in enumerate(part.shape)
         ]
         return result.through(sliced(shape, parts)) if gone else result
+
+    def _of_nothing(
+        self, function: str, part: ViewedValue, gone: Sequence[int], keep: bool
+    ) -> ViewedValue:
+        """A sum or product of no elements. Raises UntranslatedError for an extreme."""
+        if function not in ("sum", "prod"):
+            raise UntranslatedError("an extreme of no elements")
+        sizes = [1 if d in gone else n for d, n in enumerate(part.shape)]
+        shape = [n for d, n in enumerate(sizes) if keep or d not in gone]
+        return self.filled(shape, int(function == "prod"), part.value.dtype)
+
+    def _of_the_same(
+        self, function: str, part: ViewedValue, gone: Sequence[int],
+        same: Sequence[int], keep: bool,
+    ) -> ViewedValue:  # fmt: skip
+        """A reduction of elements that are repeated along some dimensions."""
+        from argus.programs.views import sliced
+
+        if function == "prod":  # stored, each factor is one of its own
+            return self.reduce(function, self.copied(part), gone, keep)
+        once: list[Any] = [(0, 1, 1 if d in same else n)
+                           for d, n in enumerate(part.shape)]  # fmt: skip
+        found = self.reduce(
+            function, part.through(sliced(part.shape, once)), gone, keep
+        )
+        times = prod(part.shape[d] for d in same)
+        return self.map("mul", found, times) if function == "sum" else found
 
     def _first(
         self, function: str, part: ViewedValue, dim: int, keep: bool
@@ -284,11 +315,20 @@ def _apart(part: ViewedValue, dim: int) -> bool:
     return n > _LONG_ROW and size < _FEW_ROWS * n
 
 
+def _same_along(part: ViewedValue, dim: int) -> bool:
+    """Whether a view repeats elements along a dimension."""
+    if constant_of(part) is not None:
+        return True
+    last = part.views[-1] if part.views else None
+    return isinstance(last, LinearView) and all(
+        d != dim for pairs in last.factors for d, _ in pairs
+    )
+
+
 def _constant(part: Part) -> Part:
     """The number that is at every position, where it is one."""
-    if isinstance(part, ViewedValue) and isinstance(part.value.made, FilledPrimitive):
-        return part.value.made.value
-    return part
+    number = constant_of(part) if isinstance(part, ViewedValue) else None
+    return part if number is None else number
 
 
 def _met(parts: Sequence[Part]) -> tuple[list[Part], list[DType]]:

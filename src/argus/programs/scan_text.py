@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argus.programs.expression_text import COMBINE, bare, call_text, neutral_text
-from argus.programs.expressions import ScanNode
+from argus.programs.expressions import NumberNode, ScanNode
 from argus.programs.kernel_text import KernelWriter
 
 _TIMES = ("@ag.inline", "def times(a, b):", "    return a * b", "", "")
@@ -56,7 +56,10 @@ class ScanWriter(KernelWriter):
 
     def _one(self, s: ScanNode, letter: str, carry: str) -> None:
         """A scan of one tile after what is carried, and with that what is next."""
-        body = self.masked(s, None) if s.reverse else self.text(s.body)
+        if self.axes(s.body) != tuple(a.loop for a in self.tiling.axes):
+            body = self._spread(s, letter)
+        else:
+            body = self.masked(s, None) if s.reverse else self.text(s.body)
         if not body.isidentifier():
             body = self.assign(s.body, "x", body)
         back = ", reverse=True" if s.reverse else ""
@@ -68,3 +71,17 @@ class ScanWriter(KernelWriter):
         both = [call_text(COMBINE[s.function], [x, carry]) for x in (found, total)]
         self.assign(s, f"cum{s.function}", both[0])
         self.line(f"{carry} = {bare(both[1])}")
+
+    def _spread(self, s: ScanNode, letter: str) -> str:
+        """The body of a scan that is the same along some axes, as a tile of all."""
+        axes = [a.loop for a in self.tiling.axes]
+        like, name = self.full(axes, "0", s.body.dtype), self.names.fresh("spread")
+        if isinstance(s.body, NumberNode):
+            text = self.full(axes, self.text(s.body), s.body.dtype)
+        else:
+            text = f"ag.broadcast({bare(self.text(s.body))}, {like})"
+        self.line(f"{name} = {text}")
+        if not s.reverse:
+            return name
+        inside = f'{self.first} + ag.index({name}, "{letter}") < {letter}'
+        return f"ag.where({inside}, {name}, {neutral_text(s.function, s.body.dtype)})"

@@ -106,10 +106,25 @@ def _along(x: Any, dim: int, table: Any, source: Any) -> tuple[Any, Any, Any, An
     """The part of ``x`` that a table may change, table and source, with rows last.
 
     And a function that puts the changed part into ``x``. Raises UntranslatedError
-    where there are no dimensions, or no entries.
+    where there are no entries.
     """
-    if not x.ndim or not table.size:
-        raise UntranslatedError("a table of one number, or of none")
+    if not table.size:
+        raise UntranslatedError("a table without entries")
+    if not x.ndim:
+        parts = [
+            t.reshape(1) if isinstance(t, TensorArray) else t for t in (table, source)
+        ]
+        rows, at, given, whole = _along(x.reshape(1), 0, *parts)
+
+        def number(changed: Any) -> Any:
+            return whole(changed).reshape(())
+
+        return rows, at, given, number
+    if not table.ndim:
+        table, source = (
+            table.reshape(1),
+            (source.reshape(1) if isinstance(source, TensorArray) else source),
+        )
     axis = dim % x.ndim
     part = tuple(
         slice(None) if d == axis else slice(0, n) for d, n in enumerate(table.shape)
@@ -186,8 +201,12 @@ def index_reduce(
     include_self: bool = True,
 ) -> Any:  # fmt: skip
     """Positions of a dimension, with which those of another tensor are combined."""
-    if not x.ndim or not table.size:
-        raise UntranslatedError("a position of one number, or none")
+    if not table.size:
+        raise UntranslatedError("a table without entries")
+    if not x.ndim:
+        parts = (x.reshape(1), 0, table.reshape(1), source.reshape(1))
+        found = index_reduce(*parts, reduce, include_self=include_self)
+        return found.reshape(())
     rows, given = (np.moveaxis(t, dim, -1) for t in (x, source))
     at = table.reshape(*[1] * (x.ndim - 1), table.size)
     return np.moveaxis(_combined(rows, at, given, reduce, include_self), -1, dim)
@@ -284,3 +303,23 @@ def _masked(x: Any, tables: dict[int, TensorArray], values: Any, added: bool) ->
     wide = mask.reshape(*mask.shape, *[1] * (x.ndim - mask.ndim))
     one = values.reshape(*[1] * x.ndim).cast(x.element)
     return np.where(wide, x + one if added else one, x)
+
+
+@own("put")
+def put(x: Any, table: Any, source: Any, accumulate: bool = False) -> Any:
+    """A copy with other elements, by their positions in row-major order."""
+    made = index_put(x.reshape(-1), [table.reshape(-1)], source.reshape(-1), accumulate)
+    return made.reshape(x.shape)
+
+
+@own("masked_scatter")
+def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
+    """A copy in which the next elements of another stand where a mask is true."""
+    wide = np.broadcast_to(mask, x.shape)
+    line = TensorArray(x.recorder, x.recorder.copied(wide.operand)).reshape(-1)
+    before: Any = np.cumsum(line.cast(i64), 0) - 1
+    count = source.size
+    at: Any = np.minimum(np.maximum(before, 0), count - 1)
+    given = TensorArray(x.recorder, x.recorder.copied(source.operand)).reshape(-1)
+    taken: Any = gather(given, 0, at) if line.size > 1 else given[:1]
+    return np.where(wide, taken.cast(x.element).reshape(x.shape), x)

@@ -1,4 +1,4 @@
-"""Order of elements: topk, medians, and where numbers belong in a sorted row.
+"""Order of elements: sort, topk, medians, and where numbers belong in a sorted row.
 
 The rank of an element is the number of those that come before it: smaller ones, and
 equal ones at smaller positions. It is a sum for each element, and the element of a rank
@@ -14,6 +14,7 @@ from typing import Any
 import numpy
 
 from argus.ir.dtypes import boolean, f32, i64
+from argus.ir.numerics import arithmetic
 from argus.programs.operator_table import own
 from argus.programs.table_operators import gather
 from argus.programs.tensor_array import TensorArray
@@ -97,6 +98,20 @@ def topk(
     return _ordered(x, dim, largest, k)
 
 
+@own("sort")
+def ordered(x: Any, dim: int = -1, descending: bool = False) -> list[Any]:
+    """All elements in order, equal ones as they were, and where they were."""
+    return _ordered(x, dim, descending)
+
+
+@own("sort.stable")
+def ordered_stable(
+    x: Any, *, stable: bool | None = None, dim: int = -1, descending: bool = False
+) -> list[Any]:
+    """The same."""
+    return _ordered(x, dim, descending)
+
+
 @own("kthvalue")
 def kth(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> list[Any]:
     """The element of a rank, counted from 1, and where it was."""
@@ -111,14 +126,47 @@ def kth(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> list[Any]:
 
 @own("median.dim")
 def median(x: Any, dim: int = -1, keepdim: bool = False) -> list[Any]:
-    """The element in the middle, of two the smaller one; NaN where there is any.
+    """The element in the middle, of two the smaller one; NaN where there is any."""
+    return _middle(x, dim, keepdim, numbers=False)
 
-    Raises UntranslatedError for floats, of which NaN would be last.
-    """
-    if x.element.is_float:
-        raise UntranslatedError("a median of floats")
+
+@own("nanmedian.dim")
+def median_of_numbers(x: Any, dim: int = -1, keepdim: bool = False) -> list[Any]:
+    """The same of what is not NaN; NaN where nothing is."""
+    return _middle(x, dim, keepdim, numbers=True)
+
+
+@own("median")
+def whole_median(x: Any) -> Any:
+    """The element in the middle of all."""
+    return _middle(x.reshape(-1), 0, False, numbers=False)[0]
+
+
+@own("nanmedian")
+def whole_median_of_numbers(x: Any) -> Any:
+    """The same of what is not NaN."""
+    return _middle(x.reshape(-1), 0, False, numbers=True)[0]
+
+
+def _middle(x: Any, dim: int, keepdim: bool, *, numbers: bool) -> list[Any]:
+    """The element of the middle rank, and where it was."""
     n = x.shape[dim] if x.ndim else 1
-    return kth(x, (n + 1) // 2, dim, keepdim)
+    if not x.ndim or not x.element.is_float:
+        return kth(x, (n + 1) // 2, dim, keepdim)
+    rows: Any = np.moveaxis(x, dim, -1)
+    missing: Any = np.sum(np.not_equal(rows, rows).cast(i64), -1, keepdims=True)
+    if numbers:
+        wanted = np.floor_divide(np.maximum(n - missing - 1, 0), 2)
+    else:
+        wanted = np.where(missing > 0, n - missing, (n - 1) // 2)
+    ranks: Any = _ranks(rows, False)
+    recorder = x.recorder
+    at = TensorArray(recorder, recorder.positions(rows.shape, rows.ndim - 1))
+    chosen: Any = np.where(np.equal(ranks, wanted), at.cast(f32), 0.0)
+    found: Any = np.max(chosen, -1, keepdims=True).cast(i64)
+    found = TensorArray(recorder, recorder.copied(found.operand))
+    parts = [np.moveaxis(p, -1, dim) for p in (gather(rows, -1, found), found)]
+    return parts if keepdim else [np.squeeze(p, dim % x.ndim) for p in parts]
 
 
 @own("searchsorted.Tensor")
@@ -150,3 +198,24 @@ def searchsorted(
 def bucketize(x: Any, edges: Any, **named: Any) -> Any:
     """The same, with the numbers first."""
     return searchsorted(edges, x, **named)
+
+
+@own("histc")
+def histogram(x: Any, bins: int = 100, low: Any = 0, high: Any = 0) -> Any:
+    """How many numbers lie in each of equal parts from ``low`` to ``high``.
+
+    The last part has its upper end. Raises UntranslatedError where the ends are those
+    of the elements.
+    """
+    if low == high:
+        raise UntranslatedError("a histogram between the least and the largest element")
+    wide = arithmetic(x.element)
+    line: Any = x.reshape(1, -1).cast(wide)
+    if line.size * bins > _WORK:
+        raise UntranslatedError(f"{line.size} elements in {bins} parts")
+    part: Any = np.floor((line - float(low)) * bins / float(high - low))
+    part = np.where(np.equal(part, float(bins)), float(bins - 1), part)
+    inside = (line >= float(low)) & (line <= float(high))
+    at: Any = TensorArray(x.recorder, x.recorder.positions((bins, 1), 0)).cast(wide)
+    hits = np.logical_and(np.equal(part, at), inside)
+    return np.sum(hits.cast(i64), -1).cast(x.element)

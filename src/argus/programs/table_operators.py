@@ -16,7 +16,7 @@ from argus.programs.tensor_program import (
     PositionPrimitive,
     UntranslatedError,
 )
-from argus.programs.views import LinearView, permuted
+from argus.programs.views import BorderedView, LinearView, permuted
 
 
 def _chosen(x: TensorArray, view: LinearView, table: TensorArray) -> TensorArray:
@@ -78,8 +78,33 @@ def embedding(weight: TensorArray, table: TensorArray, *_: Any) -> TensorArray:
 def index_select(x: TensorArray, dim: int, table: TensorArray) -> TensorArray:
     """Positions of a dimension."""
     if not x.ndim:
-        raise UntranslatedError("a position of one number")
+        return x.reshape(1) if table.ndim else x
     return _rows(x, dim % x.ndim, table)
+
+
+@own("_embedding_bag", "_embedding_bag_forward_only")
+def embedding_bag(
+    weight: TensorArray, table: TensorArray, offsets: TensorArray,
+    scale: bool = False, mode: int = 0, sparse: bool = False,
+    factors: TensorArray | None = None, last: bool = False, padding: int = -1,
+) -> list[Any]:  # fmt: skip
+    """Sums or means of rows of a matrix, of bags of equally many positions.
+
+    Raises UntranslatedError for bags that begin elsewhere, the largest of rows, and
+    rows that do not count.
+    """
+    known = digit_table(offsets.operand)
+    bags = offsets.shape[0] - last
+    if known is None or known.start or len(known.sizes) > 1 or mode > 1 or padding >= 0:
+        raise UntranslatedError("bags of rows of different sizes, or their extremes")
+    step = known.factors[0] if bags > 1 else table.shape[0]
+    if not bags or step * bags != table.shape[0]:
+        raise UntranslatedError("bags of rows of different sizes")
+    rows: Any = _rows(weight, 0, table.reshape(bags, step))
+    if factors is not None:
+        rows = rows * factors.reshape(bags, step, 1)
+    found: Any = np.sum(rows, 1)
+    return [found / float(step) if mode else found]
 
 
 @own("index.Tensor", "_unsafe_index.Tensor")
@@ -115,6 +140,8 @@ def index(x: TensorArray, indices: Sequence[Any]) -> TensorArray:
 def _natural(table: TensorArray) -> bool:
     """Whether a table counts, from 0 or more."""
     made = table.operand.value.made
+    if any(isinstance(v, BorderedView) and v.fill < 0 for v in table.operand.views):
+        return False
     return isinstance(made, PositionPrimitive) and made.start >= 0 and made.step >= 0
 
 

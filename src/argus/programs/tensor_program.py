@@ -25,7 +25,7 @@ from math import prod
 from typing import Any
 
 from argus.ir.dtypes import DTYPES, FOREIGN, DType, u32, u64
-from argus.programs.views import OperandView, ReshapedView
+from argus.programs.views import BorderedView, OperandView, ReshapedView
 
 __all__ = [
     "CallOperand",
@@ -46,6 +46,7 @@ __all__ = [
     "UntranslatedError",
     "ViewedValue",
     "WrittenPrimitive",
+    "constant_of",
     "stored_type",
 ]
 
@@ -318,7 +319,8 @@ class TensorProgram:
     the program is for these values. ``told``: strides that each result has in torch, in
     elements; None for what is no tensor. Results of different values share no memory.
     ``device`` as torch names it ("cuda:0"), on which everything is but what stays in
-    torch. ``updates``: buffers of the module that take the first results.
+    torch. ``updates``: what takes the first results: buffers of the module
+    by name, inputs by position.
     """
 
     values: tuple[ProgramValue, ...]
@@ -328,7 +330,21 @@ class TensorProgram:
     fixed: dict[int, Any] = field(default_factory=dict[int, Any])
     told: tuple[tuple[int, ...] | None, ...] = ()
     device: str = "cpu"
-    updates: tuple[str, ...] = ()
+    updates: tuple[str | int, ...] = ()
+
+
+def constant_of(operand: ViewedValue) -> float | int | bool | None:
+    """The number that an operand is at every position; None where it is none.
+
+    A border of another number makes it none: -0.0 and 0.0 are two.
+    """
+    made = operand.value.made
+    if not isinstance(made, FilledPrimitive):
+        return None
+    fills = [v.fill for v in operand.views if isinstance(v, BorderedView)]
+    if any(repr(fill) != repr(made.value) for fill in fills):
+        return None
+    return made.value
 
 
 def operands_of(value: ProgramValue) -> tuple[ViewedValue, ...]:

@@ -40,6 +40,13 @@ _VECTOR = 16
 """Bytes of the widest access."""
 
 
+def _wide(node: ExpressionNode) -> bool:
+    """Whether a node is a whole number of more than 32 bits."""
+    if not isinstance(node, NumberNode) or node.dtype.kind != "int":
+        return False
+    return not -(2**31) <= node.value < 2**31
+
+
 def open_slice(start: str) -> str:
     """A slice that begins there."""
     return f"{start}:" if start.isidentifier() else f"{start} :"
@@ -365,10 +372,13 @@ class TileWriter:
             texts[at] = f"ag.broadcast({bare(texts[at])}, {like})"
         if node.function == "cast":
             return f"{texts[0]}.to({type_name(node.dtype)})"
+        others = node.parts[1:]
+        numbers = all(isinstance(p, NumberNode) for p in others)
+        if node.function == "where" and numbers and any(map(_wide, others)):
+            # Two numbers alone meet in 32 bits.
+            texts[1] = self.full((), texts[1], node.dtype)
         text = call_text(node.function, texts)
-        if node.function == "where" and all(
-            isinstance(p, NumberNode) for p in node.parts[1:]
-        ):
+        if node.function == "where" and numbers:
             text += f".to({type_name(node.dtype)})"
         return text
 

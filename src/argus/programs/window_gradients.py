@@ -34,7 +34,7 @@ def avg_pool_backward(
     """Each element has its part of the gradients of the windows that it is in."""
     pool = WindowPool(x, kernel, stride, padding, 1, ceil, len(kernel))
 
-    def inside(windows: _Windows, moved: tuple[int, ...]) -> Any:
+    def inside(windows: PoolWindows, moved: tuple[int, ...]) -> Any:
         return windows.inside(moved)
 
     parts: Any = given.cast(arithmetic(given.element))
@@ -43,7 +43,7 @@ def avg_pool_backward(
     else:
         for count in element_counts(pool, given, include_padding):
             parts = parts / count
-    return _Windows(x, pool).gradient(parts, inside)
+    return PoolWindows(x, pool).gradient(parts, inside)
 
 
 def _along(
@@ -55,7 +55,7 @@ def _along(
     return TensorArray(r, r.positions(sizes, len(shape) + dim, start, step))
 
 
-class _Windows:
+class PoolWindows:
     """Which windows the elements of an input are in.
 
     Arrays have two dimensions for each of space: q and t.

@@ -85,12 +85,6 @@ def max_pool(
     return np.max(pool.of(x, -math.inf), tuple(range(-count, 0)))
 
 
-@own("max_pool2d_with_indices", "max_pool3d_with_indices")
-def max_pool_with_indices(*args: Any, **named: Any) -> Any:
-    """The largest of each window; its position is not translated."""
-    return max_pool(*args, **named), None
-
-
 @own("avg_pool1d", "avg_pool2d", "avg_pool3d")
 def avg_pool(
     x: TensorArray, kernel: Any, stride: Any = (), padding: Any = 0, ceil: bool = False,
@@ -156,20 +150,16 @@ def _sizes(
     "adaptive_avg_pool2d", "adaptive_avg_pool3d",
 )  # fmt: skip
 def adaptive_avg_pool(x: TensorArray, sizes: Any) -> Any:
-    """Means of equal parts. Raises UntranslatedError where parts are not equal."""
+    """Means of parts, of which each element is in one or two of a dimension."""
+    from argus.programs.pool_positions import uneven_means
+
+    if any(n % o for n, o in zip(x.shape[-len(sizes) :], sizes, strict=True)):
+        return uneven_means(x, sizes)
     return np.mean(_equal_parts(x, sizes), tuple(range(-len(sizes), 0)))
-
-
-@own("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")
-def adaptive_max_pool(x: TensorArray, sizes: Any) -> Any:
-    """The largest of equal parts; its position is not translated."""
-    return np.max(_equal_parts(x, sizes), tuple(range(-len(sizes), 0))), None
 
 
 def _equal_parts(x: TensorArray, sizes: Sequence[int]) -> TensorArray:
     count = len(sizes)
     extents = x.shape[-count:]
-    if any(n % o for n, o in zip(extents, sizes, strict=True)):
-        raise UntranslatedError(f"windows of different sizes: {extents} as {sizes}")
     kernel = [n // o for n, o in zip(extents, sizes, strict=True)]
     return windows_of(x, kernel, kernel, [(0, 0)] * count, [1] * count, 0.0)

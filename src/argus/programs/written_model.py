@@ -46,7 +46,7 @@ class _BoundCall:
     def __call__(self, module: Module, inputs: Any) -> Any:
         weights = {name: self._weight(module, name) for name in self._weights}
         given = self._given(inputs, weights)
-        return returned(self._program, self._call(given), weights)
+        return returned(self._program, self._call(given), inputs, weights)
 
     def _weight(self, module: Module, name: str) -> Tensor:
         found = self._constants.get(name)
