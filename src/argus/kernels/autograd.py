@@ -108,14 +108,23 @@ class TorchFunction:
         return made
 
     def _made_function(self) -> Any:
-        """The function as autograd has it; its gradient has none."""
+        """The function as autograd has it; its gradient has none.
+
+        Without ``setup_context``, through which torch takes several times as long.
+        """
         import torch
 
         once: Any = vars(torch.autograd.function)["once_differentiable"]
+        keep = self._keep
+        assert keep is not None
+
+        def forward(ctx: Any, *args: Any) -> Any:
+            made = self._made(*args)
+            keep(ctx, args, made)
+            return made
+
         body: dict[str, Any] = {
-            "forward": self._made,
-            "setup_context": self._keep,
-            "backward": once(self._gradient),
+            "forward": staticmethod(forward),
+            "backward": staticmethod(once(self._gradient)),
         }
-        body = {name: staticmethod(function) for name, function in body.items()}
         return type(self._name.split("::")[1], (torch.autograd.Function,), body)
