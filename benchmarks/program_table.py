@@ -14,10 +14,8 @@ FIRST_TOLERANCE = 1e-2
 """That of KernelBench's first versions, for all element types."""
 TF32 = 2.0**-11
 """The most that rounding an operand to TF32 changes it, relatively."""
-NO_WORSE = 1.5
+NO_WORSE = 2.0
 """Factor of torch's own error up to which a result is as near to that in f64."""
-NO_WORSE_ELEMENT = 2.0
-"""The same of the worst element."""
 
 
 def wrong(row: dict[str, Any]) -> str:
@@ -39,7 +37,7 @@ def wrong(row: dict[str, Any]) -> str:
         return ""
     own = max(NO_WORSE * row.get("error_torch", 0.0), TF32 * row.get("tf32", False))
     near = row.get("error", inf) <= own
-    each = row.get("worst", inf) <= NO_WORSE_ELEMENT * row.get("worst_torch", 0.0)
+    each = row.get("worst", inf) <= NO_WORSE * row.get("worst_torch", 0.0)
     if near and (each or row["tolerance"] <= FIRST_TOLERANCE):
         return ""
     return f"off by {row['tolerance']:.1e}"

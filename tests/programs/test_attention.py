@@ -173,6 +173,23 @@ def test_attention_of_f32_keeps_scores_on_the_chip(name: str) -> None:
     assert proof_of(last).verdict == Verdict.EQUAL, last.source.text
 
 
+def test_parts_of_its_result_are_stored_by_the_kernel() -> None:
+    """What follows multiplies in f32: the parts are differences to what is rounded."""
+    weight = random(64, 64)
+
+    def projected(*x: Any) -> Any:
+        heads = attention(*x).transpose(1, 2).reshape(2, 24, 64)
+        return heads @ weight.to(heads.dtype)
+
+    inputs = (Q, K, V)
+    plan = plan_of(Formula(projected), inputs)
+    (kernel,) = [s for s in plan.kernels if s.computes.startswith("attention")]
+    assert len(kernel.source.outputs) == 3
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    exact = projected(*(x.double() for x in inputs))
+    assert (got - exact).norm() / exact.norm() < 1e-6
+
+
 def test_its_f16_is_a_kernel() -> None:
     plan, inputs, wanted = made("causal", torch.float16)
     assert [s.computes for s in plan.kernels] == ["attention"]

@@ -114,15 +114,25 @@ def attention_form(group: LoweredGroup) -> tuple[LoweredGroup, AttentionForm]:
     assert total is not None
     product = pool.reduce("sum", total, output.loops, f32)
     assert isinstance(product, ReduceNode)
-    done: dict[ExpressionNode, ExpressionNode] = {output: product}
+    # What becomes of the product is rounded as torch rounds it: parts of a number are
+    # differences to what is rounded.
+    done: dict[ExpressionNode, ExpressionNode] = {
+        r: _narrow(pool, widening.of(r), r) for r in group.reductions if r is not output
+    }
+    done[output] = _narrow(pool, product, output)
     stores = tuple(
-        KernelStore(
-            s.buffer, s.offset, widening.of(pool.rewritten(s.node, lambda n: n, done))
-        )
+        KernelStore(s.buffer, s.offset, pool.rewritten(s.node, lambda n: n, done))
         for s in group.stores
     )
     group = replace(group, stores=stores)
     return group, _Matching(group, product, weights, values).form()
+
+
+def _narrow(
+    pool: ExpressionPool, wide: ExpressionNode, like: ExpressionNode
+) -> ExpressionNode:
+    """The same number in the type of another node."""
+    return wide if wide.dtype == like.dtype else pool.apply("cast", (wide,), like.dtype)
 
 
 def _of_sums(node: ReduceNode) -> bool:
@@ -220,6 +230,8 @@ class _Matching:
         kept = mask.kept if factor is None else scores
         seen = mask.again(self.pool, kept, mask.conditions)
         batch = tuple(n for n in self.group.rows if n not in (row, across))
+        if not set(batch) <= self.pool.free(self.output):
+            raise NotFusedError("attention that is computed again for each index")
         return AttentionForm(
             self.output, self.values, scores, terms,
             score if factor is None else seen,

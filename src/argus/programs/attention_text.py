@@ -396,10 +396,23 @@ class _AttentionWriter(TileWriter):
         scope[form.output] = "o"
         for node in form.most:
             scope[node] = "m"
-        if form.factor not in (None, 1.0) and len(self.group.stores) > 1:
+        if form.factor not in (None, 1.0) and form.most & self._outside():
             self.line(f"m = m * {form.factor!r}")
         for store, t in zip(self.group.stores, self.outputs, strict=True):
             self._stored(store, t)
+
+    def _outside(self) -> set[ExpressionNode]:
+        """What is made of results, without what they are made of."""
+        found: set[ExpressionNode] = set()
+        stack = [s.node for s in self.group.stores]
+        while stack:
+            node = stack.pop()
+            if node in found:
+                continue
+            found.add(node)
+            if node is not self.form.output and node not in self.form.most:
+                stack.extend(parts_of(node))
+        return found
 
     def _stored(self, store: KernelStore, t: KernelTensor) -> None:
         text = self.text(store.node)

@@ -15,6 +15,7 @@ from argus.programs.channels_last import (
     channels_last,
     convolution_precision,
     filters_last,
+    nearest,
     products_last,
     worth_channels_last,
 )
@@ -114,6 +115,8 @@ def _products(wide: TensorArray, weight: TensorArray, groups: int) -> TensorArra
     count = weight.ndim - 2
     space, taps = "xyz"[:count], "rst"[:count]
     precision = convolution_precision(weight.shape[1], weight.shape[2:])
+    if prod(weight.shape[2:]) == 1:  # products of matrices: their factors are rounded
+        wide, weight = nearest(wide, precision), nearest(weight, precision)
     if groups == 1:
         if prod(weight.shape[2:]) == 1:
             pixels = wide.reshape(*wide.shape[: 2 + count])

@@ -33,7 +33,7 @@ def formed(group: LoweredGroup) -> tuple[LoweredGroup, KernelForm]:
     Raises NotFusedError where no kernel can.
     """
     if group.chained:
-        return attention_form(group)
+        return attention_form(unrolled(group))
     try:
         found = product_form(group)
         if found is not None:

@@ -34,6 +34,7 @@ from argus.programs.tensor_program import (
 )
 from argus.programs.tile_axes import FEW_BLOCKS, GroupTiling
 from argus.programs.tiling import tiling_of
+from argus.programs.unrolling import unrolled
 
 _MOST_RESULTS = 4
 _MOST_TENSORS = 12
@@ -190,7 +191,7 @@ def _one_kernel(
         own = (tuple(dims), *(v is stored for v in values))
 
         def walked(dims: Sequence[Sequence[int]] = dims) -> _Made:
-            group = lowered(values, inside, dims)
+            group = unrolled(lowered(values, inside, dims))
             form = tiling_of(group)
             worthwhile(group)
             require_counted_once(group)

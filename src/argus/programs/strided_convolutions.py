@@ -83,11 +83,10 @@ def unstrided_products(
 
 
 def pixel_products(x: TensorArray, weight: TensorArray, precision: str) -> TensorArray:
-    """The product (N, K, *space) of x (N, C, *space) and weight (K, C)."""
-    inputs, filters = nearest(x, precision), nearest(weight, precision)
+    """The product (N, K, *space) of x (N, C, *space) and weight (K, C), `nearest`."""
     space = "xyz"[: x.ndim - 2]
     product = contracted(
-        x.recorder, inputs.operand, filters.operand,
+        x.recorder, x.operand, weight.operand,
         f"nc{space}", "kc", f"nk{space}", precision=precision,
     )  # fmt: skip
     return TensorArray(x.recorder, product)
@@ -111,7 +110,8 @@ def _patch_products(
     full = x.element == f32 and precision == "f32"  # not what is predicted here
     if before < (inf if full else _GAIN_OF_PATCHES * time):
         return None
-    return pixel_products(patches.reshape(len(x), -1, *lengths), filters, precision)
+    rows = nearest(patches.reshape(len(x), -1, *lengths), precision)
+    return pixel_products(rows, nearest(filters, precision), precision)
 
 
 def _strided_time(
