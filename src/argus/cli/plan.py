@@ -46,8 +46,9 @@ class PlanText:
         from argus.report.words import duration
 
         source = step.source
-        written = [t.buffer.name for t in source.tensors if t.name in source.outputs]
-        read = [t.buffer.name for t in source.tensors if t.name not in source.outputs]
+        names = [(t.buffer.name, t.name in source.outputs) for t in source.tensors]
+        written = list(dict.fromkeys(name for name, output in names if output))
+        read = list(dict.fromkeys(name for name, output in names if not output))
         said: dict[str, Json] = {
             "kernel": source.name,
             "computes": step.computes,
