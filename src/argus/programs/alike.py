@@ -34,7 +34,7 @@ _NODES = (NumberNode, ElementNode, PositionNode, ApplyNode, ReduceNode, ScanNode
 
 
 @dataclass(frozen=True)
-class Structure:
+class KernelStructure:
     """What kernels have in common that are alike; ``values`` has theirs by number."""
 
     key: tuple[object, ...]
@@ -46,9 +46,11 @@ class KnownKernels:
 
     def __init__(self) -> None:
         self._made: dict[
-            tuple[object, ...], tuple[Structure, LoweredGroup, KernelForm] | str
+            tuple[object, ...], tuple[KernelStructure, LoweredGroup, KernelForm] | str
         ] = {}
-        self._sources: dict[tuple[object, ...], tuple[Structure, KernelSource]] = {}
+        self._sources: dict[
+            tuple[object, ...], tuple[KernelStructure, KernelSource]
+        ] = {}
         self._said: dict[ProgramValue, _Said] = {}
 
     def of(
@@ -110,7 +112,7 @@ class KnownKernels:
 
     def structure(
         self, stored: Sequence[ProgramValue], inside: Collection[ProgramValue]
-    ) -> Structure:
+    ) -> KernelStructure:
         """The structure of a kernel that stores values, and computes some inside."""
         numbers: dict[ProgramValue, int] = {}
         waiting: list[ProgramValue] = []
@@ -132,7 +134,7 @@ class KnownKernels:
             parts = tuple(number(v) for v in said.operands) if own else ()
             taken = value in inside
             key.append((said.own if own else said.read, taken, home, parts))
-        return Structure(tuple(key), tuple(waiting))
+        return KernelStructure(tuple(key), tuple(waiting))
 
 
 @dataclass(frozen=True)
