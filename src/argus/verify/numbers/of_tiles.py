@@ -40,7 +40,7 @@ def bounds_of(definitions: Definitions, arg: o.Tile | Expr) -> Bounds | None:
         return bounds_of(definitions, made.src)
     if isinstance(made, o.Cast) and not made.src.dtype.is_float:
         found = bounds_of(definitions, made.src)
-    elif isinstance(made, o.Elementwise):
+    if isinstance(made, o.Elementwise):
         found = _of_function(definitions, made)
     low, high = arg.dtype.integers
     if found is not None and low <= found[0] and found[1] <= high:
@@ -49,27 +49,22 @@ def bounds_of(definitions: Definitions, arg: o.Tile | Expr) -> Bounds | None:
 
 
 def _of_function(definitions: Definitions, op: o.Elementwise) -> Bounds | None:
-    known = [bounds_of(definitions, a) for a in op.args]
-    numbers = [a.value for a in op.args if isinstance(a, Const)]
-    match op.fn:
-        case "and":
-            masks = [int(n) for n in numbers if n >= 0]
-            return (0, min(masks)) if masks else None
-        case "mod":
-            if isinstance(op.args[1], Const) and op.args[1].value > 0:
-                return 0, int(op.args[1].value) - 1
-            return None
-        case "mul":
-            return _of_product(definitions, op)
-        case "add" | "sub":
-            left, right = known
-            if left is None or right is None:
-                return None
-            if op.fn == "sub":
-                right = -right[1], -right[0]
-            return left[0] + right[0], left[1] + right[1]
-        case _:
-            return None
+    """None: of other functions nothing is known."""
+    if op.fn == "and":
+        masks = [int(a.value) for a in op.args if isinstance(a, Const) and a.value >= 0]
+        return (0, min(masks)) if masks else None
+    if op.fn == "mod":
+        by = op.args[1]
+        known = isinstance(by, Const) and by.value > 0
+        return (0, int(by.value) - 1) if known else None
+    if op.fn not in ("add", "sub"):
+        return _of_product(definitions, op)
+    left, right = (bounds_of(definitions, a) for a in op.args)
+    if left is None or right is None:
+        return None
+    if op.fn == "sub":
+        right = -right[1], -right[0]
+    return left[0] + right[0], left[1] + right[1]
 
 
 def _of_product(definitions: Definitions, op: o.Elementwise) -> Bounds | None:
