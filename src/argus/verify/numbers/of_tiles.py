@@ -55,8 +55,9 @@ def _of_function(definitions: Definitions, op: o.Elementwise) -> Bounds | None:
         return (0, min(masks)) if masks else None
     if op.fn == "mod":
         by = op.args[1]
-        known = isinstance(by, Const) and by.value > 0
-        return (0, int(by.value) - 1) if known else None
+        if isinstance(by, Const) and by.value > 0:
+            return 0, int(by.value) - 1
+        return None
     if op.fn not in ("add", "sub"):
         return _of_product(definitions, op)
     left, right = (bounds_of(definitions, a) for a in op.args)
