@@ -70,7 +70,7 @@ def test_a_quotient_is_below_a_size_where_its_dividend_is_below_the_product() ->
 
 def test_a_product_of_positive_numbers_is_positive() -> None:
     world = World()
-    h, w = world.variable("h", 0), world.variable("w", 0)
+    h, w = world.size("H"), world.size("W")
     assert not world.is_empty(world.compare(h * w, "==", 0))
     world.require(world.compare(h, ">", 0), "rows")
     assert not world.is_empty(world.compare(h * w, "==", 0))

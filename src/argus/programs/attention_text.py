@@ -194,6 +194,8 @@ class _AttentionWriter(TileWriter):
 
     def _body(self) -> None:
         tile = self.tile
+        self.line('ag.require(T > 0, "a softmax over no keys is not defined")')
+        self.line('ag.require(E > 0, "there is something to sum")')
         self.line('ag.require(E <= BE, "a tile has whole queries")')
         self.line('ag.require(D <= BD, "a tile has whole values")')
         if not tile.persistent:

@@ -107,6 +107,7 @@ class KernelWriter(ColumnWriter):
             letter = letters[loop]
             if loop in self.fixed:
                 continue
+            self.line(f'ag.require({letter} > 0, "there is something to reduce")')
             if tiling.held and self.is_axis(loop):
                 self.line(f'ag.require({letter} <= B{letter}, "a block holds a row")')
             elif tiling.whole:

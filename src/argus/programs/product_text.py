@@ -219,7 +219,11 @@ class _ProductWriter(TileWriter):
     # -- roles
 
     def _body(self) -> None:
-        tile = self.tile
+        form, tile = self.form, self.tile
+        self.line('ag.require(K > 0, "the first step of K is taken before the loop")')
+        for loop in form.outer:
+            letter = self.letters[loop]
+            self.line(f'ag.require({letter} > 0, "there is something to sum")')
         for (_, border), label in self.labels.items():
             assert isinstance(border, Border)  # a product of what tables choose is none
             last = [

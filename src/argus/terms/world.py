@@ -18,7 +18,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar, cast, runtime_checkable
 
-from argus.extents import LEAST_EXTENT
 from argus.terms import division, facts, substitution
 from argus.terms.integers import (
     Atom,
@@ -106,8 +105,12 @@ class World:
     # -- symbols
 
     def size(self, name: str) -> Integer:
-        """A size of a tensor, which no launch has empty. The same for each call."""
-        return self.variable(name, LEAST_EXTENT)
+        """A size of a tensor: at least 0. The same for each call with a name.
+
+        Launches refuse tensors that are empty (AG0814). A kernel that is right of them
+        says so itself: a mean or a maximum over nothing is a mistake of the kernel.
+        """
+        return self.variable(name, 0)
 
     def variable(
         self,

@@ -40,6 +40,7 @@ MAXIMUM = """
 @ag.kernel
 def k(X: f32["M N"], V: f32["M N"], Y: f32["M"], *, BN: int = 64):
     M, N = X.shape
+    ag.require(N > 0, "a row")
     i = ag.block(ag.cdiv(M, 4))
     m = ag.full((4,), -ag.inf, f32, dims="M")
     for n in ag.range(0, N, BN):

@@ -237,6 +237,7 @@ def test_places_of_extremes(right: dict[str, str]) -> None:
         (LARGEST, {"column": "n + 1"}),
         (LARGEST, {"column": "((N - 1) // 64 * 64 - n)"}),
         (LARGEST, {"column": "(n // 128 * 128)"}),
+        (LARGEST, {"more": "N >= 0", "at": "1"}),
         (LARGEST, {"kept": "ag.minimum(best, m)"}),
         (LARGEST, {"kept": "m"}),
         (LARGEST, {"kept": "ag.maximum(best, m + 1.0)"}),
@@ -337,6 +338,7 @@ def test_a_maximum_that_lags_behind(change: dict[str, str]) -> None:
 @pytest.mark.parametrize(
     "change",
     [
+        {"more": "N >= 0"},
         {"m": "-ag.inf", "fill": "-ag.inf"},
         {"l": "1.0"},
         {"l": "1.0", "o": "1.0"},

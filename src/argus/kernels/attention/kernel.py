@@ -150,6 +150,7 @@ def attention(
     B, H, S, _ = Q.shape
     G, T = K.shape[1], K.shape[2]
     ag.require(H % G == 0, "query heads share key heads in equal groups")
+    ag.require(T > 0, "a softmax over no keys is not defined")
     # Neighbouring blocks share a head, so that its keys and values stay in L2.
     b, h, i = ag.block(B, H, ag.cdiv(S, BQ))
     q0, steps = reach(i, S, T, BQ, BT, CAUSAL)
@@ -194,6 +195,7 @@ def attention_persistent(
     B, H, S, _ = Q.shape
     G, T = K.shape[1], K.shape[2]
     ag.require(H % G == 0, "query heads share key heads in equal groups")
+    ag.require(T > 0, "a softmax over no keys is not defined")
     q_ring = ag.ring(1, q=Q.dtype.tile(BQ, D))
     k_ring = ag.ring(STAGES, k=K.dtype.tile(BT, D))
     v_ring = ag.ring(STAGES, v=V.dtype.tile(BT, D))
@@ -303,6 +305,7 @@ def attention_merge(
 ):
     """O: outputs W of parts, each in proportion to 2 to the power of its E."""
     P, B, H, S, _ = W.shape
+    ag.require(P > 0, "there is something to merge")
     ag.launch(warps=WARPS)
     b, h, s = ag.block(B, H, S)
     m = ag.full((), -1e30, f32)
@@ -351,6 +354,7 @@ def attention_training(
     B, H, S, _ = Q.shape
     G, T = K.shape[1], K.shape[2]
     ag.require(H % G == 0, "query heads share key heads in equal groups")
+    ag.require(T > 0, "a softmax over no keys is not defined")
     b, h, i = ag.block(B, H, ag.cdiv(S, BQ))
     q0, steps = reach(i, S, T, BQ, BT, CAUSAL)
     q_ring = ag.ring(1, q=Q.dtype.tile(BQ, D))

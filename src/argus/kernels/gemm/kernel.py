@@ -63,6 +63,7 @@ def gemm_sm90(
     """
     M, K = A.shape
     N = B.shape[0]
+    ag.require(K > 0, "the first step of K is taken before the loop")
     ag.cluster(CLUSTER)
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
     if TMA_STORE or STAGED:
@@ -247,6 +248,7 @@ def gemm_small(
     """
     M, K = A.shape
     N = B.shape[0]
+    ag.require(K > 0, "the first step of K is taken before the loop")
     bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN), group=8)
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
 

@@ -33,6 +33,7 @@ def grouped_gemm(
     R, K = X.shape
     E, N = W.shape[0], W.shape[1]
     C = Expert.shape[0]
+    ag.require(K > 0, "the first step of K is taken before the loop")
     ag.assume(lambda expert: expert < E, Expert)
     ag.assume(lambda start: start >= 0, Start)
     # No two tiles have a position in common.

@@ -120,6 +120,7 @@ def softmax_apply(
     """Y[m, n] = exp(X[m, n] - max) / sum, of which T and S are those of parts."""
     M, N = X.shape
     P = T.shape[0]
+    ag.require(P > 0, "there is something to merge")
     ag.launch(warps=WARPS)
     m, j = ag.block(M, ag.cdiv(N, BN))
     x = ag.load(X[m, j * BN :], (BN,)).to(f32)

@@ -67,6 +67,7 @@ def scaled_sm90(
     M, K = A.shape
     N = B.shape[0]
     require_scales(ScaleA, ScaleB, M, N, ROWS)
+    ag.require(K > 0, "the first step of K is taken before the loop")
     ag.cluster(CLUSTER)
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
     if TMA_STORE:
@@ -136,6 +137,7 @@ def scaled_small(
     M, K = A.shape
     N = B.shape[0]
     require_scales(ScaleA, ScaleB, M, N, ROWS)
+    ag.require(K > 0, "the first step of K is taken before the loop")
     bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN), group=8)
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
 

@@ -88,6 +88,7 @@ def single_sm90(
     """
     M, K = A.shape
     N = B.shape[0]
+    ag.require(K > 0, "the first step of K is taken before the loop")
     ag.cluster(CLUSTER)
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
     LOAD, MATH = (24, REGISTERS) if REGISTERS else (None, None)
@@ -130,6 +131,7 @@ def single_small(
     """One small tile per block; like `gemm_small`. STEPWISE: as in `single_sm90`."""
     M, K = A.shape
     N = B.shape[0]
+    ag.require(K > 0, "the first step of K is taken before the loop")
     bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN), group=8)
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
 

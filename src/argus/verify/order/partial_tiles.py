@@ -1,8 +1,8 @@
 """Sizes of less than a tile: what no tiles of a size stand for.
 
-Sizes are walked in steps of their tile. No tile of a size would be an empty tensor,
-which no launch has. Where loops see a size rounded down (`K // 64`), they see 0 in a
-part of a tile, too; where they see it rounded up, nothing but 0 is 0.
+Sizes are walked in steps of their tile, and 0 is one where no requirement is against
+it: a kernel that hangs without a step is told so. Where loops see a size rounded down
+(`K // 64`), they see 0 in a part of a tile, too, which may be admitted where 0 is not.
 """
 
 from __future__ import annotations

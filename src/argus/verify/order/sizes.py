@@ -57,7 +57,7 @@ class Sizes:
         self.more: dict[str, int] = {}
         """Elements that are added to sizes, beyond their tiles."""
         self.dims: dict[str, Sym] = {}
-        """Sizes of tensors, of which none is empty."""
+        """Sizes of tensors."""
         self.parts: dict[tuple[str, int], PartialTile] = {}
         self.units = {
             name: lcm(unit, program.facts.get(name, 1))
@@ -250,7 +250,7 @@ class Sizes:
                 env[other] = self.units.get(other, 1) * iterations
                 taken.add(other)
         for name in taken & self.dims.keys():
-            if env[name] < LEAST_EXTENT:
+            if env[name] < LEAST_EXTENT and not self._admits_none(name):
                 part = self._part(name)
                 if part is None:
                     return None
@@ -269,6 +269,12 @@ class Sizes:
             if any(s.name in free for s in symbols(cond)):
                 self.gaps.append(f"no sizes were found for which {cond} holds")
         return None
+
+    def _admits_none(self, size: str) -> bool:
+        """Whether requirements of a size alone leave it 0."""
+        sym = self.dims[size]
+        own = (r.cond for r in self.program.requirements)
+        return all(evaluate(c, {size: 0}) for c in own if set(symbols(c)) == {sym})
 
     def _part(self, size: str) -> int | None:
         """A size of less than a tile, which its loops see as they would see 0."""
@@ -312,10 +318,7 @@ class Sizes:
         return self.environment(dict.fromkeys(self.varied, 2)) or dict(self.fixed)
 
     def _failing(self, env: Mapping[str, int | float]) -> list[Expr]:
-        conditions = [
-            *(r.cond for r in self.program.requirements),
-            *(binary(">=", sym, LEAST_EXTENT) for sym in self.dims.values()),
-        ]
+        conditions = [r.cond for r in self.program.requirements]
         return [c for c in conditions if not evaluate(c, env)]
 
 

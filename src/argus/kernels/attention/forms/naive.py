@@ -27,6 +27,7 @@ def attention_naive(
     B, H, S, _ = Q.shape
     G, T = K.shape[1], K.shape[2]
     ag.require(H % G == 0, "query heads share key heads in equal groups")
+    ag.require(T > 0, "a softmax over no keys is not defined")
     ag.launch(warps=WARPS)
     b, h, i = ag.block(B, H, ag.cdiv(S, BQ))
     g = h // (H // G)

@@ -32,6 +32,7 @@ def attention_roles(
     B, H, S, _ = Q.shape
     G, T = K.shape[1], K.shape[2]
     ag.require(H % G == 0, "query heads share key heads in equal groups")
+    ag.require(T > 0, "a softmax over no keys is not defined")
     # Neighbouring blocks share a head, so that its keys and values stay in L2.
     b, h, i = ag.block(B, H, ag.cdiv(S, BQ))
     q0 = i * BQ

@@ -51,6 +51,7 @@ def gemm_roles(
     """C[m, n] = activation(sum over k of A[m, k] * B[n, k] + bias) + residual."""
     M, K = A.shape
     N = B.shape[0]
+    ag.require(K > 0, "the first step of K is taken before the loop")
     ag.cluster(CLUSTER)
     bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP)
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))

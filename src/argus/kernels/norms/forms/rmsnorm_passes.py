@@ -22,6 +22,7 @@ def rmsnorm_passes(
 ):
     """Y[m, n] = X[m, n] / sqrt(mean over n of X**2 + eps) * W[n]."""
     M, N = X.shape
+    ag.require(N > 0, "a mean over no columns is not defined")
     ag.launch(warps=WARPS, min_blocks=MIN_BLOCKS)
     m = ag.block(ag.cdiv(M, ROWS)) * ROWS
     total = ag.zeros((ROWS,), f32)
