@@ -60,7 +60,7 @@ def kernel(
     text = ROWS.format(
         value=value, wanted=wanted, require=require, more=more, scalar=scalar,
         stop=stop, taken=taken, element=element,
-        fill="0.0" if value.startswith("s / ") else "-ag.inf",
+        fill="0.0" if value.startswith("s") else "-ag.inf",
     )  # fmt: skip
     (made,) = load_kernels("rows.py", text).kernels.values()
     return made
