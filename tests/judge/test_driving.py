@@ -56,6 +56,12 @@ SIZES: dict[str, tuple[dict[str, int], dict[str, object]]] = {
     "tf32_gemm": ({"M": 150, "N": 136, "K": 76}, {"bias": True}),
     "tf32_gemm_sm80": ({"M": 70, "N": 75, "K": 77}, {}),
     "gemm_to_f32": ({"M": 130, "N": 70, "K": 200}, {}),
+    "cross_entropy": ({"M": 3, "N": 1000}, {}),
+    "cross_entropy_backward": ({"M": 3, "N": 1000}, {}),
+    "rotary": ({"B": 2, "S": 5, "H": 3, "D": 64}, {}),
+    "add_rmsnorm": ({"M": 3, "N": 1000}, {}),
+    "add_layernorm": ({"M": 3, "N": 1000}, {}),
+    "quantised_rmsnorm": ({"M": 3, "N": 1000}, {}),
     "grouped": ({"E": 3, "P": 150, "N": 136, "K": 72}, {"gather": True, "R": 90}),
 }
 

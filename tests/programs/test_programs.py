@@ -488,3 +488,22 @@ def test_numbers_that_windows_add_are_counted() -> None:
     model = Formula(lambda x: torch.nn.functional.avg_pool2d(torch.tanh(x) - 0.2, 2))
     for step in plan_of(model, (x,)).kernels:
         assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def test_numbers_among_what_torch_computes_are_known() -> None:
+    """Torch says them without elements, so that kernels before and after stay."""
+    library = torch.library.Library("argus_numbers", "DEF")
+    library.define("halves(Tensor x) -> (Tensor, int)")
+    library.impl("halves", lambda x: (x / 2, x.shape[0]), "CompositeExplicitAutograd")
+    library.impl("halves", lambda x: (torch.empty_like(x), x.shape[0]), "Meta")
+
+    def call(x: Any) -> Any:
+        half, rows = torch.ops.argus_numbers.halves(torch.relu(x))
+        return torch.exp(half) * rows, rows
+
+    x = torch.randn(6, 5)
+    plan = plan_of(Formula(call), (x,))
+    assert len(plan.kernels) == 2 and len(plan.left) == 1
+    got = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    assert got[1] == 6
+    torch.testing.assert_close(got[0], call(x)[0])

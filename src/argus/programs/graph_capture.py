@@ -299,10 +299,10 @@ class GraphCapture:
         return self._made(call, 0, said)
 
     def _made(self, call: TorchCall, index: int, said: Any) -> Any:
+        if said is None or isinstance(said, int | float):
+            return said  # torch says a number without elements: it is the same always
         if not hasattr(said, "shape"):
-            if said is not None:
-                raise fail("AG1041", None, f"{call.name} gives a number among tensors")
-            return None
+            raise fail("AG1041", None, f"{call.name} gives a number that is not known")
         parts = call.name.split(".")
         wish = _short(parts[1] if len(parts) > 1 else call.name)
         made = TorchPrimitive(call, index)

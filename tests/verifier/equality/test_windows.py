@@ -35,6 +35,7 @@ LEAST = """
 @ag.kernel
 def k(X: f32["M N"], Y: i64["M"], *, BN: int = 64):
     M, N = X.shape
+    ag.require(N > 0, "a row")
     i = ag.block(ag.cdiv(M, 4))
     best = ag.full((4,), ag.inf, f32, dims="M")
     at = ag.zeros((4,), i64, dims="M")

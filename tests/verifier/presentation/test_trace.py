@@ -15,6 +15,7 @@ from argus.codegen import emit
 from argus.evaluation.requests import default_dtypes
 from argus.ir.annotations import annotations_of, without_annotations
 from argus.ir.check import check
+from argus.ir.dtypes import bf16
 from argus.ir.printer import print_program
 from argus.lang.frontend.liveness import is_annotation
 from argus.lang.kernel import load_kernels
@@ -78,10 +79,14 @@ def annotated(text: str) -> str:
     return "".join(lines)
 
 
+RESULTS = {"norm_forward": {"Y": bf16}}
+"""Results of kernels of which all are optional."""
+
+
 def programs(path: Path, target: str) -> dict[str, object]:
     made = {}
     for name, kernel in load_kernels(path).kernels.items():
-        dtypes = default_dtypes(kernel, {})
+        dtypes = default_dtypes(kernel, RESULTS.get(name, {}))
         made[name] = placed_program(Request(kernel, dtypes, {}, target))
     return made
 

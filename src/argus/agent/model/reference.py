@@ -27,11 +27,12 @@ there are assignments, `for`, `if`, `with`, `assert` on static conditions, and c
 of the language; there is no `while`, `try`, comprehension or nested function.
 
 Parameters before `*` are tensors and scalars; those after it are static and have
-defaults. Types: bf16 f16 e4m3 e5m2 f32 i8 u8 i16 u16 i32 i64 boolean, groups ag.half
-ag.float ag.any; `bf16["M K"]` names the dimensions of a tensor. In a slice, `a :`
-begins at `a` and has the size that the context gives; no step. Elements outside
-a tensor read as `fill` and are not written, so there is no tail code. Operands of
-`ag.dot` and of arithmetic meet by dimension name. Nothing is converted silently:
+defaults. Types: bf16 f16 e4m3 e5m2 f32 f64 i8 u8 i16 u16 i32 u32 i64 u64 boolean,
+groups ag.half ag.float ag.any; `bf16["M K"]` names the dimensions of a tensor. In a
+slice, `a :` begins at `a` and has the size that the context gives; no step. Elements
+outside a tensor read as `fill` and are not written, so there is no tail code.
+Operands of `ag.dot` and of arithmetic meet by dimension name.
+Nothing is converted silently:
 write `.to(bf16)`. Tiles have the operators `+ - * / // %`, comparisons, `& | ^ ~`
 and `@` (a product); `ag.inf` is infinity.
 
