@@ -594,3 +594,23 @@ def ref(X, last):
     assert right.witness is None
     assert right.runs
     assert tried(body.replace("OP", "<=")).witness is not None
+
+
+@pytest.mark.parametrize("blocks", [2, 8])
+def test_runs_have_room_for_a_cluster(blocks: int) -> None:
+    body = """@ag.kernel
+def k(X: f32["M"], Y: f32["M"]):
+    M, = X.shape
+    ag.cluster(BLOCKS)
+    for i in ag.persistent(ag.cdiv(M, 32)):
+        Y[i * 32 :] = 2.0 * ag.load(X[i * 32 :], (32,))
+
+
+@ag.reference
+def ref(X):
+    return 2 * X
+"""
+    right = tried(body.replace("BLOCKS", str(blocks)))
+    assert right.witness is None
+    assert right.runs
+    assert tried(body.replace("BLOCKS", str(blocks)).replace("2.0", "3.0")).witness

@@ -407,6 +407,8 @@ class _Search:
         arrays = initial(self.program, self.reference, arrays)
         few = _FEW_SMS[self.made.runs % len(_FEW_SMS)]
         seen = self.place.sizes.get(SM_COUNT.name, few)
+        cluster = self.program.cluster  # a device has room for one
+        seen = -(-seen // cluster) * cluster
         return Trial(self.program, sizes, scalars, statics, arrays, seen)
 
     def _compare(self, trial: Trial, block: int | None) -> bool:
