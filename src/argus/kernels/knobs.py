@@ -27,6 +27,13 @@ _USUAL = by_name(
     ),
     Knob("WARPS", (4, 8), "warps of a block", "launch-bounds"),
     Knob(
+        "MIN_BLOCKS",
+        (1, 2, 3, 4, 6, 8, 12, 16, 24, 32),
+        "blocks that share a multiprocessor: one loads while another computes",
+        "launch-bounds",
+        1,
+    ),
+    Knob(
         "WARPGROUPS",
         (1, 2, 3),
         "warpgroups that multiply, each a part of the tile's rows",
@@ -51,6 +58,13 @@ _USUAL = by_name(
         (False, True),
         "exponentials by powers of two, factors and divisions as one multiplication",
         "exp2-folding",
+        False,
+    ),
+    Knob(
+        "ONLINE",
+        (False, True),
+        "maximum and sum of a row in one pass",
+        "online-softmax",
         False,
     ),
 )

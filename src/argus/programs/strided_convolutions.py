@@ -57,11 +57,11 @@ def unstrided_products(
         for n, k, s, (a, b) in zip(x.shape[2:], taps, stride, borders, strict=True)
     ]
     pixels = [ceil(k / s) for k, s in zip(taps, stride, strict=True)]
-    channels = _channels(x, stride, precision)
-    filters = _pixels(weight, channels, _around(taps, pixels, stride), stride)
     before = _strided_time(x, weight, lengths, precision)
     if set(pixels) == {1}:
         return _patch_products(x, weight, stride, borders, precision, before)
+    channels = _channels(x, stride, precision)
+    filters = _pixels(weight, channels, _around(taps, pixels, stride), stride)
     space = [o + u - 1 for o, u in zip(lengths, pixels, strict=True)]
     readings = [Reading(o, u, 1, (0, 0)) for o, u in zip(lengths, pixels, strict=True)]
     wide = channels_of(x.element, filters.shape[1], precision)

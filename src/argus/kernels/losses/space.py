@@ -7,10 +7,10 @@ from typing import ClassVar
 from argus.kernels.knobs import usual
 from argus.kernels.losses.choice import row_loss_statics
 from argus.kernels.losses.entry import CROSS_ENTROPY
-from argus.kernels.resources import REGISTERS, RESIDENT, WARP, number
+from argus.kernels.norms.space import RowSpace, uneven
+from argus.kernels.resources import REGISTERS, WARP, number
 from argus.kernels.space import (
     Design,
-    DesignSpace,
     Form,
     Knob,
     by_name,
@@ -34,20 +34,8 @@ _APART = Knob(
     "vectorised-access",
 )
 _WARPS = usual("WARPS", 1, 2, 4, 8, 16)
-_BLOCKS = Knob(
-    "MIN_BLOCKS",
-    (1, 2, 3, 4, 6, 8, 12, 16, 24, 32),
-    "blocks that share a multiprocessor: one loads while another computes",
-    "launch-bounds",
-    1,
-)
-_ONLINE = Knob(
-    "ONLINE",
-    (False, True),
-    "maximum and sum of a row in one pass",
-    "online-softmax",
-    False,
-)
+_BLOCKS = usual("MIN_BLOCKS")
+_ONLINE = usual("ONLINE")
 _FOLD = usual("FOLD")
 _EACH = 64
 """Elements of a thread, at most."""
@@ -57,12 +45,13 @@ _COMMON: dict[str, tuple[Value, ...]] = {
 }
 
 
-class CrossEntropy(DesignSpace):
+class CrossEntropy(RowSpace):
     """Cross-entropy over rows of logits."""
 
     name = "cross_entropy"
     entries: ClassVar = {CROSS_ENTROPY.name: CROSS_ENTROPY}
-    together = (("ROWS", "WARPS"), ("WARPS", "MIN_BLOCKS"), ("BN", "V"))
+    together = (*RowSpace.together, ("BN", "V"))
+    weighted = False
     knobs = by_name(_BN, _ROWS, _V, _APART, _WARPS, _BLOCKS, _ONLINE, _FOLD)
     forms: ClassVar = {
         "passes": Form(
@@ -118,10 +107,6 @@ class CrossEntropy(DesignSpace):
         ),
     }
 
-    def start(self, problem: Problem) -> Design:
-        """One row per block, 256 columns at a time."""
-        return self.entered("passes", problem)
-
     def entered(self, form: str, problem: Problem) -> Design:
         """What the library has for rows of this length, one block at a time."""
         if form == "passes":
@@ -136,10 +121,7 @@ class CrossEntropy(DesignSpace):
 
     def repaired(self, design: Design, pinned: frozenset[str]) -> Design:
         """Blocks that fit together; no more taken together than a tile has."""
-        new = dict(design)
-        most = RESIDENT // (WARP * number(new["WARPS"]))
-        if number(new["MIN_BLOCKS"]) > most and "MIN_BLOCKS" not in pinned:
-            new["MIN_BLOCKS"] = max(v for v in _BLOCKS.values if number(v) <= most)
+        new = super().repaired(design, pinned)
         if "V" in new and number(new["V"]) > number(new["BN"]) and "V" not in pinned:
             new["V"] = new["BN"]
         return new
@@ -149,12 +131,9 @@ class CrossEntropy(DesignSpace):
         n = library_problem(problem).sizes["N"]
         columns, rows = number(design["BN"]), number(design.get("ROWS", 1))
         warps, blocks = number(design["WARPS"]), number(design["MIN_BLOCKS"])
-        if WARP * warps * blocks > RESIDENT:
-            return f"{blocks} blocks of {warps} warps are more than {RESIDENT} threads"
-        elements, rest = divmod(rows * columns, WARP * warps)
-        if rest:
-            shared = f"{rows} x {columns} elements"
-            return f"{WARP * warps} threads cannot share {shared} evenly"
+        if (why := uneven(rows, columns, warps, blocks)) is not None:
+            return why
+        elements = rows * columns // (WARP * warps)
         if elements > _EACH:
             return f"a thread would hold {elements} elements"
         if columns > max(256, 2 * n - 1):

@@ -27,20 +27,8 @@ _PACKAGE = "argus.kernels.norms"
 _BN = Knob("BN", COLUMNS, "columns of a tile", "tile-shape")
 _ROWS = Knob("ROWS", (1, 2, 4, 8, 16, 32), "rows of a block", "tile-shape")
 _WARPS = usual("WARPS", 1, 2, 4, 8, 16)
-_BLOCKS = Knob(
-    "MIN_BLOCKS",
-    (1, 2, 3, 4, 6, 8, 12, 16, 24, 32),
-    "blocks that share a multiprocessor: one loads while another computes",
-    "launch-bounds",
-    1,
-)
-_ONLINE = Knob(
-    "ONLINE",
-    (False, True),
-    "maximum and sum of a row in one pass",
-    "online-softmax",
-    False,
-)
+_BLOCKS = usual("MIN_BLOCKS")
+_ONLINE = usual("ONLINE")
 _FOLD = usual("FOLD")
 _CROWDED, _SPILLED = 16384, 16
 """Longer rows may spill that many registers of a thread: nothing else can hold them."""
@@ -95,6 +83,16 @@ def held(entry: str, *knobs: Knob, package: str = _PACKAGE) -> Form:
     )
 
 
+def uneven(rows: int, columns: int, warps: int, blocks: int) -> str | None:
+    """Why threads cannot share such a tile, or blocks a multiprocessor."""
+    if WARP * warps * blocks > RESIDENT:
+        return f"{blocks} blocks of {warps} warps are more than {RESIDENT} threads"
+    if rows * columns % (WARP * warps):
+        shared = f"{rows} x {columns} elements"
+        return f"{WARP * warps} threads cannot share {shared} evenly"
+    return None
+
+
 class RowSpace(DesignSpace):
     """What norms over rows have in common: a block holds whole rows, or walks on them.
 
@@ -136,12 +134,9 @@ class RowSpace(DesignSpace):
         m, n = sizes["M"], sizes["N"]
         columns, rows = number(design["BN"]), number(design["ROWS"])
         warps, blocks = number(design["WARPS"]), number(design["MIN_BLOCKS"])
-        if WARP * warps * blocks > RESIDENT:
-            return f"{blocks} blocks of {warps} warps are more than {RESIDENT} threads"
-        elements, rest = divmod(rows * columns, WARP * warps)
-        if rest:
-            shared = f"{rows} x {columns} elements"
-            return f"{WARP * warps} threads cannot share {shared} evenly"
+        if (why := uneven(rows, columns, warps, blocks)) is not None:
+            return why
+        elements = rows * columns // (WARP * warps)
         if rows > m and elements > _FEW:
             return f"{rows} rows of a block, and there are {m}"
         if elements > 128:
