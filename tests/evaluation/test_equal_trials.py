@@ -1,0 +1,158 @@
+"""What runs beside a reference are given: sizes, numbers, tensors, multiprocessors."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluation.searching import tried
+
+
+def test_rows_of_a_trial_are_as_wide_as_tma_needs():
+    body = """@ag.kernel
+def k(A: e4m3["M K"], B: e4m3["N K"], S: f32["M"], C: f32["M N"]):
+    M, K = A.shape
+    i, j = ag.block(ag.cdiv(M, 64), ag.cdiv(B.shape[0], 64))
+    ring = ag.ring(2, a=e4m3.tile(64, 128), b=e4m3.tile(64, 128))
+    with ag.role("load", warps=1):
+        for k in ag.range(0, K, 128):
+            with ring.fill() as s:
+                s.a.load(A[i * 64 :, k:])
+                s.b.load(B[j * 64 :, k:])
+    with ag.role("math", warpgroups=1):
+        acc = ag.zeros((64, 64), f32)
+        for k in ag.range(0, K, 128):
+            with ring.drain() as s:
+                acc = ag.dot(s.a, s.b.T, acc)
+        C[i * 64 :, j * 64 :] = acc SCALED
+
+
+@ag.reference
+def ref(A, B, S):
+    return A @ B.T * S[:, None]
+"""
+    right = tried(body.replace("SCALED", "* ag.load(S[i * 64 :], (64,))"))
+    assert right.witness is None
+    shown = tried(body.replace("SCALED", "")).witness
+    assert shown is not None
+    assert all(n % 16 == 0 for n in (shown.strides["A"][0], shown.strides["B"][0]))
+
+
+def test_a_reference_that_wraps_in_narrow_types_is_no_excuse_for_a_third_result():
+    body = """@ag.kernel
+def k(Q: u8["N"], Y: f32["N"]):
+    i = ag.block(ag.cdiv(ag.dim("N"), 64))
+    q = ag.load(Q[i * 64 :], (64,)).to(i32)
+    Y[i * 64 :] = (TAKEN).to(f32)
+
+
+@ag.reference
+def ref(Q):
+    return Q % 16 - 8
+"""
+    assert tried(body.replace("TAKEN", "q % 16 - 8")).witness is None
+    # What 8 bits make of it may be meant.
+    wrapped = "ag.where(q % 16 < 8, q % 16 + 248, q % 16 - 8)"
+    assert tried(body.replace("TAKEN", wrapped)).witness is None
+    assert tried(body.replace("TAKEN", "q % 16 - 7")).witness is not None
+
+
+def test_numbers_that_an_assumption_names_are_drawn():
+    body = """@ag.kernel
+def k(T: i32["N"], Y: f32["N"]):
+    ag.assume(lambda t: (t == -100) | ((t >= 0) & (t < 9)), T)
+    i = ag.block(ag.cdiv(ag.dim("N"), 64))
+    t = ag.load(T[i * 64 :], (64,))
+    Y[i * 64 :] = ag.where(t == IGNORED, 0.0, 1.0)
+
+
+@ag.reference
+def ref(T):
+    return np.where(T == -100, 0.0, 1.0)
+"""
+    assert tried(body.replace("IGNORED", "-100")).witness is None
+    assert tried(body.replace("IGNORED", "-99")).witness is not None
+
+
+def test_an_optional_tensor_that_is_left_out_is_none_for_its_reference():
+    body = """@ag.kernel
+def k(X: f32["N"], B: f32["N"] | None = None, R: f32["N"] | None = None):
+    i = ag.block(ag.cdiv(ag.dim("N"), 64))
+    x = ag.load(X[i * 64 :], (64,))
+    if COND:
+        x = x + ag.load(R[i * 64 :], (64,))
+    X[i * 64 :] = x * 2.0
+
+
+@ag.reference
+def ref(X, B, R):
+    return 2.0 * (X if R is None else X + R)
+"""
+    right = tried(body.replace("COND", "R is not None"), present=("R",))
+    assert right.witness is None
+    assert right.runs
+    both = "R is not None and B is not None"
+    assert tried(body.replace("COND", both), present=("R",)).witness is not None
+
+
+def test_a_block_does_several_tiles():
+    body = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M"]):
+    M, N = X.shape
+    BEFORE
+    for i in ag.persistent(ag.cdiv(M, 32)):
+        INSIDE
+        for n in ag.range(0, N, 64):
+            acc = acc + ag.sum(ag.load(X[i * 32 :, n:], (32, 64)), "N")
+        Y[i * 32 :] = acc
+
+
+@ag.reference
+def ref(X):
+    return X.sum(1)
+"""
+    zero = 'acc = ag.zeros((32,), f32, dims="M")'
+    right = tried(body.replace("BEFORE", "pass").replace("INSIDE", zero))
+    assert right.witness is None
+    assert right.runs
+    shown = tried(body.replace("BEFORE", zero).replace("INSIDE", "pass")).witness
+    assert shown is not None
+    assert shown.sizes["sm_count"] < 5
+
+
+def test_a_masked_score_is_a_number():
+    body = """@ag.kernel
+def k(X: f32["N"], Y: f32["N"], last: i32):
+    i = ag.block(ag.cdiv(ag.dim("N"), 64))
+    x = ag.load(X[i * 64 :], (64,))
+    n = ag.index(x, "N") + i * 64
+    Y[i * 64 :] = ag.where(n OP last, x, -1e30)
+
+
+@ag.reference
+def ref(X, last):
+    return np.where(np.arange(len(X)) < last, X, -1e30)
+"""
+    right = tried(body.replace("OP", "<"))
+    assert right.witness is None
+    assert right.runs
+    assert tried(body.replace("OP", "<=")).witness is not None
+
+
+@pytest.mark.parametrize("blocks", [2, 8])
+def test_runs_have_room_for_a_cluster(blocks: int) -> None:
+    body = """@ag.kernel
+def k(X: f32["M"], Y: f32["M"]):
+    M, = X.shape
+    ag.cluster(BLOCKS)
+    for i in ag.persistent(ag.cdiv(M, 32)):
+        Y[i * 32 :] = 2.0 * ag.load(X[i * 32 :], (32,))
+
+
+@ag.reference
+def ref(X):
+    return 2 * X
+"""
+    right = tried(body.replace("BLOCKS", str(blocks)))
+    assert right.witness is None
+    assert right.runs
+    assert tried(body.replace("BLOCKS", str(blocks)).replace("2.0", "3.0")).witness
