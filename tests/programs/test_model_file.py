@@ -246,3 +246,17 @@ def get_inputs():
     with pytest.raises(ArgusError) as error:
         model_plans(file_of(tmp_path, text))
     assert error.value.diagnostics[0].code == "AG1048"
+
+
+def test_results_in_a_class_that_has_no_name(tmp_path: Path) -> None:
+    text = """
+    def forward(self, x):
+        return x.mode(-1)
+
+
+def get_inputs():
+    return [torch.ones(4, 4)]
+"""
+    with pytest.raises(ArgusError) as error:
+        model_plans(file_of(tmp_path, text))
+    assert error.value.diagnostics[0].code == "AG1048"

@@ -30,7 +30,8 @@ from argus.programs.compiled import called, require_whole
 from argus.programs.execution import in_interpreter
 from argus.programs.given import relaid
 from argus.programs.graph_capture import GivenFrom, GraphCapture
-from argus.programs.plan import ProgramPlan, plan_program
+from argus.programs.kept_plans import kept_plan
+from argus.programs.plan import ProgramPlan
 from argus.programs.tensor_program import GivenPrimitive
 
 if TYPE_CHECKING:
@@ -217,7 +218,7 @@ class _GraphCall:
             program = walk.program(
                 lambda node: GivenFrom("input", places[node], node.name), self._graph
             )
-            plan = plan_program(program)
+            plan = kept_plan(program)
         except ArgusError as error:
             if error.diagnostics[0].code != "AG1041":
                 raise

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import fail
 from argus.programs.building import build_side_by_side
-from argus.programs.capture import tensor_attributes
+from argus.programs.capture import capture, tensor_attributes
 from argus.programs.execution import (
     KernelRunner,
     ProgramCall,
@@ -20,8 +20,9 @@ from argus.programs.execution import (
     returned,
 )
 from argus.programs.given import GivenTensors
+from argus.programs.kept_plans import kept_plan
 from argus.programs.launches import device_target
-from argus.programs.plan import ProgramPlan, plan_of
+from argus.programs.plan import ProgramPlan
 from argus.programs.replay import ReplayedCall
 
 if TYPE_CHECKING:
@@ -102,14 +103,15 @@ def compiled(
 
     Raises ArgusError AG1041 where torch cannot export the module.
     """
-    return CompiledProgram(plan_of(model, inputs), strict=strict, graph=graph)
+    plan = kept_plan(capture(model, tuple(inputs)))
+    return CompiledProgram(plan, strict=strict, graph=graph)
 
 
 def bound(plan: ProgramPlan, module: Module) -> ProgramPlan:
     """A plan made of shapes alone, with the weights, buffers and tensors of a module.
 
     Other constants are those of the plan. Raises ArgusError AG1041 for one without
-    elements: only a plan of the module itself (`plan_of`) has them.
+    elements: only a program of the module itself (`capture`) has them.
     """
     from torch._subclasses import FakeTensor
 

@@ -87,9 +87,8 @@ class KernelFiles:
 
 
 def _plan_data(plan: ProgramPlan, named: Callable[[KernelSource], str]) -> Data:
-    from torch.utils import _pytree
-
     program = plan.program
+    tree = program.tree
     used: dict[ProgramValue, None] = {}
     for step in plan.steps:
         used.update(dict.fromkeys((*step.read, *step.written)))
@@ -104,8 +103,17 @@ def _plan_data(plan: ProgramPlan, named: Callable[[KernelSource], str]) -> Data:
         "strides": [None if told is None else [*told] for told in program.told],
         "updates": [*program.updates],
         "numbers": {str(i): _plain(n) for i, n in program.fixed.items()},
-        "nested": _pytree.treespec_dumps(program.tree),
+        "nested": None if tree is None else _nesting(tree),
     }
+
+
+def _nesting(tree: Any) -> str:
+    from torch.utils import _pytree
+
+    try:
+        return _pytree.treespec_dumps(tree)
+    except NotImplementedError as error:
+        raise _unsaid(f"a class of its results has no name: {error}") from error
 
 
 def constants_data(tensors: Mapping[str, Tensor]) -> Data:
@@ -150,7 +158,7 @@ def _step_data(step: PlanStep, named: Callable[[KernelSource], str]) -> Data:
     if step.call is None:
         return data | {"value": _made_data(step.results[0].made)}
     call = step.call
-    if _operator(call.name) is not call.target:
+    if torch_operator(call.name) is not call.target:
         raise _unsaid(f"{call.name} is no operator of torch.ops")
     data["indices"] = [cast("TorchPrimitive", v.made).index for v in step.results]
     data["operands"] = [_viewed_data(o) for o in call.operands]
@@ -262,10 +270,11 @@ class _Reader:
                 self.values[name] = self._value(name, said)
         # A step reads what is there before it: its results are made in this order.
         steps = tuple(map(self._step, data["steps"]))
+        nested = data["nested"]
         program = TensorProgram(
             tuple(self.values[name] for name in data["values"]),
             tuple(map(self._viewed, data["results"])),
-            tree=_pytree.treespec_loads(data["nested"]),
+            tree=None if nested is None else _pytree.treespec_loads(nested),
             fixed={int(i): _number(n) for i, n in data["numbers"].items()},
             told=tuple(None if t is None else tuple(t) for t in data["strides"]),
             device=self.device,
@@ -303,7 +312,7 @@ class _Reader:
             return TorchStep(said["torch"], said["why"], None, (self.values[name],))
         call = TorchCall(
             said["torch"],
-            _operator(said["torch"]),
+            torch_operator(said["torch"]),
             tuple(map(self._argument, said["arguments"])),
             {k: self._argument(v) for k, v in said["named"].items()},
             tuple(map(self._viewed, said["operands"])),
@@ -390,7 +399,7 @@ def _number(said: Any) -> Any:
 
 
 @cache
-def _operator(name: str) -> Any:
+def torch_operator(name: str) -> Any:
     """The operator with this name, as torch prints it; None where there is none."""
     import torch
 
