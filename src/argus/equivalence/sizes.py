@@ -1,19 +1,18 @@
 """Sizes that a launch admits: small ones around the tiles of a program.
 
-What a program requires of its sizes is mended one condition at a time: an equation
-gives a size its value, a bound and a divisor move it. What cannot be mended in a few
-rounds is given up, and other sizes are drawn.
+Sizes that a program does not admit are moved to the nearest ones that it does
+(`verify/decide/nearest.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from math import prod
 
-from argus.extents import LEAST_EXTENT
-from argus.ir.expr import Binary, Const, Expr, Sym, evaluate, holds, symbols
+from argus.ir.expr import Const, Expr, binary, substitute, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam, stride_symbol
+from argus.verify.decide.nearest import nearest
 
 __all__ = [
     "Sizes",
@@ -27,7 +26,6 @@ __all__ = [
 ]
 
 Sizes = dict[str, int]
-_ROUNDS = 8
 
 
 def fixed_sizes(program: Program) -> Sizes:
@@ -47,21 +45,35 @@ def free_sizes(program: Program) -> tuple[str, ...]:
     return tuple(d for d in dict.fromkeys(dims) if d not in fixed)
 
 
-def mended(program: Program, sizes: Mapping[str, int]) -> Sizes | None:
-    """Sizes near the given ones that all requirements admit; None if none was found."""
+def mended(
+    program: Program, sizes: Mapping[str, int], first: Iterable[str] = ()
+) -> Sizes | None:
+    """Sizes near the given ones that all requirements admit; None if none was found.
+
+    ``first``: those that stay where they are if they can, whatever others do.
+    """
     made = dict(sizes)
-    free = set(free_sizes(program))
-    for _ in range(_ROUNDS):
-        env = environment(program, made, {})
-        open_ = [r.cond for r in program.requirements if not _admits(r.cond, env)]
-        if not open_:
-            return made
-        for cond in open_:
-            for part in _conjuncts(cond):
-                if not _admits(part, env):
-                    _mend(part, made, free, env)
-                    env = environment(program, made, {})
-    return None
+    strides = _strides(program)
+    required = [substitute(r.cond, strides) for r in program.requirements]
+    # What is asked of a number that is not a size is left to the run.
+    known = [c for c in required if all(s.name in made for s in symbols(c))]
+    own = free_sizes(program)
+    order = dict.fromkeys((*(d for d in first if d in own), *own))
+    found = nearest(known, made, list(order), first=len(set(first) & set(own)))
+    if found.values is None:
+        return None
+    return {name: int(n) for name, n in found.values.items()}
+
+
+def _strides(program: Program) -> dict[str, Expr]:
+    """Strides of contiguous tensors."""
+    found: dict[str, Expr] = {}
+    for tensor in _tensors(program):
+        stride: Expr = Const(1)
+        for i in reversed(range(tensor.rank)):
+            found[stride_symbol(tensor.name, i).name] = stride
+            stride = binary("*", stride, tensor.shape[i])
+    return found
 
 
 def with_others_small(
@@ -73,7 +85,7 @@ def with_others_small(
     """
     others = dict.fromkeys(free_sizes(program), small)
     given = {name: n for name, n in known.items() if name in others}
-    return mended(program, {**fixed_sizes(program), **others, **given})
+    return mended(program, {**fixed_sizes(program), **others, **given}, given)
 
 
 def environment(
@@ -107,60 +119,3 @@ def elements_of(program: Program, sizes: Mapping[str, int]) -> int:
 
 def _tensors(program: Program) -> Iterable[GlobalTensor]:
     return (p for p in program.params if isinstance(p, GlobalTensor))
-
-
-def _admits(cond: Expr, env: Mapping[str, int | float]) -> bool:
-    """Whether a condition holds; one on what is not a size is left to the run."""
-    if any(s.name not in env for s in symbols(cond)):
-        return True
-    return holds(cond, env)
-
-
-def _conjuncts(cond: Expr) -> Iterator[Expr]:
-    if isinstance(cond, Binary) and cond.op == "and":
-        yield from _conjuncts(cond.left)
-        yield from _conjuncts(cond.right)
-    else:
-        yield cond
-
-
-_TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<=", "==": "=="}
-
-
-def _mend(
-    cond: Expr, sizes: Sizes, free: set[str], env: Mapping[str, int | float]
-) -> None:
-    """Move one size so that the condition holds, if it says how."""
-    if not isinstance(cond, Binary):
-        return
-    sides = (
-        (cond.op, cond.left, cond.right),
-        (
-            _TURNED.get(cond.op, ""),
-            cond.right,
-            cond.left,
-        ),
-    )
-    for op, one, other in sides:
-        try:
-            value = int(evaluate(other, env))
-            if isinstance(one, Sym) and one.name in free:
-                target = {"<": value - 1, "<=": value, ">": value + 1}.get(op, value)
-                if op in _TURNED and target >= LEAST_EXTENT:
-                    sizes[one.name] = target
-                    return
-            if isinstance(one, Binary) and one.op == "%" and op == "==":
-                _divide(one, sizes, free, env, value)
-                return
-        except (KeyError, ZeroDivisionError):
-            continue
-
-
-def _divide(
-    e: Binary, sizes: Sizes, free: set[str], env: Mapping[str, int | float], rest: int
-) -> None:
-    """Make ``e``, a remainder, be ``rest`` by a larger size."""
-    by = int(evaluate(e.right, env))
-    if isinstance(e.left, Sym) and e.left.name in free and by > 0:
-        now = sizes[e.left.name]
-        sizes[e.left.name] = now + (rest - now) % by

@@ -14,6 +14,7 @@ values, and by Z3 within a time limit:
     conditions.py   comparisons, and, or, cases
     search.py       trying values
     solver.py       Z3
+    nearest.py      values near wanted ones for which conditions hold
     procedure.py    the order of the layers, the cache
 
 `refuted` always comes with a model that was evaluated and found to break the goal, so

@@ -14,6 +14,7 @@ import importlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import isfinite
 from typing import Any, assert_never
 
 from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, divisor
@@ -21,7 +22,7 @@ from argus.verify.decide.evaluation import FLOATS, MISTYPED, Unmodelled
 from argus.verify.decide.facts import Skimmed, range_of, symbols_of
 from argus.verify.decide.polynomial import Interval
 
-__all__ = ["SolverAnswer", "solve"]
+__all__ = ["SolverAnswer", "Translation", "solve", "z3_module"]
 
 METHOD = "z3 integers"
 XOR_BITS = 24
@@ -39,7 +40,8 @@ class SolverAnswer:
 
 
 @cache
-def _z3() -> Any:
+def z3_module() -> Any:
+    """Z3's module, which has no types."""
     return importlib.import_module("z3")
 
 
@@ -47,8 +49,8 @@ def solve(
     goal: Expr, facts: Sequence[Expr], known: Skimmed, timeout_ms: int
 ) -> SolverAnswer:
     """Decide within a time limit in milliseconds."""
-    z3 = _z3()
-    translation = _Translation(known.ranges)
+    z3 = z3_module()
+    translation = Translation(known.ranges)
     solver = z3.Solver()
     solver.set("timeout", max(1, timeout_ms))
     # Its handler leaves SIGINT behind so that it no longer ends a wait of Python's.
@@ -63,7 +65,7 @@ def solve(
     solver.add(z3.Not(z3.And(truth, defined)))
     for sym in symbols_of(goal, facts):
         where = known.ranges[sym.name]
-        x = translation.symbol(sym.name)
+        x = translation.symbol(sym)
         if isinstance(where.lo, int):
             solver.add(x >= where.lo)
         if isinstance(where.hi, int):
@@ -88,23 +90,29 @@ def _bounded(where: Interval) -> bool:
     return where.lo >= 0 and where.hi < (1 << XOR_BITS)
 
 
-class _Translation:
-    """Expressions as Z3 terms, each with the condition under which it is defined."""
+class Translation:
+    """Expressions as Z3 terms, each with the condition under which it is defined.
 
-    def __init__(self, ranges: dict[str, Interval]) -> None:
+    ``floats``: floating-point numbers are real ones; else they raise Unmodelled.
+    """
+
+    def __init__(self, ranges: dict[str, Interval], *, floats: bool = False) -> None:
         self.ranges = ranges
+        self.floats = floats
         self.symbols: dict[str, Any] = {}
         self._done: dict[Expr, tuple[Any, Any]] = {}
 
-    def symbol(self, name: str) -> Any:
+    def symbol(self, sym: Sym) -> Any:
         """The Z3 constant of a symbol."""
-        if name not in self.symbols:
-            self.symbols[name] = _z3().Int(name)
-        return self.symbols[name]
+        if sym.name not in self.symbols:
+            z3 = z3_module()
+            make = z3.Real if sym.type == "float" else z3.Int
+            self.symbols[sym.name] = make(sym.name)
+        return self.symbols[sym.name]
 
     def condition(self, e: Expr) -> tuple[Any, Any]:
         """As a Z3 Bool, and when it is defined."""
-        z3 = _z3()
+        z3 = z3_module()
         match e:
             case Binary(op="and" | "or", left=a, right=b):
                 left, left_known = self.condition(a)
@@ -133,17 +141,19 @@ class _Translation:
         return found
 
     def _term(self, e: Expr) -> tuple[Any, Any]:
-        z3 = _z3()
+        z3 = z3_module()
         always = z3.BoolVal(True)
         match e:
             case Const(value=v):
                 if isinstance(v, float):
-                    raise Unmodelled(FLOATS)
+                    if not isfinite(v):
+                        raise Unmodelled(FLOATS)
+                    return z3.RealVal(self._real(repr(v))), always
                 return z3.IntVal(int(v)), always
             case Sym():
                 if e.type == "float":
-                    raise Unmodelled(FLOATS)
-                return self.symbol(e.name), always
+                    self._real(e.name)
+                return self.symbol(e), always
             case Select():
                 c, c_known = self.condition(e.cond)
                 a, a_known = self.term(e.then)
@@ -163,7 +173,7 @@ class _Translation:
                 raise TypeError(f"{MISTYPED}: {e!r}")
 
     def _binary(self, e: Binary, a: Any, b: Any) -> Any:
-        z3 = _z3()
+        z3 = z3_module()
         match e.op:
             case "+":
                 return a + b
@@ -182,11 +192,16 @@ class _Translation:
             case "max":
                 return z3.If(a >= b, a, b)
             case "/":
-                raise Unmodelled(FLOATS)
+                return z3.ToReal(a) / b if z3.is_int(self._real(a)) else a / b
             case "==" | "!=" | "<" | "<=" | ">" | ">=" | "and" | "or":
                 raise AssertionError("conditions are not numbers")
             case _:
                 assert_never(e.op)
+
+    def _real(self, value: Any) -> Any:
+        if not self.floats:
+            raise Unmodelled(FLOATS)
+        return value
 
     def _divided(self, a: Any, b: Any, by: Expr) -> tuple[Any, Any]:
         """Quotient and remainder, rounded down; anything for b == 0."""
@@ -196,7 +211,7 @@ class _Translation:
         if where.hi <= 0:
             return (-a) / (-b), -((-a) % (-b))
         positive = b > 0
-        choose = _z3().If
+        choose = z3_module().If
         return (
             choose(positive, a / b, (-a) / (-b)),
             choose(positive, a % b, -((-a) % (-b))),
@@ -215,7 +230,7 @@ class _Translation:
             weight = 1 << bit
             in_a, in_b = (a / weight) % 2, (b / weight) % 2
             # Where b has the bit, that of a is turned over: + weight or - weight.
-            total = total + _z3().If(in_b == 1, weight * (1 - 2 * in_a), 0)
+            total = total + z3_module().If(in_b == 1, weight * (1 - 2 * in_a), 0)
         return total
 
 

@@ -102,7 +102,7 @@ class SizeExplorer(SizeWalks):
         if not (outcome.stuck or shown):
             outcome.gaps.extend(self._branches())
         if not outcome.walks and not outcome.gaps:
-            outcome.gaps.append("no sizes were found that the program admits")
+            outcome.gaps.append(self.sizes.none())
         return outcome
 
     def _some(self) -> None:

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from argus.extents import LEAST_EXTENT
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Expr, Sym, binary, evaluate, symbols
+from argus.ir.expr import Expr, Sym, binary, evaluate, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import (
     BLOCK_INDEX,
@@ -20,6 +20,7 @@ from argus.ir.program import (
     Program,
 )
 from argus.verify.decide import prove
+from argus.verify.decide.nearest import nearest
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.events import has_events
 from argus.verify.order.nested_loops import inner_sizes
@@ -30,7 +31,6 @@ from argus.verify.verdict import Verdict
 __all__ = ["ITERATIONS", "Sizes", "trips"]
 
 Table = Callable[[str, tuple[int, ...]], int]
-_TRIES = (16, 128, 64, 256, 1, 32, 512, 1024, 0)
 _STRIDE = 1 << 16
 _USUAL = 16
 """Elements of what decides nothing, or as many as are known to divide it."""
@@ -106,6 +106,7 @@ class Sizes:
 
     def _grow(self, sizes: list[str], loops: list[o.For]) -> str | None:
         """Find which sizes make loops iterate, and how much one iteration takes."""
+        open_ = len(self.gaps)
         for count in (1, 2, len(sizes)):
             for chosen in combinations(sizes, count):
                 size = chosen[0]
@@ -118,6 +119,8 @@ class Sizes:
                         self._spread(size, loops)
                         return size
                 del self.together[size]
+                # What is not taken leaves nothing open.
+                del self.gaps[open_:]
         return None
 
     def _narrow(self, size: str, loops: list[o.For]) -> None:
@@ -258,17 +261,20 @@ class Sizes:
         for name in env.keys() & (self.more.keys() - set(chosen)):
             env[name] += self.more[name]
             taken.add(name)
-        free = {n for n in self.fixed if n not in taken and n != SM_COUNT.name}
-        for _ in range(3):
-            failing = self._failing(env)
-            if not failing:
-                return env
-            for cond in failing:
-                _mend(cond, env, free)
-        for cond in self._failing(env):
-            if any(s.name in free for s in symbols(cond)):
-                self.gaps.append(f"no sizes were found for which {cond} holds")
-        return None
+        beside = taken - set(chosen)
+        free = [n for n in env if n not in taken and n != SM_COUNT.name]
+        required = [r.cond for r in self.program.requirements]
+        found = nearest(required, env, free)
+        if found.values is None and beside and not found.open:
+            # They were to grow with a chosen one, or in another way.
+            found = nearest(required, env, [*free, *sorted(beside)])
+            if found.values is not None:
+                named = " and ".join(sorted({*chosen, *beside}))
+                self.gaps.append(f"not all numbers of tiles of {named} were admitted")
+                return None
+        if found.open:
+            self.gaps.append(found.open)
+        return found.values
 
     def _admits_none(self, size: str) -> bool:
         """Whether requirements of a size alone leave it 0."""
@@ -313,6 +319,18 @@ class Sizes:
             for sym in own
         )
 
+    def none(self) -> str:
+        """Why no sizes were walked."""
+        required = [r.cond for r in self.program.requirements]
+        said = " and ".join(map(str, required))
+        free = [n for n in self.fixed if n != SM_COUNT.name]
+        found = nearest(required, self.fixed, free)
+        if found.values is None:
+            return found.open or f"no launch has sizes for which {said}"
+        env = self.environment(dict.fromkeys(self.varied, 1)) or found.values
+        at = ", ".join(f"{name} = {env[name]}" for name in self.dims if name in env)
+        return f"no walk was made at sizes that the program admits, such as {at}"
+
     def any(self) -> dict[str, int | float]:
         """Values of all symbols, whether the program admits them or not."""
         return self.environment(dict.fromkeys(self.varied, 2)) or dict(self.fixed)
@@ -323,24 +341,6 @@ class Sizes:
 
 
 _HARDWARE = frozenset(s.name for s in HARDWARE)
-
-
-def _mend(cond: Expr, env: dict[str, int | float], free: set[str]) -> None:
-    """Change one free size so that a condition holds, if that is enough."""
-    for sym in symbols(cond):
-        if sym.name not in free or evaluate(cond, env):
-            continue
-        old = env[sym.name]
-        values = [*_TRIES, *(int(v) for v in env.values() if v == int(v))]
-        if isinstance(cond, Binary) and cond.op == "==":
-            # An extent that has to be what others make.
-            values += [int(evaluate(e, env)) for e in (cond.left, cond.right)]
-        for value in values:
-            env[sym.name] = value
-            if evaluate(cond, env):
-                break
-        else:
-            env[sym.name] = old
 
 
 def _used(name: str, coords: tuple[int, ...]) -> int:
