@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Claim", "proof_of", "proved_first"]
 
-Claim = Literal["proved", "unknown", "not checked"]
+Claim = Literal["equal", "proved", "unknown", "not checked"]
 
 
 def proved_first(out: Output, request: Request, label: str, no_proof: bool) -> Claim:
@@ -34,8 +34,10 @@ def proved_first(out: Output, request: Request, label: str, no_proof: bool) -> C
         return "not checked"
     with doing(out, f"proving {label}"):
         require_right(request)
-        right = prove(request).report.verdict is Verdict.PROVED
-    return "proved" if right else "unknown"
+        verdict = prove(request).report.verdict
+    if verdict >= Verdict.PROVED:
+        return "equal" if verdict is Verdict.EQUAL else "proved"
+    return "unknown"
 
 
 def proof_of(subject: CommandSubject, *, fresh: bool = False) -> Proof:

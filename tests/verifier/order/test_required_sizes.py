@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import pytest
 
+from argus.kernels.losses.kernel import loss_sums
+from argus.requests import Request, placed_program
 from argus.verify.verdict import Verdict
 from verifier.order.check_order import failing, placed, told
 
@@ -98,6 +100,58 @@ def test_a_wait_that_is_missing(required: str, persistent: bool) -> None:
 def test_with_the_wait(required: str, persistent: bool) -> None:
     bad = failing(placed(source(required, WAITS, persistent)))
     assert all(x.verdict is not Verdict.REFUTED for x in bad), told(bad)
+
+
+TIED = """import argus as ag
+from argus import f32
+
+
+@ag.kernel
+def kernel(A: f32["M K"], P: f32["P"], C: f32["M K"]):
+    M, K = A.shape
+    P_ = P.shape[0]
+    ag.require({required}, "sizes")
+    i = ag.block(ag.cdiv(M, 64))
+    s = ag.shared(f32, (64, 64))
+    for k in ag.range(0, K, 64):
+        s.store(ag.load(A[i * 64 :, k:], (64, 64)))
+        ag.sync()
+        C[i * 64 :, k:] = s.load()
+        ag.sync()
+"""
+
+
+@pytest.mark.parametrize("facts", [1, 4, 16])
+@pytest.mark.parametrize(
+    "required",
+    [
+        "P_ == ag.cdiv(M, 4096)",
+        "P_ * 64 == ag.cdiv(K, 4096) * M",
+        "P_ == K * M + 16",
+        "K * M == 77 * 256",
+        "K + M == 1008",
+        "K * 3 == M + 16",
+        "(K > 64) & (K < 100)",
+        "(P_ % 48 == 16) & (P_ > M * 3)",
+    ],
+)
+def test_sizes_that_are_tied_are_found(required: str, facts: int) -> None:
+    known = dict.fromkeys(("M", "K", "P"), facts)
+    bad = failing(placed(TIED.format(required=required), facts=known))
+    assert not bad, told(bad)
+
+
+def test_what_no_sizes_satisfy_is_told() -> None:
+    bad = failing(placed(TIED.format(required="(K > 32) & (K < 48)")))
+    assert bad and all("no launch has sizes for which" in x.reason for x in bad)
+
+
+@pytest.mark.parametrize("m", [1, 4, 16])
+@pytest.mark.parametrize("p", [1, 4, 16])
+def test_sums_of_parts(m: int, p: int) -> None:
+    dtypes = {t.name: t.dtypes[0] for t in loss_sums.signature.tensors}
+    request = Request(loss_sums, dtypes, {"BM": 4096}, "sm_90a", {"M": m, "P": p})
+    assert not failing(placed_program(request))
 
 
 @pytest.mark.parametrize("required", ["K <= 320", "K <= 640", "K >= 640", "K <= 4096"])
