@@ -73,3 +73,19 @@ def test_kernels_of_gradients_are_proved() -> None:
     assert not plan.left
     verdicts = {proof_of(step).verdict for step in plan.kernels}
     assert verdicts <= {Verdict.PROVED, Verdict.EQUAL}
+
+
+def test_gradients_of_maxima_are_decided_at_sizes_of_models() -> None:
+    """Windows that overlap and have an edge: no small run is near these sizes."""
+    aten = torch.ops.aten
+
+    def gradient(back: Any, x: Any, at: Any) -> Any:
+        window = ([3, 2], [2, 2], [1, 0], [1, 1], False)
+        made = aten.max_pool2d_with_indices_backward(back, x, *window, at)
+        return aten.threshold_backward(made, x, 0)
+
+    x = random(2, 8, 112, 112)
+    at = torch.zeros(2, 8, 56, 56, dtype=torch.int64)
+    plan = plan_of(Formula(gradient), (random(2, 8, 56, 56), x, at))
+    assert not plan.left
+    assert {proof_of(step).verdict for step in plan.kernels} == {Verdict.EQUAL}

@@ -196,7 +196,7 @@ class _ReferenceWriter:
         order = [kept.index(n) for n in dims]
         if order != list(range(len(order))):
             text = f"np.transpose({bare(text)}, {tuple(order)})"
-        if len(dims) != len(t.loops):
+        if t.unit or len(dims) != len(t.loops):
             sizes = [*(self.letters[d] for d in t.loops), *["1"] * t.unit]
             return f"np.reshape({bare(text)}, ({', '.join(sizes)},))"
-        return f"np.reshape({bare(text)}, (1,))" if t.unit else bare(text)
+        return bare(text)

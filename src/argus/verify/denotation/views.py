@@ -75,8 +75,11 @@ def mask_of(
     return cast(context.world, context.element(mask, indices), "truth").where
 
 
-def loaded(context: Context, op: o.LoadGlobal) -> Value:
-    """What a load gives at the axes of its result. Raises Unknown."""
+def loaded(context: Context, op: o.LoadGlobal, needed: IndexSet) -> Value:
+    """What a load gives at the axes of its result, where it is needed.
+
+    Raises Unknown.
+    """
     axes = context.axes(op.result.shape)
     indices = integers(axes)
     found = places(context, op.view, indices, mask_of(context, op.mask, indices))
@@ -84,7 +87,8 @@ def loaded(context: Context, op: o.LoadGlobal) -> Value:
     for place in found:
         value, seen = current(context, op.view.tensor, place.coords)
         _record(context, op, op.view.tensor, [place], False, seen)
-        cases.append((place.where, value))
+        where = place.where.gist(needed) if len(found) == 1 else place.where
+        cases.append((where, value))
     return _or_fill(context, op.view, cases, scalar(context, op.fill))
 
 

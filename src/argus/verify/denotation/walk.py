@@ -28,6 +28,7 @@ from argus.verify.denotation.branches import (
 from argus.verify.denotation.buffers import writes_shared
 from argus.verify.denotation.cases import free_variables, within
 from argus.verify.denotation.counts import count, counted_in, expected, filled, turned
+from argus.verify.denotation.demand import Demand
 from argus.verify.denotation.grid import Grid
 from argus.verify.denotation.loops import read_loop
 from argus.verify.denotation.meetings import Meetings
@@ -66,6 +67,7 @@ class ProgramWalk(Context):
         super().__init__(program, world)
         self._grid = Grid(self)
         self._meetings = Meetings(program)
+        self._demand = Demand(program)
 
     @property
     def meetings(self) -> Meetings:
@@ -105,7 +107,7 @@ class ProgramWalk(Context):
             case o.Dot():
                 self.put(op.result, product(self, op))
             case o.LoadGlobal():
-                self.put(op.result, loaded(self, op))
+                self.put(op.result, loaded(self, op, self._demand.of(self, op)))
             case o.LoadShared():
                 self.put(op.result, shared_value(self, op.view))
             case o.StoreGlobal():

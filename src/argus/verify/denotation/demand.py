@@ -1,0 +1,122 @@
+"""Which elements of a loaded tile anything comes of: those that reach a store.
+
+    needed = Demand(program).of(context, op)
+
+Element-wise operations take an element of each operand to the same place of their
+result, and a store writes what exists. So where a loaded tile goes nowhere but through
+such operations into stores of its own block, it matters only where those write, and
+what a load fills in elsewhere need not be told apart: a sum of masked windows has two
+cases for each window then, not one for each side on which a tile may end, too.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from argus.ir import ops as o
+from argus.ir.program import Program
+from argus.ir.walk import blocks, mentioned, used, walk
+from argus.terms import IndexSet, Integer, Unknown, Variable
+from argus.verify.denotation.state import Context, integers
+from argus.verify.denotation.views import places
+
+__all__ = ["Demand"]
+
+_Axes = tuple[int | None, ...]
+"""For each axis of a tile, the axis of the loaded one that it is; None for another."""
+
+
+@dataclass(frozen=True)
+class _Goal:
+    """A store that a tile reaches, and which of the tile's axes the store's are."""
+
+    op: o.StoreGlobal
+    axes: _Axes
+
+
+class Demand:
+    """The uses of a program's tiles."""
+
+    def __init__(self, program: Program) -> None:
+        self._users: dict[o.Tile, list[o.AnyOp]] = defaultdict(list)
+        self._block: dict[int, int] = {}
+        for op in walk(program.body):
+            for tile in (*used(op), *mentioned(op)):
+                self._users[tile].append(op)
+            for block in blocks(op):
+                self._note(block)
+        self._note(program.body)
+
+    def _note(self, block: o.Block) -> None:
+        self._block |= {id(op): id(block) for op in block.ops}
+
+    def of(self, context: Context, op: o.LoadGlobal) -> IndexSet:
+        """Where elements matter, at the axes of the result; everywhere if in doubt."""
+        goals = list(self._goals(op))
+        if not goals:
+            return IndexSet.universe
+        found = IndexSet.nothing
+        try:
+            for goal in goals:
+                if goal is None:
+                    return IndexSet.universe
+                found = found | _written(context, op, goal)
+        except Unknown:
+            return IndexSet.universe
+        return found
+
+    def _goals(self, load: o.LoadGlobal) -> Iterator[_Goal | None]:
+        """The stores that a load's result reaches; None for any other use."""
+        left: list[tuple[o.Tile, _Axes]] = [
+            (load.result, tuple(range(len(load.result.shape))))
+        ]
+        seen = set(left)
+        while left:
+            tile, axes = left.pop()
+            for op in self._users[tile]:
+                if self._block[id(op)] != self._block[id(load)]:
+                    yield None
+                    return
+                match op:
+                    case o.StoreGlobal() if all(
+                        tile is not gather.tile for gather in op.view.gathers
+                    ):
+                        yield _Goal(op, axes)
+                        continue
+                    case o.Elementwise() | o.Cast() | o.Convert():
+                        following = (op.result, axes)
+                    case o.Transpose():
+                        following = (op.result, tuple(axes[i] for i in op.axes))
+                    case o.Broadcast():
+                        there: list[int | None] = [None] * len(op.result.shape)
+                        for i, axis in enumerate(op.axes):
+                            there[axis] = axes[i]
+                        following = (op.result, tuple(there))
+                    case _:
+                        yield None
+                        return
+                if following not in seen:
+                    seen.add(following)
+                    left.append(following)
+
+
+def _written(context: Context, load: o.LoadGlobal, goal: _Goal) -> IndexSet:
+    """Where a store writes what comes of an element. Raises Unknown."""
+    world, view = context.world, goal.op.view
+    own = context.axes(load.result.shape)
+    there = context.axes(view.shape)
+    renamed: dict[Variable, Integer] = {}
+    gone: list[Variable] = []
+    for i, axis in enumerate(goal.axes):
+        if axis is not None:
+            renamed[there[i]] = Integer.atom(own[axis])
+        else:
+            renamed[there[i]] = world.fresh("d", 0, view.shape[i])
+            gone.extend(renamed[there[i]].variables())
+    found = IndexSet.nothing
+    for place in places(context, view, integers(there), IndexSet.universe):
+        where = world.substitute(place.where, renamed)
+        found = found | (world.project(where, gone) if gone else where)
+    return found
