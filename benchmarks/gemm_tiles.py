@@ -9,8 +9,9 @@ more than the L2 cache; forms without TMA on sizes whose rows it cannot address.
 sums and what a second launch overlaps are timed, too. What was measured is written
 beside the table, which `gemm_fit.py` makes of it; `gemm_random.py` measures plans as
 they are called. ``--add`` measures tiles that the table lacks, and leaves the numbers
-of the others as they are; so does ``--again``, which measures all tiles of some forms
-at sizes with few rows or few columns, of which some are moderate. Needs a GPU.
+of the others as they are; so does ``--again``, which measures all tiles of some forms:
+persistent ones at large sizes, others at sizes with few rows or few columns, of which
+some are moderate. Needs a GPU.
 """
 
 from __future__ import annotations
@@ -50,7 +51,10 @@ _PERSISTENT = (
     (128, 128, 128, 3, 2, 1), (128, 160, 64, 5, 2, 1), (128, 192, 64, 4, 2, 1),
     (128, 224, 64, 4, 2, 1), (128, 256, 64, 4, 2, 1), (192, 128, 64, 4, 3, 1),
     (192, 160, 64, 4, 3, 1), (64, 64, 64, 8, 1, 2), (128, 128, 64, 6, 2, 2),
-    (128, 192, 64, 4, 2, 2), (128, 256, 64, 4, 2, 2),
+    (128, 192, 64, 4, 2, 2), (128, 256, 64, 4, 2, 2), (128, 160, 64, 5, 2, 2),
+    (128, 176, 64, 5, 2, 2), (128, 208, 64, 4, 2, 2), (128, 224, 64, 4, 2, 2),
+    (128, 240, 64, 4, 2, 2), (64, 128, 64, 6, 1, 2), (64, 192, 64, 5, 1, 2),
+    (64, 256, 64, 4, 1, 2), (192, 128, 64, 4, 3, 2), (192, 160, 64, 4, 3, 2),
 )  # fmt: skip
 _SMALL = (
     (8, 64, 64, 8, 1, 1), (8, 64, 128, 5, 1, 1), (8, 128, 64, 6, 2, 1),
@@ -113,11 +117,16 @@ _LARGEST = {"thin": 2**31, "elements": 2**35, "pairs": 2**36}
 
 
 def sizes(count: int, seed: int) -> list[Size]:
-    """Sizes that people have, and random ones: each log-uniform, multiples of 16."""
+    """Sizes that people have, and random ones: each log-uniform.
+
+    Rows of A and B are odd multiples of 16 bytes, which split sectors of L2, multiples
+    of 32 bytes, and whole lines, in turn.
+    """
     rng = random.Random(seed)
     found = [*LIBRARY, *NAMED]
     while len(found) < count:
         m, n, k = (max(16, round(2 ** rng.uniform(4, 14) / 16) * 16) for _ in range(3))
+        k = (k | 8, k, -(-k // 64) * 64)[len(found) % 3]
         if m * n * k < 2**41:
             found.append((m, n, k))
     return found
@@ -163,6 +172,14 @@ def slim(count: int, seed: int) -> list[Size]:
         if m * n * k < 2**36:
             found.append(size)
     return found
+
+
+def again(count: int) -> list[Size]:
+    """Random sizes with many results, then the library's and those that people have."""
+    known = [*(s for s in LIBRARY if math.prod(s) < 2**40), *NAMED]
+    drawn = sizes(9 * count, 11)[len(LIBRARY) + len(NAMED) :]
+    found = [s for s in drawn if s[0] * s[1] > 2**18 and math.prod(s) < 2**39]
+    return [*found[:count], *known]
 
 
 def arrays(size: Size) -> dict[str, Any]:
@@ -215,6 +232,8 @@ def build(tile: MeasuredTile) -> tuple[int, float]:
     aligned = FORMS[tile.form] == ALIGNED
     step = max(1, FORMS[tile.form] // 2)
     given_sizes = [(1024, 1024 if aligned else 1023, 253 * step)]
+    if tile.form == "persistent":  # rows that steps of 32 bytes divide, and do not
+        given_sizes += [(1024, 1024, 1024), (1032, 1032, 1032)]
     if tile.form == "small":  # a large operand that is read once is not kept
         given_sizes += [(8, 8192, 1024), (8192, 16, 1024)]
     worst = 0.0
@@ -365,7 +384,8 @@ def main() -> None:
     begin = time.monotonic()
     odd = unaligned(args.unaligned, 8)
     if args.again:
-        found = [*NAMED, *slim(args.sizes, 10)]
+        large = "persistent" in args.again
+        found = again(args.sizes) if large else [*NAMED, *slim(args.sizes, 10)]
     elif args.add:
         found = [*shallow(args.sizes, 9), *odd]
     else:

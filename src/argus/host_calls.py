@@ -118,6 +118,10 @@ class HostPlan:
         }
         return HostCall(self._program, arrays, numbers)
 
+    def following(self) -> HostPlan:
+        """The same: what is interpreted has ended when the next begins."""
+        return self
+
 
 def interpreted(request: Request, checking: bool) -> HostKernel:
     """What is interpreted for a request: proved, unless not ``checking``.

@@ -85,6 +85,18 @@ def twice(kernel: Kernel) -> LaunchSequence:
     )
 
 
+def test_only_kernels_that_wait_overlap(
+    kernel: Kernel,
+    workspaces: list[int],
+    driver: FakeDriver,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(calls, "_target_of_device", lambda tensor: "sm_80")
+    call = Dispatch(lambda *values: twice(kernel))
+    call((torch.zeros(4, 64), torch.zeros(4, 64)))
+    assert [shape.overlaps for _, shape in driver.launches] == [False] * 3
+
+
 def addresses(ready: Any) -> list[tuple[int, ...]]:
     """Of X and Y of each launch, of a call that was made."""
     (launches,) = ready._places.values()
@@ -102,6 +114,8 @@ def test_launches_follow_each_other(
     call((x, y))
     assert [shape.grid for _, shape in driver.launches] == [4, 4, 2]
     assert {stream for stream, _ in driver.launches} == {driver.stream}
+    # What comes before the first is not known; the others wait for what they read.
+    assert [shape.overlaps for _, shape in driver.launches] == [False, True, True]
     assert workspaces == [1536]  # (3 * 96 + 64) * 4 bytes, in steps of 256
     (ready,) = call._recall._calls.values()
     (first, memory), (again, second), (part, third) = addresses(ready)

@@ -32,8 +32,15 @@ def test_the_launch_configuration_lies_as_the_driver_reads_it() -> None:
     assert ours.attribute_count == 1
     first = ours.attributes[0]
     assert first.id == cuda.CLUSTER_DIMENSION
-    assert (first.cluster_x, first.cluster_y, first.cluster_z) == (2, 1, 1)
+    assert (first.x, first.y, first.z) == (2, 1, 1)
     assert ctypes.sizeof(cuda.LaunchAttribute) == 72
+    kinds = bindings.CUlaunchAttributeID
+    overlapping = kinds.CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION
+    assert overlapping == cuda.OVERLAPPING
+    attribute.id = overlapping
+    attribute.value.programmaticStreamSerializationAllowed = 1
+    ours = cuda.LaunchAttribute.from_address(int(attribute.getPtr()))
+    assert (ours.id, ours.x) == (cuda.OVERLAPPING, 1)
 
 
 def test_numbers_are_those_of_the_header() -> None:
@@ -212,6 +219,19 @@ def test_one_device_asks_for_the_context_only_after_a_failure(
     library.statuses = [201]
     launch(9, PARAMS)
     assert launches(library) == [(101, 9, 4, 1), (0, 9, 4, 1), (101, 9, 4, 1)]
+
+
+@pytest.mark.parametrize(
+    ("cluster", "overlaps", "attributes"),
+    [(1, False, 0), (2, False, 1), (1, True, 1), (2, True, 2)],
+)
+def test_attributes_are_those_of_the_shape(
+    library: Library, cluster: int, overlaps: bool, attributes: int
+) -> None:
+    driver = CudaDriver()
+    function = driver.load(b"", "k", "sm_90a", 0, SHAPE)
+    driver.launcher(function, LaunchShape(4, 128, cluster, 0, overlaps))(9, PARAMS)
+    assert launches(library) == [(101, 9, 4, attributes)]
 
 
 def test_large_clusters_are_asked_for(library: Library) -> None:

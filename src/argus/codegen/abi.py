@@ -24,6 +24,7 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.ir.walk import walk
 from argus.isa.registers import at_launch
+from argus.isa.registry import supports
 
 SCALAR_TYPES = {"i32": "int", "i64": "long long", "f32": "float"}
 
@@ -116,7 +117,13 @@ def launch_spec(cx: Emission, entry: str, args: list[Arg]) -> LaunchSpec:
         alignments=tuple(program.alignments),
         outputs=tuple(program.outputs),
         registers=_registers(program),
+        waits=waits(program),
     )
+
+
+def waits(program: Program) -> bool:
+    """Whether its threads wait for earlier launches; see `LaunchSpec.waits`."""
+    return supports("argus_await_launches", program.target.name)
 
 
 def _registers(program: Program) -> int | None:

@@ -4,6 +4,7 @@
     extern "C" __global__ void __launch_bounds__(384, 1) gemm(...) {
       shared memory, warp index, block index       what the body mentions
       barriers                                     one thread initialises, all wait
+      launches before                              all threads wait
       operations                                   structure.py
     }
 
@@ -78,6 +79,7 @@ def emit(program: Program) -> CudaSource:
     known[LOOP.name] = known[INNER_LOOP.name] = 0, MOST_REGISTERS
     cx.storage = storage.assign(program.body, names)
     prefetch = _barriers(cx)
+    _await_launches(cx)
     try:
         structure.block(cx, program.body)
     except UnknownInstructionError as error:
@@ -143,6 +145,20 @@ def _frame(cx: Emission, used: set[str], place: Reserved) -> None:
         place.line("const int grid_x = gridDim.x;")
     if CLUSTER_RANK.name in cx.symbols:
         place.line("const int cluster_rank = (int)argus_cluster_rank();")
+
+
+def _await_launches(cx: Emission) -> None:
+    """Let a launch begin before those before it have ended; see `LaunchSpec.waits`.
+
+    Nothing before this touches global memory. The wait comes first, so that a launch
+    further on, which waits for this one alone, waits for all.
+    """
+    if not abi.waits(cx.program):
+        return
+    cx.out.blank()
+    cx.out.comment("what earlier launches wrote is there from here on")
+    cx.out.line("argus_await_launches();")
+    cx.out.line("argus_release_launches();")
 
 
 def _barriers(cx: Emission) -> Reserved | None:

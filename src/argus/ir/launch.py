@@ -35,7 +35,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 MOST_BLOCKS = (1 << 31) - 1
 """Of a grid (CUDA C++ Programming Guide, "Technical Specifications")."""
-FORMAT = 2
+FORMAT = 3
 """Version of the JSON form; a file with another one is not read."""
 
 
@@ -88,7 +88,9 @@ class LaunchSpec:
     ``args`` lists what the kernel actually takes, in order. ``grid`` is the number of
     blocks (x only), over dims, params and ``sm_count``; ``threads`` per block;
     ``shared_bytes`` of dynamic shared memory. ``registers`` is how many a thread must
-    be launched with, None where nothing depends on it (no register budgets).
+    be launched with, None where nothing depends on it (no register budgets). ``waits``:
+    its threads wait for earlier launches before they touch global memory, so that it
+    may be launched before those have ended.
     """
 
     entry: str
@@ -106,6 +108,7 @@ class LaunchSpec:
     alignments: tuple[PointerAlignment, ...]
     outputs: tuple[str, ...]
     registers: int | None = None
+    waits: bool = False
 
     def to_json(self) -> str:
         """A JSON text that :meth:`from_json` reads back to an equal spec."""
@@ -132,6 +135,7 @@ class LaunchSpec:
             "alignments": [[a.tensor, a.bytes] for a in self.alignments],
             "outputs": list(self.outputs),
             "registers": self.registers,
+            "waits": self.waits,
         }
         return json.dumps(data, sort_keys=True)
 
@@ -293,6 +297,7 @@ def _spec_in(data: Mapping[str, Json]) -> LaunchSpec:
         alignments=_each(data["alignments"], alignment),
         outputs=_each(data["outputs"], _text),
         registers=None if data["registers"] is None else _int(data["registers"]),
+        waits=_truth(data["waits"]),
     )
 
 
@@ -329,6 +334,12 @@ def _mapping(data: object) -> Mapping[str, Json]:
 def _text(data: Json) -> str:
     if not isinstance(data, str):
         raise ValueError(f"not a string: {data!r}")
+    return data
+
+
+def _truth(data: Json) -> bool:
+    if not isinstance(data, bool):
+        raise ValueError(f"not true or false: {data!r}")
     return data
 
 

@@ -1,4 +1,8 @@
-"""Synchronisation other than mbarriers: named barriers, clusters, fences, election."""
+"""Synchronisation other than mbarriers: named barriers, clusters, fences, election.
+
+And between launches: PTX ISA, griddepcontrol; CUDA C++ Programming Guide, "Programmatic
+Dependent Launch and Synchronization".
+"""
 
 from __future__ import annotations
 
@@ -161,6 +165,20 @@ def records() -> tuple[Instruction, ...]:
             scope="cluster",
             family="cluster",
             effects=Effects(awaits=("threads",)),
+        ),
+        _plain(
+            "argus_await_launches",
+            "griddepcontrol.wait",
+            "griddepcontrol",
+            "returns when the launches before this one on the stream have ended and "
+            "what they wrote can be read; at once where this launch began after them",
+        ),
+        _plain(
+            "argus_release_launches",
+            "griddepcontrol.launch_dependents",
+            "griddepcontrol",
+            "once all blocks have executed it, or ended, a launch behind this one that "
+            "waits by argus_await_launches may begin where there is room",
         ),
         _cluster_rank(),
         _elect(),

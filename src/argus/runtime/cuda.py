@@ -19,6 +19,8 @@ from argus.diagnostics import ArgusError, fail
 
 CLUSTER_DIMENSION = 4
 """``CU_LAUNCH_ATTRIBUTE_CLUSTER_DIMENSION``"""
+OVERLAPPING = 6
+"""``CU_LAUNCH_ATTRIBUTE_PROGRAMMATIC_STREAM_SERIALIZATION``"""
 
 # CUdevice_attribute
 MULTIPROCESSOR_COUNT = 16
@@ -46,14 +48,17 @@ STICKY = frozenset({700, 702, 710, 714, 715, 716, 717, 718, 719, 721})
 
 
 class LaunchAttribute(ctypes.Structure):
-    """``CUlaunchAttribute`` with a cluster dimension in its 64-byte value."""
+    """``CUlaunchAttribute`` with the numbers of its 64-byte value.
+
+    Of a cluster these are x, y and z, of an overlapping launch one that is 1.
+    """
 
     _fields_ = (
         ("id", c_uint),
         ("pad", c_uint),
-        ("cluster_x", c_uint),
-        ("cluster_y", c_uint),
-        ("cluster_z", c_uint),
+        ("x", c_uint),
+        ("y", c_uint),
+        ("z", c_uint),
         ("rest", c_uint * 13),
     )
 

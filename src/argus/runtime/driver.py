@@ -50,12 +50,16 @@ class LoadedFunction:
 
 @dataclass(frozen=True, slots=True)
 class LaunchShape:
-    """Blocks (x), threads per block, blocks per cluster, dynamic shared bytes."""
+    """Blocks (x), threads per block, blocks per cluster, dynamic shared bytes.
+
+    ``overlaps``: it may begin before the launch before it on the stream has ended.
+    """
 
     grid: int
     threads: int
     cluster: int
     shared_bytes: int
+    overlaps: bool = False
 
 
 class Driver(Protocol):
@@ -278,8 +282,13 @@ class CudaDriver:
 
     def launcher(self, function: LoadedFunction, shape: LaunchShape) -> Launch:
         """A launch that costs one dictionary lookup and one driver call."""
-        attribute = cuda.LaunchAttribute(cuda.CLUSTER_DIMENSION, 0, shape.cluster, 1, 1)
-        attributes = ctypes.pointer(attribute)
+        given: list[cuda.LaunchAttribute] = []
+        if shape.cluster > 1:
+            cluster = (shape.cluster, 1, 1)
+            given.append(cuda.LaunchAttribute(cuda.CLUSTER_DIMENSION, 0, *cluster))
+        if shape.overlaps:
+            given.append(cuda.LaunchAttribute(cuda.OVERLAPPING, 0, 1))
+        attributes = (cuda.LaunchAttribute * len(given))(*given)
         configs: dict[int, c_void_p] = {}
         kept: list[cuda.LaunchConfig] = []
 
@@ -295,8 +304,8 @@ class CudaDriver:
                 1,
                 shape.shared_bytes,
                 stream,
-                attributes,
-                1 if shape.cluster > 1 else 0,
+                ctypes.cast(attributes, ctypes.POINTER(cuda.LaunchAttribute)),
+                len(given),
             )
             kept.append(config)
             configs[stream] = c_void_p(ctypes.addressof(config))
@@ -306,7 +315,7 @@ class CudaDriver:
         handle = c_void_p(function.handle)
         several_devices = self.device_count > 1
 
-        def launch(stream: int, params: c_void_p, _keep: object = attribute) -> None:
+        def launch(stream: int, params: c_void_p, _keep: object = attributes) -> None:
             config = configs.get(stream) or configure(stream)
             if several_devices and self._current() != function.context:
                 status = again(config, params)

@@ -11,6 +11,7 @@ depends on them alone was checked and computed then.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from copy import copy
 from typing import Protocol, runtime_checkable
 
 from argus.ir.expr import symbols
@@ -130,6 +131,7 @@ class LaunchPlan:
         self._driver = driver
         self._function = function
         self._binding = binding
+        self._overlaps = False
         self._idle = PreparedLaunch(driver, binding.device, 0, None, None)
         self._launches: dict[int, Launch] = {}
         self._grid: int | None = None
@@ -195,9 +197,21 @@ class LaunchPlan:
         launch = self._launches.get(grid) or self._launch(grid)
         return PreparedLaunch(self._driver, binding.device, grid, launch, parameters)
 
+    def following(self) -> LaunchPlan:
+        """The same calls behind another launch, which they may begin before the end of.
+
+        Only a kernel that waits for it by itself does; of others this is the plan.
+        """
+        if not self._spec.waits:
+            return self
+        found = copy(self)
+        found._launches, found._overlaps = {}, True
+        return found
+
     def _launch(self, grid: int) -> Launch:
         spec = self._spec
-        shape = LaunchShape(grid, spec.threads, spec.cluster, spec.shared_bytes)
+        sizes = (grid, spec.threads, spec.cluster, spec.shared_bytes)
+        shape = LaunchShape(*sizes, self._overlaps)
         made = self._driver.launcher(self._function(self._binding.device), shape)
         if len(self._launches) >= _GRIDS:
             self._launches.clear()

@@ -44,6 +44,10 @@ class CallPlan(Protocol[R_co]):
         """The call with these; raises ArgusError where they do not fit."""
         ...
 
+    def following(self) -> CallPlan[R_co]:
+        """The same behind another call on the stream: it may overlap with its end."""
+        ...
+
 
 @dataclass(frozen=True)
 class PlannedLaunch(Generic[R_co]):

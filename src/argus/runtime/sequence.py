@@ -13,7 +13,8 @@ several threads, and on several streams, do not meet.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from copy import copy
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Protocol
 
@@ -103,7 +104,7 @@ class SequencePlan:
         device: int | None,
         allocate: Callable[[], Workspace] | None = None,
     ) -> None:
-        self._steps = tuple(steps)
+        self._steps = (*steps[:1], *map(_behind, steps[1:]))
         self._allocate = allocate
         if size and allocate is None:
             self._allocate = allocator(size, device)
@@ -114,6 +115,16 @@ class SequencePlan:
         """The call with these addresses and scalars. Raises what its launches raise."""
         given = tuple(scalars)
         return PreparedSequence(self._steps, tuple(pointers), given, self._allocate)
+
+    def following(self) -> SequencePlan:
+        """The same calls behind another, which the first launch may overlap with."""
+        found = copy(self)
+        found._steps = tuple(map(_behind, self._steps))
+        return found
+
+
+def _behind(step: PlannedStep) -> PlannedStep:
+    return replace(step, plan=step.plan.following())
 
 
 class PreparedSequence:

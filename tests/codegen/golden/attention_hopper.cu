@@ -30,6 +30,10 @@ attention_kernel(
   }
   __syncthreads();
 
+  // what earlier launches wrote is there from here on
+  argus_await_launches();
+  argus_release_launches();
+
   // hopper.py:50: i, h = ag.block(ag.cdiv(S, BQ), H)
   const int i_2 = block_x / H;
   const int h = block_x % H;

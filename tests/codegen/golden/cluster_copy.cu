@@ -21,6 +21,10 @@ cluster_copy_kernel(
   argus_cluster_arrive();
   argus_cluster_wait();
 
+  // what earlier launches wrote is there from here on
+  argus_await_launches();
+  argus_release_launches();
+
   // kernel.py:2
   if (block_elected) {
     argus_mbar_expect(smem_base + 8192, 4096);

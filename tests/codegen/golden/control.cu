@@ -7,6 +7,10 @@ control_kernel(
   const int tid = threadIdx.x;
   const int thread_n = tid * 2;
 
+  // what earlier launches wrote is there from here on
+  argus_await_launches();
+  argus_release_launches();
+
   // kernel.py:2
   int a[2];
   {

@@ -13,6 +13,10 @@ gather_kernel(
   const int thread_n = tid % 16 * 4;
   const int copy = tid % 16;
 
+  // what earlier launches wrote is there from here on
+  argus_await_launches();
+  argus_release_launches();
+
   // kernel.py:2
   int picked[1];
   {

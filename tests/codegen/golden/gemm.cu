@@ -25,6 +25,10 @@ gemm_kernel(
   }
   __syncthreads();
 
+  // what earlier launches wrote is there from here on
+  argus_await_launches();
+  argus_release_launches();
+
   // kernel.py:4
   const int bm = block_x / ((N + 255) / 256);
   const int bn = block_x % ((N + 255) / 256);

@@ -25,6 +25,10 @@ gemm_kernel(
   }
   __syncthreads();
 
+  // what earlier launches wrote is there from here on
+  argus_await_launches();
+  argus_release_launches();
+
   // hopper.py:21: bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN), group=8)
   const int per_group = (N + 255) / 256 * 8;
   const int group = block_x / per_group;

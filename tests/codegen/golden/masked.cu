@@ -9,6 +9,10 @@ masked_kernel(
   const int block_x = blockIdx.x;
   const int tid = threadIdx.x;
 
+  // what earlier launches wrote is there from here on
+  argus_await_launches();
+  argus_release_launches();
+
   // kernel.py:2
   int column[33];
   #pragma unroll

@@ -9,6 +9,10 @@ scaled_add_kernel(
   const int tid = threadIdx.x;
   const int thread_n = tid * 4;
 
+  // what earlier launches wrote is there from here on
+  argus_await_launches();
+  argus_release_launches();
+
   // kernel.py:2
   float x[8];
   #pragma unroll

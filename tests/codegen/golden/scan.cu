@@ -13,6 +13,10 @@ scan_kernel(
   const int scan_lane = tid % 32;
   const int scan_last = tid % 32 - scan_lane + 31;
 
+  // what earlier launches wrote is there from here on
+  argus_await_launches();
+  argus_release_launches();
+
   // kernel.py:2
   float x[8];
   #pragma unroll

@@ -11,6 +11,10 @@ softmax_kernel(
   const int thread_m = tid / 32;
   const int thread_n = tid % 32 * 8;
 
+  // what earlier launches wrote is there from here on
+  argus_await_launches();
+  argus_release_launches();
+
   // kernel.py:2
   u32 x[4];
   {

@@ -13,6 +13,10 @@ transpose_kernel(
   const int buffer_at_3 = tid % 64 * 2 + tid / 64 * 8192;
   const int buffer_at_4 = buffer_at_3 ^ (buffer_at_3 / 128 % 8 * 16);
 
+  // what earlier launches wrote is there from here on
+  argus_await_launches();
+  argus_release_launches();
+
   // kernel.py:2
   u32 x[32];
   #pragma unroll

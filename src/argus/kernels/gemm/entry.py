@@ -46,12 +46,12 @@ def tile_statics(
     residual) needs registers of its own: it finishes the accumulator in narrower
     slices.
     """
-    narrow = epilogue or tile.statics["BN"] % 64 != 0
+    widths = (32, 16) if epilogue else (64, 32, 16)
     return {
         **tile.statics,
         "TMA_STORE": tma_store,
         "STAGED": not tma_store,
-        "BC": 32 if narrow else 64,
+        "BC": next(w for w in widths if tile.statics["BN"] % w == 0),
         "REGISTERS": REGISTERS[tile.statics["WARPGROUPS"]],
     }
 
