@@ -15,7 +15,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import assert_never
 
 from argus.codegen.errors import CodegenError
 from argus.codegen.names import Identifiers
@@ -129,18 +128,13 @@ def assign(program_body: o.Block, names: Identifiers) -> RegisterArrays:
     reads = Counter(t.id for op in walk(program_body) for t in used(op))
     _join_carries(program_body, classes, reads)
     for op in walk(program_body):
-        match op:
-            case o.Transpose() | o.Reshape() | o.Reinterpret():
-                classes.alias(op.result, op.src)
-            case (
-                o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
-                | o.Cast() | o.Broadcast() | o.Reduce() | o.Join() | o.Selection()
-                | o.Combining() | o.Sort() | o.Convert() | o.Dot() | o.Access()
-                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
-            ):  # fmt: skip
-                pass
-            case _:
-                assert_never(op)
+        if isinstance(op, o.Reinterpret):
+            classes.alias(op.result, op.src)
+        elif isinstance(op, o.Moving) and op.renames:
+            (source,) = op.sources
+            classes.alias(op.result, source)
+        else:
+            pass  # its registers are its own
     members: dict[int, list[tuple[o.Tile, _Path]]] = {}
     for tile, path in _definitions(program_body, ()):
         members.setdefault(classes.find(tile), []).append((tile, path))

@@ -107,22 +107,16 @@ def _one(cx: Emission, op: o.AnyOp) -> None:
             tiles.elementwise(cx, op)
         case o.Cast():
             tiles.cast(cx, op)
-        case o.Broadcast():
-            tiles.broadcast(cx, op)
-        case o.Transpose() | o.Reshape() | o.Reinterpret():
-            tiles.rename(cx, op)
-        case o.Join():
-            tiles.join(cx, op)
-        case o.Selection():
-            tiles.select(cx, op)
+        case o.Moving():
+            tiles.move(cx, op)
+        case o.Reinterpret():
+            tiles.reinterpret(cx, op)
         case o.Reduce():
             reduce.reduce(cx, op)
         case o.Scan() | o.ScanTotal():
             scan.combine(cx, [op])
         case o.Sort():
             sort.sort(cx, [op])
-        case o.Convert():
-            tiles.convert(cx, op)
         case o.Dot():
             matrix.dot(cx, op)
         case o.LoadGlobal():

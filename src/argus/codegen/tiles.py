@@ -102,57 +102,29 @@ def cast(cx: Emission, op: o.Cast) -> None:
     registers.fill(cx, target, count, value)
 
 
-def broadcast(cx: Emission, op: o.Broadcast) -> None:
-    """Repeat elements along new axes: which register feeds which is a fixed map."""
-    found = layout_of(op.result).register_map(layout_of(op.src), tuple(op.axes))
-    if found is None:
-        raise CodegenError(f"broadcast of {op.src!r} needs data of other threads")
-    registers.move(cx, cx.array(op.result), cx.array(op.src), found)
+def move(cx: Emission, op: o.Moving) -> None:
+    """Elements of the sources: which register feeds which is a fixed map.
 
-
-def convert(cx: Emission, op: o.Convert) -> None:
-    """The same elements in other registers of the same thread."""
-    axes = tuple(range(layout_of(op.src).rank))
-    found = layout_of(op.result).register_map(layout_of(op.src), axes)
-    if found is None:
-        raise CodegenError(f"conversion of {op.src!r} needs data of other threads")
-    registers.move(cx, cx.array(op.result), cx.array(op.src), found)
-
-
-def select(cx: Emission, op: o.Selection) -> None:
-    """Some elements of a tile: some of its registers."""
-    window = layout_of(op.src).window(op.axis, op.elements)
-    if window is None:
-        raise CodegenError(f"selection of {op.src!r} is not made of registers")
-    registers.move(cx, cx.array(op.result), cx.array(op.src), window[1])
-
-
-def join(cx: Emission, op: o.Join) -> None:
-    """The registers of several tiles, each in the places of its own.
-
-    Raises CodegenError when the result's layout does not say the same registers.
+    Raises CodegenError where the layouts say that threads would have to exchange data.
     """
-    layout, part, own = layout_of(op.parts[0]).join(op.axis, len(op.parts))
-    if not layout.same_as(layout_of(op.result)):
-        raise CodegenError(f"joining {op.parts!r} moves registers")
-    registers.gather(
-        cx, cx.array(op.result), [cx.array(x) for x in op.parts], part, own
-    )
+    first = op.sources[0]
+    found = op.held(layout_of(op.result), layout_of(first))
+    if found is None:
+        raise CodegenError(f"{op.words} of {first!r} needs data of other threads")
+    target, arrays = cx.array(op.result), [cx.array(x) for x in op.sources]
+    if op.renames:
+        registers.copy(cx, target, arrays[0])
+    elif len(arrays) == 1:
+        registers.move(cx, target, arrays[0], found[1])
+    else:
+        registers.gather(cx, target, arrays, *found)
 
 
-def rename(cx: Emission, op: o.Transpose | o.Reshape | o.Reinterpret) -> None:
-    """The same registers under other coordinates: nothing, or a copy.
+def reinterpret(cx: Emission, op: o.Reinterpret) -> None:
+    """The same registers under another layout: nothing, or a copy.
 
-    Raises CodegenError when the result's layout does not say the same registers.
+    Raises CodegenError where one has more of them.
     """
-    if isinstance(op, o.Transpose):
-        wanted = layout_of(op.src).permute(tuple(op.axes))
-        if not wanted.same_as(layout_of(op.result)):
-            raise CodegenError(f"the transpose of {op.src!r} moves registers")
-    if isinstance(op, o.Reshape):
-        found = layout_of(op.src).reshape(op.result.shape)
-        if found is None or not found.same_as(layout_of(op.result)):
-            raise CodegenError(f"the reshape of {op.src!r} moves registers")
     if num_regs(op.src) != num_regs(op.result):
         raise CodegenError(f"{op.src!r} and {op.result!r} differ in registers")
     registers.copy(cx, cx.array(op.result), cx.array(op.src))

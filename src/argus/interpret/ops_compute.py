@@ -58,23 +58,10 @@ def run(group: ThreadGroup, op: ComputeOp) -> None:
         case o.Cast():
             values = convert(group.get(op.src), op.src.dtype, op.result.dtype)
             group.put(op.result, values)
-        case o.Broadcast():
-            group.put(op.result, _moved(group, op.src, op.result, op.axes))
-        case o.Convert():
-            axes = tuple(range(len(op.src.shape)))
-            group.put(op.result, _moved(group, op.src, op.result, axes))
-        case o.Transpose() | o.Reshape() | o.Reinterpret():
+        case o.Moving():
+            group.put(op.result, _moved(group, op))
+        case o.Reinterpret():
             group.put(op.result, group.get(op.src))
-        case o.Selection():
-            window = layout_of(group, op.src).window(op.axis, op.elements)
-            if window is None:
-                raise ValueError(f"selection of {op.src!r} is not made of registers")
-            group.put(op.result, group.get(op.src)[:, window[1]])
-        case o.Join():
-            layout = layout_of(group, op.parts[0])
-            _, part, register = layout.join(op.axis, len(op.parts))
-            held = np.stack([group.get(x) for x in op.parts])
-            group.put(op.result, held[part, :, register].T)
         case o.Reduce():
             group.put(op.result, _reduce(group, op))
         case o.Scan() | o.ScanTotal():
@@ -134,16 +121,17 @@ def _scalar(group: ThreadGroup, arg: Expr, wide: DType) -> Array:
         return np.asarray(group.operand(arg)).astype(storage(kind))
 
 
-def _moved(
-    group: ThreadGroup, src: o.Tile, result: o.Tile, axes: tuple[int, ...]
-) -> Array:
+def _moved(group: ThreadGroup, op: o.Moving) -> Array:
     """Registers picked within each thread."""
-    held, wanted = layout_of(group, src), layout_of(group, result)
-    registers = wanted.register_map(held, tuple(axes))
-    if registers is None:
-        group.fault("layout", f"{src!r} to {result!r} moves data between threads")
-        return group.poison(result)
-    return group.get(src)[:, registers]
+    first = op.sources[0]
+    found = op.held(layout_of(group, op.result), layout_of(group, first))
+    if found is None:
+        group.fault("layout", f"{first!r} to {op.result!r} moves data between threads")
+        return group.poison(op.result)
+    if len(op.sources) == 1:
+        return group.get(first)[:, found[1]]
+    held = np.stack([group.get(x) for x in op.sources])
+    return held[found[0], :, found[1]].T
 
 
 # ------------------------------------------------------- along an axis of a layout

@@ -69,30 +69,12 @@ class _Rules:
                 if isinstance(op, o.ScanTotal):
                     layout = layout.slice(op.axis)
                 self.equal(op.result, layout, "combining leaves another layout")
-            case o.Transpose():
-                turned = self.layout(op.src).permute(op.axes)
-                self.equal(op.result, turned, "registers move in a transpose")
             case o.Reduce():
                 sliced = self.layout(op.src).slice(op.axis)
                 self.equal(op.result, sliced, "a reduction leaves another layout")
-            case o.Reshape():
-                layout = self.layout(op.src).reshape(op.result.shape)
-                self.need(layout is not None, "a reshape cuts a digit")
-                if layout is not None:
-                    self.equal(op.result, layout, "registers move in a reshape")
-            case o.Join():
-                layout, _, _ = self.layout(op.parts[0]).join(op.axis, len(op.parts))
-                self.equal(op.result, layout, "registers move where tiles are joined")
-            case o.Selection():
-                window = self.layout(op.src).window(op.axis, op.elements)
-                self.need(window is not None, "a selection splits a register digit")
-                if window is not None:
-                    self.equal(op.result, window[0], "a selection moves registers")
-            case o.Broadcast():
-                self.within_threads(op.src, op.result, op.axes)
-            case o.Convert():
-                axes = tuple(range(len(op.src.shape)))
-                self.within_threads(op.src, op.result, axes)
+            case o.Moving():
+                held = op.held(self.layout(op.result), self.layout(op.sources[0]))
+                self.need(held is not None, f"{op.words}: {op.result!r} is elsewhere")
             case o.Reinterpret():
                 before, after = self.layout(op.src), self.layout(op.result)
                 self.need(
@@ -136,12 +118,6 @@ class _Rules:
     def threads(self, tile: o.Tile, mask: o.Tile | None) -> None:
         if mask is not None:
             self.same(tile, mask)
-
-    def within_threads(
-        self, src: o.Tile, result: o.Tile, axes: tuple[int, ...]
-    ) -> None:
-        found = self.layout(result).register_map(self.layout(src), tuple(axes))
-        self.need(found is not None, f"{src!r} to {result!r} moves between threads")
 
     def dot(self, op: o.Dot) -> None:
         layout = self.layout(op.result)

@@ -7,7 +7,6 @@ that must lie in the same registers.
 
 from __future__ import annotations
 
-from math import prod
 from typing import assert_never
 
 from argus.ir import memory as m
@@ -19,7 +18,6 @@ from argus.ir.functions import FUNCTIONS
 from argus.ir.numerics import accumulated, arithmetic
 from argus.ir.program import Program
 from argus.ir.walk import used
-from argus.layout import refined
 
 __all__ = ["Types"]
 
@@ -52,16 +50,12 @@ class Types:
                     self.need(op.result.dtype == boolean, f"{op.fn} gives bool")
             case o.Cast():
                 self.need(op.src.shape == op.result.shape, "a cast keeps the shape")
-            case o.Broadcast():
-                self.distinct(op.axes, len(op.result.shape), len(op.src.shape))
-                kept = tuple(op.result.shape[axis] for axis in op.axes)
-                self.need(kept == op.src.shape, f"{op.src!r} does not run along {kept}")
-                self.need(op.src.dtype == op.result.dtype, "types differ")
-            case o.Transpose():
-                self.distinct(op.axes, len(op.src.shape), len(op.src.shape))
-                turned = tuple(op.src.shape[axis] for axis in op.axes)
-                self.need(turned == op.result.shape, f"the transpose is {turned}")
-                self.need(op.src.dtype == op.result.dtype, "types differ")
+            case o.Moving():
+                fault = op.fault()
+                self.need(fault is None, f"{fault}")
+                for source in op.sources:
+                    self.same(op.sources[0], source)
+                    self.need(source.dtype == op.result.dtype, "types differ")
             case o.Reduce():
                 shape = op.src.shape
                 self.need(0 <= op.axis < len(shape), "no such axis")
@@ -73,35 +67,6 @@ class Types:
                 if op.fn.startswith("arg") or not given.is_float:
                     given = accumulated(op.fn, given)
                 self.need(op.result.dtype == given, f"{op.fn} gives {given}")
-            case o.Reshape():
-                before, after = op.src.shape, op.result.shape
-                self.need(prod(before) == prod(after), f"{before} is not {after}")
-                self.need(
-                    refined(before, after) is not None,
-                    f"axes of {before} and {after} cut each other",
-                )
-                self.need(op.src.dtype == op.result.dtype, "types differ")
-            case o.Join():
-                self.need(len(op.parts) > 0, "nothing is joined")
-                first = op.parts[0]
-                for part in op.parts[1:]:
-                    self.same(first, part)
-                shape = list(first.shape)
-                self.need(0 <= op.axis < len(shape), "no such axis")
-                shape[op.axis] *= len(op.parts)
-                self.need(tuple(shape) == op.result.shape, f"joining gives {shape}")
-                self.need(first.dtype == op.result.dtype, "types differ")
-            case o.Selection():
-                shape = list(op.src.shape)
-                self.need(0 <= op.axis < len(shape), "no such axis")
-                kept = op.elements
-                self.need(
-                    len(kept) > 0 and kept[0] >= 0 and kept[-1] < shape[op.axis],
-                    "what is selected is outside",
-                )
-                shape[op.axis] = len(kept)
-                self.need(tuple(shape) == op.result.shape, f"selecting gives {shape}")
-                self.need(op.src.dtype == op.result.dtype, "types differ")
             case o.Combining():
                 self.combining(op)
             case o.Sort():
@@ -114,11 +79,6 @@ class Types:
                 made = (shape, i32 if op.indices else given)
                 self.need(
                     made == (op.result.shape, op.result.dtype), f"it gives {made}"
-                )
-            case o.Convert():
-                self.need(
-                    (op.src.shape, op.src.dtype) == (op.result.shape, op.result.dtype),
-                    "shape and type stay",
                 )
             case o.Reinterpret():
                 self.need(op.src.dtype == op.result.dtype, "the type stays")

@@ -192,6 +192,18 @@ class Fragment:
             tuple(moved(mode) for mode in self.regs),
         )
 
+    def along(self, axes: tuple[int, ...]) -> Fragment:
+        """Fragment of a tile that runs along some axes of this one, in this order.
+
+        It is what a tile needs for a broadcast to this one: its axis i is `axes[i]`.
+        """
+        kept, layout = sorted(axes), self
+        for axis in reversed(range(self.rank)):
+            if axis not in axes:
+                layout = layout.slice(axis)
+        order = tuple(kept.index(axis) for axis in axes)
+        return layout if order == tuple(range(len(order))) else layout.permute(order)
+
     def reshape(self, shape: tuple[int, ...]) -> Fragment | None:
         """Fragment of the tile under another shape, in row-major order.
 

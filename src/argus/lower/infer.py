@@ -29,7 +29,7 @@ from argus.lower.classes import Classes, TileClass
 from argus.lower.defaults import default_layout
 from argus.lower.dots import operand_layouts
 from argus.lower.groups import Group, groups, walk_group
-from argus.lower.repair import gather_layouts, insert_converts, sliced
+from argus.lower.repair import gather_layouts, insert_converts
 from argus.lower.vectors import global_alignment
 from argus.lower.views import contiguous_axis
 
@@ -113,8 +113,8 @@ class _Inference:
                 join((op.result, *tiles))
             case o.Cast():
                 join((op.result, op.src))
-            case o.Join():
-                join(op.parts)
+            case o.Moving():
+                join(op.sources)
                 self.union.add(op.result)
             case o.Sort():
                 join((op.result, op.src))
@@ -138,10 +138,7 @@ class _Inference:
                 self.union.add(op.result)
             case o.StoreShared():
                 self.union.add(op.src)
-            case (
-                o.Broadcast() | o.Transpose() | o.Reduce() | o.Reinterpret()
-                | o.Convert() | o.Reshape() | o.Selection()
-            ):  # fmt: skip
+            case o.Reduce() | o.Reinterpret():
                 self.union.add(op.result)
                 self.union.add(op.src)
             case (
@@ -166,15 +163,13 @@ class _Inference:
                 self._of(op.src).in_warp.add(op.axis)
             case o.Reduce(fn="argmax" | "argmin"):
                 self._of(op.src).in_warp.add(op.axis)
-            case o.Selection():
-                self._of(op.src).keep(op.axis, op.elements)
-            case o.Join():
-                first = range(op.parts[0].shape[op.axis])
-                self._of(op.result).keep(op.axis, first)
+            case o.Moving():
+                if (kept := op.kept()) is not None:
+                    tile, axis, elements = kept
+                    self._of(tile).keep(axis, elements)
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
-                | o.Cast() | o.Broadcast() | o.Transpose() | o.Reduce() | o.Reshape()
-                | o.Reinterpret() | o.Convert() | o.Dot() | o.LoadShared()
+                | o.Cast() | o.Reduce() | o.Reinterpret() | o.Dot() | o.LoadShared()
                 | o.StoreShared() | o.Copy() | o.Synchronisation() | o.RingOp()
                 | o.Annotation()
             ):  # fmt: skip
@@ -262,40 +257,14 @@ class _Inference:
             return self._of(tile).layout
 
         match op:
-            case o.Broadcast():
-                if (layout := known(op.result)) is not None:
-                    yield op.src, sliced(layout, op.axes, op.src.shape)
+            case o.Moving():
+                yield from op.implied(known(op.result), known(op.sources[0]))
             case o.Reduce():
                 if (layout := known(op.src)) is not None:
                     yield op.result, layout.slice(op.axis)
             case o.ScanTotal():
                 if (layout := known(op.srcs[0])) is not None:
                     yield op.result, layout.slice(op.axis)
-            case o.Selection():
-                if (layout := known(op.src)) is not None:
-                    window = layout.window(op.axis, op.elements)
-                    if window is not None:
-                        yield op.result, window[0]
-            case o.Reshape():
-                for one, other in ((op.src, op.result), (op.result, op.src)):
-                    if (layout := known(one)) is not None:
-                        turned = layout.reshape(other.shape)
-                        if turned is not None:
-                            yield other, turned
-            case o.Join():
-                first = op.parts[0]
-                if (layout := known(first)) is not None:
-                    yield op.result, layout.join(op.axis, len(op.parts))[0]
-                if (layout := known(op.result)) is not None:
-                    window = layout.window(op.axis, range(first.shape[op.axis]))
-                    if window is not None:
-                        yield first, window[0]
-            case o.Transpose():
-                if (layout := known(op.src)) is not None:
-                    yield op.result, layout.permute(op.axes)
-                if (layout := known(op.result)) is not None:
-                    back = tuple(op.axes.index(i) for i in range(len(op.axes)))
-                    yield op.src, layout.permute(back)
             case o.Dot():
                 for _, tile, layout in operand_layouts(op, self.group):
                     yield tile, layout
@@ -310,7 +279,7 @@ class _Inference:
                     yield from gather_layouts(op.src, op.plan.layout)
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
-                | o.Cast() | o.Scan() | o.Sort() | o.Reinterpret() | o.Convert()
+                | o.Cast() | o.Scan() | o.Sort() | o.Reinterpret()
                 | o.LoadShared() | o.StoreShared() | o.CopyOut()
                 | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip

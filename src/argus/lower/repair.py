@@ -55,12 +55,10 @@ class _Repair:
         op = self.op
         match op:
             case o.Broadcast():
-                layout = sliced(need(op.result), op.axes, op.src.shape)
+                layout = need(op.result).along(op.axes)
                 op.src = self.want(op.src, layout, "broadcast needs the slice's layout")
             case o.Reduce():
                 self._reduce(op)
-            case o.Selection():
-                self._select(op)
             case o.Combining():
                 self._combine(op)
             case o.Sort():
@@ -74,8 +72,10 @@ class _Repair:
                 op.src = self.want(op.src, layout, "transposed layout")
             case o.Reshape():
                 self._reshape(op)
-            case o.Join():
-                self._join(op)
+            case o.Convert():
+                pass  # it is what stands where layouts meet
+            case o.Moving():
+                self._move(op)
             case o.Reinterpret():
                 _check_reinterpret(op)
             case o.Dot():
@@ -89,7 +89,7 @@ class _Repair:
                     op.src = _repair_gathers(op.src, op.plan.layout, self.want)
             case (
                 o.Structure() | o.Binding() | o.Full() | o.Index() | o.Elementwise()
-                | o.Cast() | o.Convert() | o.LoadShared()
+                | o.Cast() | o.LoadShared()
                 | o.StoreShared() | o.CopyOut() | o.Synchronisation() | o.RingOp()
                 | o.Annotation()
             ):  # fmt: skip
@@ -128,15 +128,21 @@ class _Repair:
         note = "the reduction leaves the slice's layout"
         op.result = self.leave(op.result, layout.slice(op.axis), note)
 
-    def _select(self, op: o.Selection) -> None:
-        window = need(op.src).window(op.axis, op.elements)
-        if window is None:
-            spread = Spread.keeping(op.elements, op.src.shape[op.axis])
-            layout = self._default(op.src, spread={op.axis: spread})
+    def _move(self, op: o.Moving) -> None:
+        """Leave the result in the layout that the source's comes to, if it does."""
+        made = _left(op, need(op.sources[0]))
+        if made is None:
+            kept = op.kept()
+            assert isinstance(op, o.MovingOne), op
+            assert kept is not None, op
+            tile, axis, elements = kept
+            assert tile is op.src, op
+            spread = Spread.keeping(elements, op.src.shape[axis])
+            layout = self._default(op.src, spread={axis: spread})
             op.src = self.want(op.src, layout, "the same registers of all threads")
-            window = layout.window(op.axis, op.elements)
-            assert window is not None, op
-        op.result = self.leave(op.result, window[0], "the window's layout")
+            made = _left(op, layout)
+            assert made is not None, op
+        op.result = self.leave(op.result, made, "the layout that a move leaves")
 
     def _reshape(self, op: o.Reshape) -> None:
         layout = need(op.src).reshape(op.result.shape)
@@ -153,10 +159,6 @@ class _Repair:
             layout = back.reshape(op.result.shape)
             assert layout is not None, op
         op.result = self.leave(op.result, layout, "the reshaped layout")
-
-    def _join(self, op: o.Join) -> None:
-        layout, _, _ = need(op.parts[0]).join(op.axis, len(op.parts))
-        op.result = self.leave(op.result, layout, "the layout of joined tiles")
 
     def _combine(self, op: o.Combining) -> None:
         layout = need(op.srcs[0])
@@ -188,6 +190,12 @@ class _Repair:
         op.result = self.leave(op.result, layout, "the result leaves its fragment")
 
 
+def _left(op: o.Moving, source: Fragment) -> Fragment | None:
+    """The result's layout where the source's is this one."""
+    found = dict(op.implied(None, source))
+    return found.get(op.result)
+
+
 def _check_reinterpret(op: o.Reinterpret) -> None:
     before, after = need(op.src).num_regs, need(op.result).num_regs
     if before != after:
@@ -205,24 +213,12 @@ def _like(tile: o.Tile, layout: Fragment) -> o.Tile:
     )
 
 
-def sliced(layout: Fragment, axes: tuple[int, ...], shape: tuple[int, ...]) -> Fragment:
-    """Layout of a broadcast's source: drop the new axes, then order the rest."""
-    kept = sorted(axes)
-    for axis in reversed(range(layout.rank)):
-        if axis not in axes:
-            layout = layout.slice(axis)
-    order = tuple(kept.index(a) for a in axes)
-    layout = layout.permute(order) if order != tuple(range(len(order))) else layout
-    assert layout.shape == shape
-    return layout
-
-
 def gather_layouts(
     view: GlobalView, layout: Fragment
 ) -> Iterable[tuple[o.Tile, Fragment]]:
     """Layouts that index tiles must have for a view accessed under ``layout``."""
     for g in view.gathers:
-        yield g.tile, sliced(layout, (g.axis,), g.tile.shape)
+        yield g.tile, layout.along((g.axis,))
 
 
 def _repair_gathers(view: GlobalView, layout: Fragment, want: _Want) -> GlobalView:

@@ -94,14 +94,7 @@ def in_registers(
             return _work(warps, 0.5 * registers(op.result), 0.0, ALU_LATENCY)
         case o.Full() | o.Convert():
             return _work(warps, 0.25 * registers(op.result), 0.0, 0.0)
-        case (
-            o.Broadcast()
-            | o.Transpose()
-            | o.Reshape()
-            | o.Join()
-            | o.Selection()
-            | o.Reinterpret()
-        ):
+        case o.Moving() | o.Reinterpret():
             return WorkStep()
         case o.Reduce():
             return _reduction(op.src, op.result, op.axis, warps, lanes)

@@ -15,9 +15,6 @@ from argus.isa.registers import at_launch
 OVERHEAD = 26
 """Registers for addresses, counters and predicates (of library kernels: 20 to 40)."""
 
-_VIEWS = (o.Broadcast, o.Transpose, o.Reshape, o.Join, o.Selection)
-"""They name registers that are live already, and take none of their own."""
-
 
 def estimate(program: Program) -> int:
     """Registers per thread, at most what launch bounds leave."""
@@ -59,7 +56,8 @@ def _peak(block: o.Block, outside: dict[int, float]) -> float:
                 around |= {_key(c.arg): _size(c.arg) for c in op.tiles}
             peak = max(peak, _peak(inner, around))
         for tile in defined(op):
-            if not isinstance(op, _VIEWS):
+            # A move names registers that are live already, but for a conversion.
+            if not isinstance(op, o.Moving) or isinstance(op, o.Convert):
                 live[_key(tile)] = _size(tile)
         peak = max(peak, sum(live.values()))
         for key in [k for k in live if k not in outside and last.get(k, -1) <= at]:

@@ -18,7 +18,6 @@ import numpy as np
 
 from argus.evaluation.tiles.decisions import Probe
 from argus.evaluation.tiles.meaning import MeaningReader
-from argus.evaluation.tiles.values import computed
 from argus.interpret.numbers import Array
 from argus.ir import ops as o
 from argus.ir.dtypes import boolean
@@ -82,10 +81,7 @@ class ChoiceReader:
             case o.Broadcast():
                 axes = {f"%{i}": Sym(f"%{a}", "axis") for i, a in enumerate(op.axes)}
                 self._moved(op, axes)
-            case (
-                o.Transpose() | o.Reinterpret() | o.Convert() | o.Reshape()
-                | o.Selection()
-            ):  # fmt: skip
+            case o.MovingOne() | o.Reinterpret():
                 self._moved(op, None)
             case (
                 o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
@@ -135,10 +131,9 @@ class ChoiceReader:
 
     def _moved(
         self,
-        op: o.Broadcast | o.Transpose | o.Reinterpret | o.Convert | o.Reshape | o.Slice
-        | o.StridedSlice,
+        op: o.MovingOne | o.Reinterpret,
         axes: Mapping[str, Expr] | None,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """The same elements at other places; ``axes`` names them, where it is known."""
         found: Found = {}
         for choice in self.of(op.src).values():
@@ -149,7 +144,8 @@ class ChoiceReader:
             def truth(
                 tiles: Mapping[o.Tile, Array], env: Env, first: Truth = choice.truth
             ) -> Array:
-                return computed(op, {op.src: first(tiles, env)}, env)
+                held = first(tiles, env)
+                return held if isinstance(op, o.Reinterpret) else op.array([held])
 
             mark = f"{self._meaning.tile(op.result)} of {choice.mark}"
             found[mark] = Choice(mark, truth, when)

@@ -229,7 +229,7 @@ class MeaningReader:
                 axes = {f"%{i}": Sym(f"%{a}", "axis") for i, a in enumerate(op.axes)}
                 e = self._known.get(op.src)
                 known = None if e is None else substitute(e, axes)
-                text = f"over {op.axes} {self.tile(op.src)}"
+                text = f"{op.words} {self.tile(op.src)}"
                 self._name(op.result, text, known, self.origin(op.src))
             case o.Cast():
                 text = f"{op.result.dtype}({self.tile(op.src)})"
@@ -244,12 +244,6 @@ class MeaningReader:
             case o.Reduce():
                 text = f"{op.fn} {op.axis} {self.tile(op.src)}"
                 self._name(op.result, text, None, self.origin(op.src))
-            case o.Transpose():
-                text = f"turned {op.axes} {self.tile(op.src)}"
-                self._name(op.result, text, None, self.origin(op.src))
-            case o.Selection():
-                text = f"part {op.axis} {op.elements} {self.tile(op.src)}"
-                self._name(op.result, text, None, self.origin(op.src))
             case o.Sort():
                 text = (
                     f"sort {op.axis} {op.descending} {op.indices} {self.tile(op.src)}"
@@ -261,16 +255,12 @@ class MeaningReader:
                     text += " reverse"
                 text += f"({', '.join(map(self.tile, op.srcs))})"
                 self._name(op.result, text, None, _latest(map(self.origin, op.srcs)))
-            case o.Reshape():
-                text = f"as {op.result.shape} {self.tile(op.src)}"
+            case o.Moving():
+                text = f"{op.words} {'; '.join(map(self.tile, op.sources))}"
+                self._name(op.result, text, None, _latest(map(self.origin, op.sources)))
+            case o.Reinterpret():
+                text = f"Reinterpret({self.tile(op.src)})"
                 self._name(op.result, text, None, self.origin(op.src))
-            case o.Reinterpret() | o.Convert():
-                text = f"{type(op).__name__}({self.tile(op.src)})"
-                self._name(op.result, text, None, self.origin(op.src))
-            case o.Join():
-                text = f"join {op.axis} {'; '.join(self.tile(x) for x in op.parts)}"
-                origin = _latest([self.origin(x) for x in op.parts])
-                self._name(op.result, text, None, origin)
             case o.Dot():
                 text = f"dot({self._operand(op.a)}; {self._operand(op.b)}"
                 text += f"; {'' if op.acc is None else self.tile(op.acc)})"

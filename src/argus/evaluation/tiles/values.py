@@ -68,26 +68,10 @@ def computed(
                 held = held.astype(storage(op.src.dtype))
             made = convert(held, source, op.result.dtype)
             return compute(made, op.result.dtype)
-        case o.Broadcast():
-            shape = [1] * len(op.result.shape)
-            order = np.argsort(op.axes)
-            for axis, extent in zip(op.axes, op.src.shape, strict=True):
-                shape[axis] = extent
-            held = tiles[op.src].transpose(order).reshape(shape)
-            return np.broadcast_to(held, op.result.shape)
-        case o.Transpose():
-            return tiles[op.src].transpose(op.axes)
-        case o.Reinterpret() | o.Convert():
+        case o.Moving():
+            return op.array([tiles[x] for x in op.sources])
+        case o.Reinterpret():
             return tiles[op.src]
-        case o.Reshape():
-            return tiles[op.src].reshape(op.result.shape)
-        case o.Join():
-            return np.concatenate([tiles[x] for x in op.parts], axis=op.axis)
-        case o.Selection():
-            window = [slice(None)] * len(op.src.shape)
-            kept = op.elements
-            window[op.axis] = slice(kept.start, kept.stop, kept.step)
-            return tiles[op.src][tuple(window)]
         case o.Reduce():
             return fitted(_reduced(op, tiles[op.src]), op.result.dtype, exact)
         case o.Sort():

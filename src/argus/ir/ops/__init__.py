@@ -12,6 +12,8 @@ For and If.
     tile.py        register tiles
     structure.py   blocks, loops, branches, roles
     registers.py   scalars and register tiles
+    moving.py      what a move of elements says of itself
+    moves.py       elements of tiles at other places
     memory.py      loads, stores, copies
     sync.py        barriers, syncs, fences; rings
 """
@@ -46,30 +48,32 @@ from argus.ir.ops.memory import LoadGlobal as LoadGlobal
 from argus.ir.ops.memory import LoadShared as LoadShared
 from argus.ir.ops.memory import StoreGlobal as StoreGlobal
 from argus.ir.ops.memory import StoreShared as StoreShared
+from argus.ir.ops.moves import Broadcast as Broadcast
+from argus.ir.ops.moves import Convert as Convert
+from argus.ir.ops.moves import Join as Join
+from argus.ir.ops.moves import Reshape as Reshape
+from argus.ir.ops.moves import Selection as Selection
+from argus.ir.ops.moves import Slice as Slice
+from argus.ir.ops.moves import StridedSlice as StridedSlice
+from argus.ir.ops.moves import Transpose as Transpose
+from argus.ir.ops.moving import Moving as Moving
+from argus.ir.ops.moving import MovingOne as MovingOne
 from argus.ir.ops.registers import Binding as Binding
-from argus.ir.ops.registers import Broadcast as Broadcast
 from argus.ir.ops.registers import Cast as Cast
 from argus.ir.ops.registers import Combining as Combining
-from argus.ir.ops.registers import Convert as Convert
 from argus.ir.ops.registers import Dot as Dot
 from argus.ir.ops.registers import Elementwise as Elementwise
 from argus.ir.ops.registers import Extract as Extract
 from argus.ir.ops.registers import Full as Full
 from argus.ir.ops.registers import Index as Index
-from argus.ir.ops.registers import Join as Join
 from argus.ir.ops.registers import Let as Let
 from argus.ir.ops.registers import LoadScalar as LoadScalar
 from argus.ir.ops.registers import Reduce as Reduce
 from argus.ir.ops.registers import RegisterOp as RegisterOp
 from argus.ir.ops.registers import Reinterpret as Reinterpret
-from argus.ir.ops.registers import Reshape as Reshape
 from argus.ir.ops.registers import Scan as Scan
 from argus.ir.ops.registers import ScanTotal as ScanTotal
-from argus.ir.ops.registers import Selection as Selection
-from argus.ir.ops.registers import Slice as Slice
 from argus.ir.ops.registers import Sort as Sort
-from argus.ir.ops.registers import StridedSlice as StridedSlice
-from argus.ir.ops.registers import Transpose as Transpose
 from argus.ir.ops.structure import Block as Block
 from argus.ir.ops.structure import For as For
 from argus.ir.ops.structure import If as If
@@ -96,9 +100,12 @@ from argus.ir.ops.sync import WgmmaCommit as WgmmaCommit
 from argus.ir.ops.sync import WgmmaWait as WgmmaWait
 from argus.ir.ops.tile import Tile as Tile
 
+AnyMoving = Broadcast | Transpose | Reshape | Join | Slice | StridedSlice | Convert
+"""Every operation that is a Moving."""
+
 AnyRegisterOp = (
-    Full | Index | Elementwise | Cast | Broadcast | Transpose | Reduce | Reshape | Join
-    | Slice | StridedSlice | Scan | ScanTotal | Sort | Reinterpret | Convert
+    Full | Index | Elementwise | Cast | Reduce | Scan | ScanTotal | Sort | Reinterpret
+    | AnyMoving
 )  # fmt: skip
 """Every operation that is a RegisterOp."""
 

@@ -88,22 +88,6 @@ class Cast(RegisterOp):
 
 
 @dataclass(eq=False)
-class Broadcast(RegisterOp):
-    """Source axis i is result axis ``axes[i]``; the other result axes are new."""
-
-    src: Operand[Tile]
-    axes: tuple[int, ...]
-
-
-@dataclass(eq=False)
-class Transpose(RegisterOp):
-    """Result axis i is source axis ``axes[i]``. Registers do not move."""
-
-    src: Operand[Tile]
-    axes: tuple[int, ...]
-
-
-@dataclass(eq=False)
 class Reduce(RegisterOp):
     """Combine along ``axis``: fn in sum, max, min, prod, argmax, argmin.
 
@@ -116,71 +100,6 @@ class Reduce(RegisterOp):
     src: Operand[Tile]
     axis: int
     fn: str
-
-
-@dataclass(eq=False)
-class Reshape(RegisterOp):
-    """The same elements in row-major order, under another shape.
-
-    Each axis of both shapes is made of the axes of `argus.layout.refined`. Registers
-    do not move.
-    """
-
-    src: Operand[Tile]
-
-
-@dataclass(eq=False)
-class Join(RegisterOp):
-    """Tiles of one shape, one after the other along ``axis``: each keeps its registers.
-
-    The result's layout is the ``Fragment.join`` of the parts'.
-    """
-
-    parts: tuple[Operand[Tile], ...]
-    axis: int
-
-
-@dataclass(eq=False)
-class Selection(RegisterOp):
-    """Some elements along ``axis``, in order: each thread keeps some of its registers.
-
-    Readers know no more of it than its ``elements``, and that the result's layout is
-    the ``Fragment.window`` of the source's.
-    """
-
-    src: Operand[Tile]
-    axis: int
-
-    @property
-    def elements(self) -> range:
-        """Coordinates in the source along the axis."""
-        raise NotImplementedError
-
-
-@dataclass(eq=False)
-class Slice(Selection):
-    """Elements ``start .. start + n - 1`` along ``axis``, n from the result."""
-
-    start: int
-
-    @property
-    def elements(self) -> range:
-        """See :class:`Selection`."""
-        return range(self.start, self.start + self.result.shape[self.axis])
-
-
-@dataclass(eq=False)
-class StridedSlice(Selection):
-    """Every ``step``-th element from ``start`` on along ``axis``; n from the result."""
-
-    start: int
-    step: int
-
-    @property
-    def elements(self) -> range:
-        """See :class:`Selection`."""
-        count = self.result.shape[self.axis]
-        return range(self.start, self.start + count * self.step, self.step)
 
 
 @dataclass(eq=False)
@@ -230,18 +149,6 @@ class Sort(RegisterOp):
 @dataclass(eq=False)
 class Reinterpret(RegisterOp):
     """The same registers under another layout (``result.required``)."""
-
-    src: Operand[Tile]
-
-
-@dataclass(eq=False)
-class Convert(RegisterOp):
-    """The same elements under another layout, moving registers within each thread only.
-
-    Placing inserts it; a conversion between threads is expanded into a store to scratch
-    shared memory, a sync and a load. Thread t's result register r is its source
-    register ``result.layout.register_map(src.layout, ...)[r]``.
-    """
 
     src: Operand[Tile]
 

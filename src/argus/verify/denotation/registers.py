@@ -7,7 +7,6 @@ What cannot be said of an element is Unknown, and kept as the value of the resul
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
 from typing import assert_never
 
 from argus.ir import ops as o
@@ -15,7 +14,6 @@ from argus.ir.dtypes import DType
 from argus.ir.expr import Expr
 from argus.ir.functions import FUNCTIONS
 from argus.ir.memory import SharedView
-from argus.layout import refined
 from argus.terms import (
     IndexSet,
     Integer,
@@ -63,10 +61,7 @@ def _rounds(op: o.AnyRegisterOp) -> bool:
             return op.fn not in _DECIDING and op.fn != "where"
         case o.Full() | o.Cast() | o.Reduce() | o.Scan() | o.ScanTotal():
             return True
-        case (
-            o.Index() | o.Broadcast() | o.Transpose() | o.Selection() | o.Reshape()
-            | o.Join() | o.Sort() | o.Reinterpret() | o.Convert()
-        ):  # fmt: skip
+        case o.Index() | o.Moving() | o.Sort() | o.Reinterpret():
             return False  # it moves elements
         case _:
             assert_never(op)
@@ -118,21 +113,8 @@ def _register_value(context: Context, op: o.AnyRegisterOp) -> Value:
             if not op.result.dtype.is_float:
                 _notice_decision(context, op, op.src.dtype, [value])
             return converted(context, value, op.result.dtype, op.src.dtype)
-        case o.Broadcast():
-            return context.element(op.src, [indices[i] for i in op.axes])
-        case o.Transpose():
-            source = list(indices)
-            for i, axis in enumerate(op.axes):
-                source[axis] = indices[i]
-            return context.element(op.src, source)
-        case o.Selection():
-            return context.element(op.src, _selected(op, indices))
-        case o.Reshape():
-            return context.element(op.src, _reshaped(context, op, indices))
-        case o.Join():
-            return _joined(context, op, indices)
-        case o.Convert():
-            return context.element(op.src, indices)
+        case o.Moving():
+            return _moved(context, op, indices)
         case o.Reduce():
             return _reduced(context, op, indices)
         case o.Sort():
@@ -173,65 +155,23 @@ def _argument(
     return value
 
 
-def _selected(op: o.Selection, indices: Sequence[Integer]) -> list[Integer]:
-    """Indices in the source of a selection's element."""
-    elements = op.elements
-    source = list(indices)
-    source[op.axis] = indices[op.axis] * elements.step + elements.start
-    return source
-
-
-def _reshaped(
-    context: Context, op: o.Reshape, indices: Sequence[Integer]
-) -> list[Integer]:
-    """Indices in the source of an element: digits of the result's are put together.
-
-    An index of the result is split into digits where axes of the source end within its
-    axis, and only there.
-    """
-    parts = refined(op.src.shape, op.result.shape)
-    if parts is None:
-        raise Unknown("a reshape of which axes cut each other")
-    digits: list[Integer] = []
-    left = list(parts)
-    for index, extent in zip(indices, op.result.shape, strict=True):
-        own = _taken(left, extent)
-        for i, size in enumerate(own):
-            digit, below = index, prod(own[i + 1 :])
-            if below > 1:
-                digit = context.world.quotient(digit, Integer.of(below))
-            if i > 0:
-                digit = context.world.remainder(digit, Integer.of(size))
-            digits.append(digit)
-    source: list[Integer] = []
-    left = list(parts)
-    for extent in op.src.shape:
-        index = Integer.of(0)
-        for size in _taken(left, extent):
-            index = index * size + digits.pop(0)
-        source.append(index)
-    return source
-
-
-def _taken(left: list[int], extent: int) -> list[int]:
-    """The next digits that make up an axis; they are taken off ``left``."""
-    own: list[int] = []
-    while prod(own) < extent:
-        own.append(left.pop(0))
-    return own
-
-
-def _joined(context: Context, op: o.Join, indices: Sequence[Integer]) -> Value:
-    """The element of the part in which it lies."""
-    world, size = context.world, op.parts[0].shape[op.axis]
-    index = indices[op.axis]
+def _moved(context: Context, op: o.Moving, indices: Sequence[Integer]) -> Value:
+    """The element of a source; of several, of the part in which it lies."""
+    world = context.world
+    found = [
+        context.element(source, [Integer.of(i) for i in at])
+        for source, at in op.origins(indices, world)
+    ]
+    if op.parted is None:
+        (value,) = found
+        return value
+    index = indices[op.parted]
+    size = op.result.shape[op.parted] // len(found)
     cases: list[tuple[IndexSet, Value]] = []
-    for number, part in enumerate(op.parts):
+    for number, value in enumerate(found):
         where = world.compare(index, ">=", number * size)
         where = where & world.compare(index, "<", (number + 1) * size)
-        source = [*indices]
-        source[op.axis] = index - number * size
-        cases.append((where, context.element(part, source)))
+        cases.append((where, value))
     return chosen(world, cases)
 
 

@@ -282,11 +282,8 @@ def _idle(load: o.LoadGlobal, body: o.Block) -> bool:
             case o.StoreGlobal(plan=VectorPlan(unique=True)):
                 pass
             case (
-                o.Structure() | o.Binding() | o.Full() | o.Index() | o.Broadcast()
-                | o.Transpose() | o.Reduce() | o.Reshape() | o.Join() | o.Selection()
-                | o.Combining() | o.Sort() | o.Reinterpret() | o.Convert() | o.Dot()
-                | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
-                | o.Annotation()
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip
                 return False
             case _:

@@ -19,14 +19,7 @@ __all__ = ["MOVES", "Definitions", "definitions_of", "least"]
 Definitions = Mapping[o.Tile, o.RegisterOp]
 """The operation that makes a tile: each is made once."""
 
-MOVES = (
-    o.Broadcast,
-    o.Convert,
-    o.Reinterpret,
-    o.Reshape,
-    o.Selection,
-    o.Transpose,
-)
+MOVES = (o.MovingOne, o.Reinterpret)
 """Operations whose elements are those of their source."""
 _NOT_NEGATIVE = frozenset({"abs", "exp", "exp2", "sqrt", "rsqrt"})
 """Functions of floats."""

@@ -53,26 +53,14 @@ def run(state: WalkState, op: o.AnyRegisterOp) -> AbstractValue:
             return elementwise(state, op)
         case o.Cast():
             return _cast(state, op)
-        case o.Broadcast() | o.Convert():
-            return _repeated(state, op)
-        case o.Transpose():
-            return _transposed(state, op)
         case o.Reduce():
             return reduced(state, op)
-        case o.Selection():
-            window = state.layout(op.src).window(op.axis, op.elements)
-            if window is None:
-                return state.vague(
-                    op.result, "a selection that splits a register digit"
-                )
-            held = window[1]
-            source = state.get(op.src)
-            shape = (source.shape[0], len(held))
-            return moved(source, shape, lambda a: a[:, held])
         case o.Reshape():
             return reshaped(state, op)
         case o.Join():
             return joined(state, op)
+        case o.Moving():
+            return _moved(state, op)
         case o.Scan():
             return scanned(state, op)
         case o.Sort():
@@ -110,20 +98,15 @@ def _cast(state: WalkState, op: o.Cast) -> AbstractValue:
     )
 
 
-def _repeated(state: WalkState, op: o.Broadcast | o.Convert) -> AbstractValue:
-    source = state.get(op.src)
-    axes = op.axes if isinstance(op, o.Broadcast) else tuple(range(len(op.src.shape)))
-    held = state.layout(op.result).register_map(state.layout(op.src), axes)
-    if held is None:
-        return state.vague(op.result, "a conversion that moves data between threads")
-    value = moved(source, state.shape(op.result), lambda a: a[:, held])
-    return state.renamed(value, op.src, op.result, axes, op.span)
-
-
-def _transposed(state: WalkState, op: o.Transpose) -> AbstractValue:
-    value = state.get(op.src)
-    inverse = [op.axes.index(i) for i in range(len(op.axes))]
-    return state.renamed(value, op.src, op.result, tuple(inverse), op.span)
+def _moved(state: WalkState, op: o.Moving) -> AbstractValue:
+    """Elements of one source; ``axes_of`` says what its axes are called now."""
+    (source,), axes = op.sources, op.axes_of()
+    found = op.held(state.layout(op.result), state.layout(source))
+    if found is None or axes is None:
+        return state.vague(op.result, f"{op.words}: data of other threads")
+    shape = state.shape(op.result)
+    value = moved(state.get(source), shape, lambda a: a[:, found[1]])
+    return state.renamed(value, source, op.result, axes, op.span)
 
 
 def _reinterpreted(state: WalkState, op: o.Reinterpret) -> AbstractValue:
