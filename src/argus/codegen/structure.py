@@ -161,11 +161,11 @@ def _one(cx: Emission, op: o.AnyOp) -> None:
             matrix.wgmma_wait(cx, op)
         case o.SetMaxRegisters():
             sync.set_max_registers(cx, op)
-        case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
+        case o.RingOp():
             raise CodegenError(f"{type(op).__name__} is left in a placed program")
         case o.Print():
             printing.print_values(cx, op)
-        case o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust():
+        case o.Annotation():
             raise CodegenError("annotations are dropped before anything is printed")
         case _:
             assert_never(op)

@@ -57,7 +57,7 @@ def run_block(group: ThreadGroup, block: o.Block) -> Steps:
                 printing.run(group, op)
             case o.Tag() | o.Check() | o.Expect() | o.Trust():
                 pass  # about elements and cost, of which data show nothing
-            case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
+            case o.RingOp():
                 raise ValueError(f"a placed program has no ring operations: {op}")
             case _:
                 assert_never(op)

@@ -108,12 +108,9 @@ class Types:
                 self.view(op.dst)
                 self.shared(op.src)
                 self.pair(op.dst, op.src)
-            case (
-                o.BarrierExpect() | o.BarrierArrive() | o.BarrierWait()
-                | o.CpAsyncArrive()
-            ):  # fmt: skip
+            case o.BarrierOp():
                 self.barrier(op.barrier)
-            case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
+            case o.RingOp():
                 self.need(op.ring in self.program.rings, f"no ring {op.ring.name}")
                 self.need(not self.placed, "a ring operation in a placed program")
             case o.Sync():
@@ -125,7 +122,7 @@ class Types:
                     op.threads > 0 and op.threads % lanes == 0,
                     f"a sync of {op.threads} threads",
                 )
-            case o.CopyOutWait() | o.CpAsyncWait() | o.WgmmaWait():
+            case o.GroupWait():
                 self.need(op.pending >= 0, "a wait for less than nothing")
             case o.LoadScalar():
                 self.need(len(op.coords) == op.tensor.rank, "coordinates are missing")
@@ -133,10 +130,8 @@ class Types:
             case o.Extract():
                 self.need(op.src.shape == (), f"{op.src!r} has more than one element")
             case (
-                o.For() | o.If() | o.Roles() | o.Let() | o.Full() | o.CopyOutCommit()
-                | o.CpAsyncCommit() | o.ClusterSync() | o.Fence() | o.WgmmaCommit()
-                | o.SetMaxRegisters() | o.Tag() | o.Check() | o.Assume() | o.Expect()
-                | o.Trust() | o.Print()
+                o.Structure() | o.Let() | o.Full() | o.Commit() | o.ClusterSync()
+                | o.Fence() | o.SetMaxRegisters() | o.Annotation()
             ):  # fmt: skip
                 pass
             case _:

@@ -220,9 +220,9 @@ class Tracer:
                 does = effects_of(op)
                 over = (does.reads[0].over, does.completes)
                 return [s.CopyOutStep(self._of_group(traffic), over)]
-            case o.CopyOutCommit() | o.CpAsyncCommit() | o.WgmmaCommit():
+            case o.Commit():
                 return [s.CommitStep(effects_of(op).commits)]
-            case o.CopyOutWait() | o.CpAsyncWait() | o.WgmmaWait():
+            case o.GroupWait():
                 return [s.GroupWaitStep(effects_of(op).awaits, op.pending)]
             case o.CpAsyncArrive():
                 weight = float(self._lanes * self._warps) / self._groups
@@ -246,11 +246,9 @@ class Tracer:
                 return [s.WorkStep(latency=500.0 if slow else 8.0)]
             case o.SetMaxRegisters():
                 return [s.WorkStep(latency=self._hardware.sync_cycles)]
-            case (
-                o.Tag() | o.Check() | o.Trust() | o.Expect() | o.Assume() | o.Print()
-            ):  # they make no code, or are not timed
+            case o.Annotation():  # it makes no code, or is not timed
                 return []
-            case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
+            case o.RingOp():
                 raise ValueError("a ring operation: the program is not placed")
             case o.Roles():
                 raise ValueError("roles within roles")

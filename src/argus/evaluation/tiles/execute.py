@@ -191,10 +191,8 @@ class _Cluster:
                 ):  # fmt: skip
                     yield from self.order.run(role, op, len(self.running))
                 case (
-                    o.Fence() | o.SetMaxRegisters() | o.WgmmaCommit() | o.WgmmaWait()
-                    | o.CpAsyncCommit() | o.CpAsyncWait() | o.CopyOutCommit()
-                    | o.CopyOutWait() | o.Assume() | o.Tag() | o.Check() | o.Expect()
-                    | o.Trust() | o.Print()
+                    o.Fence() | o.SetMaxRegisters() | o.Commit() | o.GroupWait()
+                    | o.Annotation()
                 ):  # fmt: skip
                     pass  # of order, cost and elements; values do not show them
                 case _:

@@ -141,11 +141,7 @@ class ProgramWalk(Context):
             case o.Assume():
                 assume(self, op)
             case (
-                o.RingWait() | o.RingRelease() | o.BarrierExpect() | o.BarrierArrive()
-                | o.BarrierWait() | o.CpAsyncArrive() | o.CpAsyncCommit()
-                | o.CpAsyncWait() | o.CopyOutCommit() | o.CopyOutWait() | o.Sync()
-                | o.ClusterSync() | o.Fence() | o.WgmmaCommit() | o.WgmmaWait()
-                | o.SetMaxRegisters()
+                o.RingWait() | o.RingRelease() | o.Synchronisation()
             ):  # fmt: skip
                 pass  # of order, which `argus.verify.order` proves
             case o.Tag() | o.Check() | o.Expect() | o.Trust() | o.Print():

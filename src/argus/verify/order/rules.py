@@ -150,11 +150,8 @@ def _rules(op: o.AnyOp) -> tuple[str, ...]:
         case o.SetMaxRegisters():
             return ("AG0403", "AG0419", "AG0425")
         case (
-            o.For() | o.If() | o.Roles() | o.Binding() | o.RegisterOp()
-            | o.CopyOutCommit() | o.CopyOutWait() | o.CpAsyncCommit()
-            | o.CpAsyncWait() | o.Fence() | o.WgmmaCommit()
-            | o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease()
-            | o.Tag() | o.Check() | o.Assume() | o.Expect() | o.Trust() | o.Print()
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Commit() | o.GroupWait()
+            | o.Fence() | o.RingOp() | o.Annotation()
         ):  # fmt: skip
             return ()
         case _:

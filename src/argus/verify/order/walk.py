@@ -154,7 +154,7 @@ class ClusterWalk(Machine):
                     group.env[op.sym.name] = self.value(group, op.value)
                 case o.Dot():
                     memory.product(self, group, op)
-                case o.WgmmaCommit() | o.CopyOutCommit() | o.CpAsyncCommit():
+                case o.Commit():
                     memory.commit(self, group, op)
                 case o.WgmmaWait():
                     memory.wait(self, group, op)
@@ -202,7 +202,7 @@ class ClusterWalk(Machine):
                     pass
                 case o.Annotation():
                     pass  # annotations do nothing
-                case o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease():
+                case o.RingOp():
                     raise OutOfModel("a ring operation in a placed program")
                 case _:
                     assert_never(op)

@@ -90,12 +90,8 @@ def _operation(state: WalkState, op: o.AnyOp) -> None:
         case Assume():
             assume(state, op)
         case (
-            Expect() | Trust() | o.Print() | o.CopyOutCommit() | o.CopyOutWait()
-            | o.CpAsyncCommit() | o.CpAsyncWait() | o.CpAsyncArrive()
-            | o.BarrierExpect() | o.BarrierArrive() | o.Sync() | o.ClusterSync()
-            | o.Fence() | o.WgmmaCommit() | o.WgmmaWait() | o.SetMaxRegisters()
-            | o.RingAcquire() | o.RingPublish() | o.RingWait() | o.RingRelease()
-            | o.Roles() | o.For() | o.If()
+            Expect() | Trust() | o.Print() | o.Synchronisation() | o.RingOp()
+            | o.Structure()
         ):  # fmt: skip
             pass
         case _:
