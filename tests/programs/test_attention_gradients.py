@@ -120,3 +120,65 @@ def test_training_has_one_kernel_forward() -> None:
     assert [r.left for r in reports] == [(), ()]
     assert reports[0].kernels.count("attention") == 1
     assert not any("exp" in name for name in reports[0].kernels)
+
+
+@pytest.mark.parametrize("masked", [False, True])
+def test_training_with_the_operator_of_cudnn(masked: bool) -> None:
+    """It is traced here, and nothing of it is left that would be called."""
+    reports: list[Any] = []
+
+    def attended(x: Any) -> Any:
+        mask = (
+            torch.where(KEPT[:, :24], 0.0, -1e9).expand(2, 2, 24, 24)
+            if masked
+            else None
+        )
+        return aten._scaled_dot_product_cudnn_attention(
+            x, x * 2, x.sin(), mask, True, 0.0, False, False, scale=0.25
+        )[0]
+
+    def wanted(x: Any) -> Any:
+        mask = torch.where(KEPT[:, :24], 0.0, -1e9) if masked else None
+        function = torch.nn.functional.scaled_dot_product_attention
+        return function(x, x * 2, x.sin(), mask, scale=0.25)
+
+    torch._dynamo.reset()
+    options = {"interpret": True, "report": reports.append}
+    compiled: Any = torch.compile(attended, backend="argus", options=options)
+    x, y = (Q.clone().requires_grad_() for _ in range(2))
+    (compiled(x) * G).sum().backward()
+    (wanted(y) * G).sum().backward()
+    torch.testing.assert_close(x.grad, y.grad, rtol=1e-4, atol=1e-4)
+    assert [(r.left, r.whole) for r in reports] == [((), ""), ((), "")]
+
+
+def test_layers_that_share_a_mask() -> None:
+    """What one of them computes on the way is stored for the other."""
+
+    class Layers(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.inner = torch.nn.ModuleList(torch.nn.Linear(64, 128) for _ in range(2))
+
+        def forward(self, x: Any, tokens: Any) -> Any:
+            found = tokens.ne(0).cumsum(-1)
+            seen = found[:, None, :, None] == found[:, None, None, :]
+            ahead = torch.arange(24)
+            seen = seen & (ahead[:, None] >= ahead)
+            mask = torch.where(seen, 0.0, -1e9).to(x.dtype)
+            for layer in self.inner:
+                parts = layer(x).view(2, 24, 8, 16).transpose(1, 2)
+                q, k, v = parts[:, :4], parts[:, 4:6], parts[:, 6:]
+                k, v = (y.unsqueeze(2).expand(2, 2, 2, 24, 16) for y in (k, v))
+                k, v = (y.reshape(2, 4, 24, 16) for y in (k, v))
+                function = torch.nn.functional.scaled_dot_product_attention
+                x = x + function(q, k, v, mask).transpose(1, 2).reshape(2, 24, 64)
+            return x
+
+    torch.manual_seed(0)
+    model, x = Layers().bfloat16(), random(2, 24, 64).bfloat16()
+    tokens = torch.randint(0, 3, (2, 24))
+    plan = plan_of(model.eval(), (x, tokens))
+    assert plan.whole
+    found = run_plan(plan, (x, tokens), plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(found, model(x, tokens), rtol=5e-2, atol=5e-2)

@@ -9,12 +9,21 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
 from argus.compiler import cuda_source  # noqa: E402
-from argus.programs import launches  # noqa: E402
+from argus.ir.dtypes import f32  # noqa: E402
+from argus.programs import execution, in_torch, launches  # noqa: E402
 from argus.programs.execution import ProgramCall  # noqa: E402
 from argus.programs.given import GivenTensors  # noqa: E402
 from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.replay import ReplayedCall  # noqa: E402
+from argus.programs.tensor_program import (  # noqa: E402
+    GivenPrimitive,
+    ProgramValue,
+    ViewedValue,
+)
+from argus.programs.views import LinearView, ReshapedView  # noqa: E402
 from argus.runtime.launch import LoadedKernel  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 from runtime.conftest import FakeDriver  # noqa: E402
@@ -111,3 +120,52 @@ def test_what_cannot_be_recorded_is_launched(driver: FakeDriver) -> None:
     assert "rand" in call.why_not
     for _ in range(3):
         call((x,))
+
+
+def test_a_call_follows_no_views(
+    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where results and operands of torch lie is known before."""
+    x = torch.randn(8, 16)
+    plan = planned(lambda x: ((x * 2).t(), torch.rand_like(x)[1:] + x[1:], x.t()), x)
+    call = ProgramCall(plan)
+    first = call((x,))
+    for module in (in_torch, execution):
+        monkeypatch.setattr(module, "strides_of", None)  # nobody calls it
+    again = call((x,))
+    assert [y.stride() for y in again] == [y.stride() for y in first]
+    assert again[0].stride() == (1, 16)
+
+
+def test_torch_is_given_views_and_no_indices(driver: FakeDriver) -> None:
+    """Of repeated heads one copy, of rows in other places none."""
+    x = torch.randn(4, 6, 8)
+    views = (
+        LinearView((4, 1, 6, 8), (((0, 1),), ((2, 1),), ((3, 1),)), (0, 0, 0)),
+        LinearView((4, 3, 6, 8), (((0, 1),), (), ((2, 1),), ((3, 1),)), (0, 0, 0, 0)),
+        ReshapedView((12, 6, 8)),
+        LinearView((12, 3, 8), (((0, 1),), ((1, -2),), ((2, 1),)), (0, 5, 0)),
+    )
+    made = GivenPrimitive("input", 0, tuple(x.shape), x.stride())
+    value = ProgramValue("x", tuple(x.shape), f32, made)
+    buffers = in_torch.ProgramBuffers({value: x}, x.device)
+    wanted = x.repeat_interleave(3, 0)
+    calls: list[str] = []
+
+    class Counted(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            calls.append(str(func.overloadpacket))
+            return func(*args, **(kwargs or {}))
+
+    with Counted():
+        seen = buffers.operand(ViewedValue(value, views[:3]))
+        back = buffers.operand(ViewedValue(value, views))
+        rows = buffers.operand(ViewedValue(value, views[:2]))
+    assert torch.equal(seen, wanted)
+    assert torch.equal(back, wanted.flip(1)[:, ::2])
+    assert torch.equal(rows, x[:, None].expand(4, 3, 6, 8))
+    assert rows.data_ptr() == x.data_ptr()
+    assert not any("index" in c or "arange" in c for c in calls)
+    assert sum("clone" in c for c in calls) == 2  # of what a reshape repeats

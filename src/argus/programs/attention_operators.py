@@ -93,9 +93,11 @@ def attention_with_bias(
     *_: Any,
     scale: float | None = None,
 ) -> list[Any]:
-    """The same, as cuDNN gives it."""
+    """The same, as cuDNN gives it: logarithms are a column."""
     found = _attended(q, k, v, attn_bias, dropout_p, is_causal, scale, True)
-    return found if compute_log_sumexp else found[:1]
+    if not compute_log_sumexp:
+        return found[:1]
+    return [found[0], np.expand_dims(found[1], -1)]
 
 
 @own("_scaled_dot_product_flash_attention_for_cpu_backward")

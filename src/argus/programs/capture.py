@@ -236,7 +236,8 @@ def _state_followed(model: Module) -> Generator[None]:
 def decompositions() -> Any:
     """Torch's own, of operators that have no translation as they are.
 
-    What draws random numbers is not taken apart: its parts would draw others.
+    What draws random numbers is not taken apart: its parts would draw others. Gradients
+    of attention are, since they draw none.
     """
     import torch
     from torch import _decomp
@@ -247,8 +248,8 @@ def decompositions() -> Any:
         name = str(overload)
         if name in _DECOMPOSED or not known(name):
             table.setdefault(overload, made)
-    table |= gradient_decompositions()
-    return {op: how for op, how in table.items() if not _kept(op)}
+    found = {op: how for op, how in table.items() if not _kept(op)}
+    return found | gradient_decompositions()
 
 
 def _kept(overload: Any) -> bool:

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from argus.diagnostics import fail
 from argus.programs.bases import PlannedMemory, StoredValues, torch_type
-from argus.programs.given import GivenTensors, laid
-from argus.programs.in_torch import ProgramBuffers, in_torch
+from argus.programs.given import GivenTensors, told_so
+from argus.programs.in_torch import ProgramBuffers, Strides, in_torch, strides_of
 from argus.programs.kept_values import KeptValues
 from argus.programs.kernel_requests import (
     kernel_of,
@@ -29,7 +29,6 @@ from argus.programs.kernel_requests import (
 from argus.programs.launches import LaunchSegment
 from argus.programs.memory import extent_of
 from argus.programs.naming import KernelTensor
-from argus.programs.offsets import offsets_through
 from argus.programs.plan import (
     KernelStep,
     PlanStep,
@@ -211,8 +210,11 @@ class ProgramCall:
             if v in planned.layout.torch and v not in kept
         ]
 
+        known: dict[ViewedValue, Strides] = {}
+
         def call(memory: Any, pointers: Any) -> None:
-            buffers = ProgramBuffers(StoredValues(planned, memory), self._device)
+            stored = StoredValues(planned, memory)
+            buffers = ProgramBuffers(stored, self._device, known)
             with torch.no_grad():
                 made = in_torch(step, buffers)
             for value, tensor in made.items():
@@ -244,27 +246,36 @@ def _result(
     if not isinstance(result, ViewedValue):
         return lambda given, memory: result
     value, base = result.value, planned.place(result.value)[0]
-    found = offsets_through(result)
+    shape, found = result.shape, strides_of(result)
     if isinstance(value.made, GivenPrimitive):
-        made = value.made
-        if result.shape == made.shape and found == (made.strides, 0):
+        if shape == value.made.shape and found == (value.made.strides, 0):
             return lambda given, memory: given[base]
         if found is not None:
             return lambda given, memory: given[base].as_strided(
-                result.shape, found[0], given[base].storage_offset() + found[1]
+                shape, found[0], given[base].storage_offset() + found[1]
             )
-    elif not result.views and told == value.strides:
-        return lambda given, memory: memory[base]
+    elif (
+        found is not None
+        and base != planned.workspace
+        and (told is None or told_so(shape, found[0], told))
+    ):
+        if not result.views and told in (None, found[0]):
+            return lambda given, memory: memory[base]
+        return lambda given, memory: memory[base].as_strided(
+            shape, found[0], memory[base].storage_offset() + found[1]
+        )
+    known: dict[ViewedValue, Strides] = {}
 
     def seen(given: Sequence[Tensor], memory: Sequence[Tensor]) -> Any:
         import torch
 
-        buffers = ProgramBuffers(StoredValues(planned, memory), memory[base].device)
+        stored = StoredValues(planned, memory)
+        buffers = ProgramBuffers(stored, memory[base].device, known)
         tensor = buffers.operand(result)
-        if told is None or laid(tensor, told):
+        if told is None or told_so(shape, tensor.stride(), told):
             return tensor
         exact = torch.empty_strided(
-            tensor.shape, told, dtype=tensor.dtype, device=tensor.device
+            shape, told, dtype=tensor.dtype, device=tensor.device
         )
         return exact.copy_(tensor)
 

@@ -73,7 +73,10 @@ class GivenTensors:
                     f"{tensor.device}; the plan is for {made.shape} of {dtype} on "
                     f"{device}",
                 )
-            if tensor.stride() != made.strides and not laid(tensor, made.strides):
+            strides = tensor.stride()
+            if strides != made.strides and not told_so(
+                made.shape, strides, made.strides
+            ):
                 tensor = relaid(tensor, made.strides)
             found.append(tensor)
         return found
@@ -89,7 +92,7 @@ def relaid(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
     return copy.copy_(tensor)
 
 
-def laid(tensor: Tensor, told: tuple[int, ...]) -> bool:
-    """Whether a tensor has these strides, where they mean something."""
-    triples = zip(tensor.shape, tensor.stride(), told, strict=True)
-    return 0 in tensor.shape or all(n == 1 or s == t for n, s, t in triples)
+def told_so(shape: Sequence[int], strides: Sequence[int], told: Sequence[int]) -> bool:
+    """Whether strides are those that were told, where they mean something."""
+    triples = zip(shape, strides, told, strict=True)
+    return 0 in shape or all(n == 1 or s == t for n, s, t in triples)

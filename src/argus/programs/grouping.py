@@ -326,11 +326,13 @@ class _Grouping:
             assert isinstance(form, AttentionForm)
             self.inside[root] = set(chosen)
             self.kernels[root] = KernelGroup(root, chosen, group, form, "", beside)
-            for value in {*chosen, *beside, root} - self.free:
-                self.root[value] = {root}
-                if value is not root:
-                    self.kernels.pop(value, None)
-                    self.inside.pop(value, None)
+            parts = {*chosen, *beside, root} - self.free
+            for value in parts - {root}:
+                self.kernels.pop(value, None)
+                self.inside.pop(value, None)
+            for value in parts:
+                others = self.root.get(value, set()) & self.kernels.keys()
+                self.root[value] = {root, *others}  # a mask may be in several
             return True
         return False
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import fail
@@ -31,18 +31,30 @@ if TYPE_CHECKING:
     from torch import Tensor
 
 
+Strides = tuple[tuple[int, ...], int] | None
+"""Strides of an operand and its first element; None: its views have none."""
+
+
 @dataclass
 class ProgramBuffers:
-    """Dense tensors of torch by value, and the device on which new ones are made."""
+    """Dense tensors of torch by value, and the device on which new ones are made.
+
+    ``known``: strides of operands, which calls share.
+    """
 
     tensors: Mapping[ProgramValue, Tensor]
     device: torch.device
+    known: dict[ViewedValue, Strides] = field(
+        default_factory=dict[ViewedValue, Strides]
+    )
 
     def operand(self, operand: ViewedValue) -> Tensor:
         """A value seen through its views: without a copy, where it has strides."""
         tensor = self.tensors[operand.value]
-        found = offsets_through(operand)
-        if found is not None and all(s >= 0 for s in found[0]):
+        if operand not in self.known:
+            self.known[operand] = strides_of(operand)
+        found = self.known[operand]
+        if found is not None:
             strides, start = found
             return tensor.as_strided(
                 operand.shape, strides, tensor.storage_offset() + start
@@ -57,21 +69,31 @@ class ProgramBuffers:
         return tensor
 
 
-def _seen(tensor: Tensor, view: LinearView) -> Tensor:
-    """A linear view of any tensor, by indices."""
-    import torch
+def strides_of(operand: ViewedValue) -> Strides:
+    """The strides with which torch can show an operand: none is negative."""
+    found = offsets_through(operand)
+    return found if found is not None and all(s >= 0 for s in found[0]) else None
 
-    index: list[Tensor] = []
-    for pairs, start in zip(view.factors, view.starts, strict=True):
-        at = torch.full((1,) * len(view.shape), start, device=tensor.device)
+
+def _seen(tensor: Tensor, view: LinearView) -> Tensor:
+    """A linear view of any tensor: strides of its strides.
+
+    Only what is walked backwards is copied.
+    """
+    strides = [0] * len(view.shape)
+    offset = tensor.storage_offset()
+    for pairs, start, step in zip(
+        view.factors, view.starts, tensor.stride(), strict=True
+    ):
+        offset += start * step
         for dim, factor in pairs:
-            shape = [1] * len(view.shape)
-            shape[dim] = view.shape[dim]
-            line = torch.arange(view.shape[dim], device=tensor.device)
-            at = at + factor * line.reshape(shape)
-        index.append(at)
-    found = tensor[tuple(index)] if index else tensor
-    return found.expand(view.shape)
+            strides[dim] += factor * step
+    if 0 in view.shape:
+        return tensor.new_empty(view.shape)
+    turned = [d for d, s in enumerate(strides) if s < 0]
+    offset += sum(strides[d] * (view.shape[d] - 1) for d in turned)
+    found = tensor.as_strided(view.shape, [abs(s) for s in strides], offset)
+    return found.flip(turned) if turned else found
 
 
 def _with_border(tensor: Tensor, view: BorderedView) -> Tensor:
