@@ -121,7 +121,7 @@ typedef unsigned long long cuuint64_t; typedef unsigned cuuint32_t;
 enum CUresult { CUDA_SUCCESS }; struct CUtensorMap { cuuint64_t words[16]; };
 enum CUtensorMapDataType { CU_TENSOR_MAP_DATA_TYPE_BFLOAT16 };
 enum CUtensorMapSwizzle { CU_TENSOR_MAP_SWIZZLE_128B };
-enum { CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+enum { CU_TENSOR_MAP_INTERLEAVE_NONE, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE };
 template <class... T> CUresult cuTensorMapEncodeTiled(T...) { return CUDA_SUCCESS; }
 inline void cuGetErrorString(CUresult, const char**) {}

@@ -75,8 +75,8 @@ def test_tensor_map_numbers_are_those_of_the_header() -> None:
     for size, number in tensor_map._MAP_SWIZZLES.items():
         name = f"CU_TENSOR_MAP_SWIZZLE_{f'{size}B' if size else 'NONE'}"
         assert getattr(bindings.CUtensorMapSwizzle, name) == number
-    promotion = bindings.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_256B
-    assert promotion == tensor_map._L2_PROMOTION_256B
+    promotion = bindings.CUtensorMapL2promotion.CU_TENSOR_MAP_L2_PROMOTION_L2_128B
+    assert promotion == tensor_map._L2_PROMOTION_128B
 
 
 class Library:
@@ -307,7 +307,7 @@ def test_tensor_maps_are_given_innermost_first(library: Library) -> None:
     assert list(steps) == [128, 12800]
     assert list(box) == [64, 128, 1]
     assert list(ones) == [1, 1, 1]
-    assert call[8:] == (0, 3, 3, 0)
+    assert call[8:] == (0, 3, 2, 0)
 
 
 @pytest.mark.parametrize(

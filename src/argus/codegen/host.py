@@ -148,7 +148,7 @@ CUtensorMap tensor_map(CUtensorMapDataType type, unsigned rank, void* data,
   CUtensorMap map;
   const CUresult status = cuTensorMapEncodeTiled(
       &map, type, rank, data, dims, strides, box, steps,
-      CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_256B,
+      CU_TENSOR_MAP_INTERLEAVE_NONE, swizzle, CU_TENSOR_MAP_L2_PROMOTION_L2_128B,
       CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
   const char* text = "";
   if (status != CUDA_SUCCESS) cuGetErrorString(status, &text);
