@@ -251,8 +251,10 @@ def baseline(name: str, model: Any, inputs: Sequence[Any]) -> Callable[[], Any]:
             raise ValueError(f"no baseline is called {name}")
 
 
-def kernel_times(plan: Any, inputs: Sequence[Any]) -> list[tuple[str, str, float]]:
-    """The kernels of a plan in order: name, sizes, microseconds of each by itself."""
+def kernel_times(
+    plan: Any, inputs: Sequence[Any]
+) -> list[tuple[str, str, float, int]]:
+    """The kernels of a plan in order: name, sizes, microseconds by itself, launches."""
     from argus.programs.bases import PlannedMemory
     from argus.programs.execution import ProgramCall
     from argus.programs.given import GivenTensors
@@ -262,12 +264,12 @@ def kernel_times(plan: Any, inputs: Sequence[Any]) -> list[tuple[str, str, float
     memory = ProgramCall(plan).launched(given)
     pointers = [0 if t is None else t.data_ptr() for t in memory]
     place = PlannedMemory(plan).place
-    rows: list[tuple[str, str, float]] = []
-    for step in plan.kernels:
+    rows: list[tuple[str, str, float, int]] = []
+    for step, count in plan.launches:
         launch = LaunchSegment([step], place, "cuda", torch.cuda.current_device())
         taken = median_us(partial(launch, memory, pointers), SECONDS / 10)
         sizes = " ".join(f"{n}={size}" for n, size in step.source.sizes.items())
-        rows.append((step.source.name, sizes, taken))
+        rows.append((step.source.name, sizes, taken, count))
     return rows
 
 

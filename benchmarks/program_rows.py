@@ -118,7 +118,7 @@ class FileRow:
 
     def _say(self, plan: Any) -> None:
         self.plan = plan
-        self.row["kernels"] = len(plan.kernels)
+        self.row["kernels"] = sum(count for _, count in plan.launches)
         self.row["left"] = [f"{s.what}: {s.why}" for s in plan.left]
         self.row["tf32"] = any('"tf32"' in s.source.text for s in plan.kernels)
 

@@ -78,8 +78,9 @@ def shown(row: dict[str, Any]) -> str:
     said += [f"{n}: {row[n]}" for n in row if n.endswith("_failed") or n == "no_f64"]
     parts.append("; ".join(said)[:160])
     lines = ["  ".join(p for p in parts if p)]
-    for name, sizes, spent in row.get("by_kernel", ()):
-        lines.append(f"      {spent:9.1f} us {name} {sizes}"[:120])
+    for name, sizes, spent, *times in row.get("by_kernel", ()):
+        often = f" x {times[0]}" if times and times[0] > 1 else ""
+        lines.append(f"      {spent:9.1f} us{often} {name} {sizes}"[:120])
     return "\n".join(lines)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -15,8 +16,10 @@ from torch.utils import _pytree  # noqa: E402
 from argus.diagnostics import ArgusError  # noqa: E402
 from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.memory import check_memory, memory_of  # noqa: E402
-from argus.programs.plan import plan_of  # noqa: E402
+from argus.programs.plan import ProgramPlan, RepeatedStep, plan_of  # noqa: E402
+from argus.programs.program_data import KernelFiles, plan_of_data  # noqa: E402
 from argus.programs.proofs import proof_of  # noqa: E402
+from argus.programs.value_parts import parts_of  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 
 LAYERS = {
@@ -68,7 +71,8 @@ def test_a_part_that_is_not_written_is_found() -> None:
     plan = plan_of(model, (x,))
     memory = memory_of(plan)
     check_memory(plan, memory)
-    own = [s for s in plan.kernels if s.source.name.startswith("gru")]
+    states = {v for v in plan.program.values if len(parts_of(v)) == len(x)}
+    own = [s for s in plan.steps if states & set(s.written)]
     assert len(own) == 2
     for gone in own:
         fewer = replace(plan, steps=tuple(s for s in plan.steps if s is not gone))
@@ -77,3 +81,62 @@ def test_a_part_that_is_not_written_is_found() -> None:
     twice = replace(plan, steps=(*plan.steps, own[0]))
     with pytest.raises(ArgusError, match="again"):
         check_memory(twice, memory)
+
+
+def with_repeated(plan: ProgramPlan, changed: RepeatedStep) -> ProgramPlan:
+    steps = (changed if isinstance(s, RepeatedStep) else s for s in plan.steps)
+    return replace(plan, steps=tuple(steps))
+
+
+def advancing(step: RepeatedStep, name: str, advance: int) -> RepeatedStep:
+    (own,) = step.body
+    tensors = (
+        replace(t, advance=advance) if t.name == name else t for t in own.source.tensors
+    )
+    source = replace(own.source, tensors=tuple(tensors))
+    return replace(step, body=(replace(own, source=source),))
+
+
+def test_steps_of_time_are_one_step_of_the_plan() -> None:
+    torch.manual_seed(0)
+    model = nn.LSTM(6, 5, 2, bidirectional=True).eval()
+    long, short = (plan_of(model, (torch.randn(n, 3, 6),)) for n in (40, 4))
+    assert len(long.steps) == len(short.steps)
+    cells = [
+        {s.source.text for s in plan.kernels if s.source.name.startswith("lstm")}
+        for plan in (long, short)
+    ]
+    assert cells[0] == cells[1]
+    assert {n for _, n in long.counted() if n > 1} == {39}
+    assert sum(n for _, n in long.launches) == len(long.kernels) + 38 * 4
+
+
+def test_launches_that_are_repeated_otherwise_are_found() -> None:
+    torch.manual_seed(0)
+    model, x = nn.GRU(6, 8).eval(), torch.randn(6, 2, 6)
+    plan = plan_of(model, (x,))
+    memory = memory_of(plan)
+    (step,) = [s for s in plan.steps if isinstance(s, RepeatedStep)]
+    (own,) = step.body
+    for times in (step.times - 1, step.times + 1):
+        with pytest.raises(ArgusError, match="AG1044"):
+            check_memory(with_repeated(plan, replace(step, times=times)), memory)
+    for tensor in own.source.tensors:
+        if not tensor.advance:
+            continue
+        further = advancing(step, tensor.name, 2 * tensor.advance)
+        with pytest.raises(ArgusError, match="AG1044"):
+            check_memory(with_repeated(plan, further), memory)
+
+
+def test_a_plan_with_repeated_launches_is_read_back() -> None:
+    model, x = layer("lstm")
+    plan = plan_of(model, (x,))
+    files = KernelFiles()
+    data = json.loads(json.dumps(files.plan_data(plan)))
+    again = plan_of_data(data, files.texts, "cpu")
+    made = [
+        run_plan(p, (x,), plan.program.tensors, in_interpreter) for p in (plan, again)
+    ]
+    for a, b in zip(*map(_pytree.tree_leaves, made), strict=True):
+        assert torch.equal(a, b)

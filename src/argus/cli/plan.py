@@ -107,7 +107,8 @@ class PlanText:
         from argus.model.hardware import H200
         from argus.report.words import duration
 
-        kernels, left = len(made.kernels), len(made.left)
+        kernels = sum(count for _, count in made.launches)
+        left = len(made.left)
         text = f"{kernels} kernel{'s' * (kernels != 1)}, {left} left in torch"
         if kernels > self.unpredicted:
             text += f"; {duration(self.total)} predicted for "

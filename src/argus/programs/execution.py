@@ -26,7 +26,7 @@ from argus.programs.kernel_requests import (
     request_for_step,
     unused_strides,
 )
-from argus.programs.launches import LaunchSegment
+from argus.programs.launches import LaunchSegment, LaunchStep, in_order
 from argus.programs.memory import extent_of
 from argus.programs.naming import KernelTensor
 from argus.programs.plan import (
@@ -106,7 +106,7 @@ class ProgramCall:
         )
 
     def _keeping(
-        self, steps: Sequence[KernelStep], run: KernelRunner | None
+        self, steps: Sequence[LaunchStep], run: KernelRunner | None
     ) -> KeptValues:
         layout = self._planned.layout
         read = {v for step in steps for v in step.read}
@@ -185,7 +185,7 @@ class ProgramCall:
                 pointers[i] = memory[i].data_ptr()
 
     def _step(
-        self, part: list[KernelStep] | TorchStep, run: KernelRunner | None
+        self, part: list[LaunchStep] | TorchStep, run: KernelRunner | None
     ) -> PreparedStep:
         if isinstance(part, TorchStep):
             return self._torch_step(part)
@@ -226,9 +226,9 @@ class ProgramCall:
         return call
 
 
-def _segments(steps: Sequence[PlanStep]) -> list[list[KernelStep] | TorchStep]:
+def _segments(steps: Sequence[PlanStep]) -> list[list[LaunchStep] | TorchStep]:
     """Steps in order, kernels that follow each other together."""
-    found: list[list[KernelStep] | TorchStep] = []
+    found: list[list[LaunchStep] | TorchStep] = []
     for step in steps:
         if isinstance(step, TorchStep):
             found.append(step)
@@ -286,28 +286,27 @@ def _result(
 
 
 def _run_each(
-    steps: Sequence[KernelStep],
+    steps: Sequence[LaunchStep],
     planned: PlannedMemory,
     run: KernelRunner,
     memory: Sequence[Tensor],
     pointers: Sequence[int],
 ) -> None:
-    for step in steps:
-        run(
-            step,
-            {t.name: _walked(t, step, planned, memory) for t in step.source.tensors},
-        )
+    for step, time in in_order(steps):
+        tensors = step.source.tensors
+        run(step, {t.name: _walked(t, time, step, planned, memory) for t in tensors})
 
 
 def _walked(
     t: KernelTensor,
+    time: int,
     step: KernelStep,
     planned: PlannedMemory,
     memory: Sequence[Tensor],
 ) -> Tensor:
-    """A parameter of a kernel as a tensor."""
+    """A parameter of a kernel as a tensor, when it is launched for the n-th time."""
     whole = planned.tensor(t.buffer, memory)
-    start = whole.storage_offset() + t.start
+    start = whole.storage_offset() + t.begin(time)
     shape = step.shape(t)
     return whole.as_strided(shape, unused_strides(shape, t.all_strides), start)
 

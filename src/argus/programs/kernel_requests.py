@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Sequence
+from math import gcd
 
 from argus.lang.kernel import Kernel, load_kernels
 from argus.programs.plan import KernelStep
@@ -22,7 +23,7 @@ def kernel_of(step: KernelStep) -> Kernel:
 
 @functools.lru_cache(maxsize=_KEPT)
 def _loaded(name: str, text: str) -> Kernel:
-    """Steps of a recurrence share a kernel."""
+    """Steps with one text share a kernel."""
     return load_kernels(f"{name}.py", text).kernels[name]
 
 
@@ -31,7 +32,8 @@ def request_for_step(
 ) -> tuple[Request, SpecialisationSpace]:
     """The specialisation that a step's tensors choose, and the space of its sizes.
 
-    A tensor that begins inside its buffer is aligned as far as its first element is:
+    A tensor that begins inside its buffer is aligned as far as its first element is,
+    in each launch that is repeated:
     then nothing is said of its strides, or its extent, that would promise more.
     """
     space = SpecialisationSpace.of(kernel.signature).restricted({}, step.source.sizes)
@@ -39,7 +41,7 @@ def request_for_step(
     shapes: dict[str, list[int]] = {}
     strides: dict[str, list[int]] = {}
     for t in step.source.tensors:
-        begins = divisor(t.start)
+        begins = divisor(gcd(t.start, t.advance))
         shape = list(step.shape(t))
         steps = [divisor(s) for s in unused_strides(shape, t.all_strides)]
         if len(shape) == 1:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from operator import itemgetter
 from typing import TYPE_CHECKING, Any
 
 from argus.calls import loaded_kernel
 from argus.programs.kernel_requests import kernel_of, request_for_step
-from argus.programs.plan import KernelStep
+from argus.programs.naming import KernelTensor
+from argus.programs.plan import KernelStep, RepeatedStep
 from argus.programs.tensor_program import ProgramValue
 from argus.runtime.arguments import TensorArg
 from argus.runtime.driver import cuda_driver, target_of
@@ -26,6 +27,20 @@ def device_target(device: int) -> str:
     return target_of(cuda_driver().info(device)).name
 
 
+LaunchStep = KernelStep | RepeatedStep
+"""What is launched."""
+
+
+def in_order(steps: Iterable[LaunchStep]) -> Iterator[tuple[KernelStep, int]]:
+    """Each launch, with how often its step was repeated before."""
+    for step in steps:
+        if isinstance(step, KernelStep):
+            yield step, 0
+        else:
+            for time in range(step.times):
+                yield from ((own, time) for own in step.body)
+
+
 class LaunchSegment:
     """Launches that follow each other: prepared once for each place of their tensors.
 
@@ -36,33 +51,55 @@ class LaunchSegment:
 
     def __init__(
         self,
-        steps: Sequence[KernelStep],
+        steps: Sequence[LaunchStep],
         place: Callable[[ProgramValue], tuple[int, int]],
         kind: str,
         device: int,
     ) -> None:
         self._launches: dict[Any, tuple[PreparedLaunch, ...]] = {}
         self._plans: list[tuple[LaunchPlan, tuple[tuple[int, int], ...]]] = []
-        target = device_target(device)
-        for step in steps:
-            request, _ = request_for_step(kernel_of(step), step, target)
-            loaded = loaded_kernel(request)
-            by_name = {t.name: t for t in step.source.tensors}
-            tensors: list[TensorArg] = []
+        self._where = (kind, device)
+        self._target = device_target(device)
+        made: dict[int, tuple[LaunchPlan, list[KernelTensor]]] = {}
+        alike: dict[object, tuple[LaunchPlan, tuple[str, ...]]] = {}
+        for step, time in in_order(steps):
+            if id(step) not in made:
+                made[id(step)] = self._planned(step, alike)
+            plan, tensors = made[id(step)]
             places: list[tuple[int, int]] = []
-            for name in (t.name for t in loaded.spec.tensors):
-                t = by_name[name]
+            for t in tensors:
                 base, offset = place(t.buffer)
-                offset += t.start * t.buffer.dtype.bytes
-                shape = step.shape(t)
-                where = (kind, device)
-                tensors.append(
-                    TensorArg(offset, t.buffer.dtype.name, shape, t.all_strides, where)
-                )
-                places.append((base, offset))
-            self._plans.append((loaded.plan(tensors, ()), tuple(places)))
+                places.append((base, offset + t.begin(time) * t.buffer.dtype.bytes))
+            self._plans.append((plan, tuple(places)))
         used = sorted({base for _, places in self._plans for base, _ in places})
         self._key = itemgetter(*used)
+
+    def _planned(
+        self,
+        step: KernelStep,
+        alike: dict[object, tuple[LaunchPlan, tuple[str, ...]]],
+    ) -> tuple[LaunchPlan, list[KernelTensor]]:
+        """The launch of a step but for addresses, and the tensors of its kernel.
+
+        Steps that differ in the places of their tensors alone share it: ``alike``.
+        """
+        by_name = {t.name: t for t in step.source.tensors}
+        request, _ = request_for_step(kernel_of(step), step, self._target)
+        laid = tuple(
+            (n, t.buffer.dtype.name, step.shape(t), t.all_strides)
+            for n, t in by_name.items()
+        )
+        key = (step.source.name, step.source.text, tuple(request.facts.items()), laid)
+        if key not in alike:
+            loaded = loaded_kernel(request)
+            names = tuple(t.name for t in loaded.spec.tensors)
+            found = {
+                n: TensorArg(0, dtype, shape, strides, self._where)
+                for n, dtype, shape, strides in laid
+            }
+            alike[key] = loaded.plan([found[n] for n in names], ()), names
+        plan, names = alike[key]
+        return plan, [by_name[n] for n in names]
 
     def __call__(self, memory: Sequence[Tensor], pointers: Sequence[int]) -> None:
         """Launch all of them on the current stream."""

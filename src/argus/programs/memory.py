@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 
 from argus.diagnostics import fail
 from argus.programs.kept_values import constant_steps
-from argus.programs.plan import KernelStep, ProgramPlan
+from argus.programs.plan import KernelStep, ProgramPlan, RepeatedStep, TorchStep
 from argus.programs.tensor_program import (
     GivenPrimitive,
     ProgramValue,
@@ -77,7 +77,7 @@ def memory_of(plan: ProgramPlan) -> ProgramMemory:
             last[value] = number
             if begun:
                 continue  # another part of it
-            if not isinstance(step, KernelStep):
+            if isinstance(step, TorchStep):
                 own.append(value)
             elif value in results:
                 made.append(value)
@@ -124,18 +124,21 @@ def check_memory(plan: ProgramPlan, memory: ProgramMemory) -> None:
         for value in step.read:
             if value not in written:
                 raise _unwritten(value, f"step {number} reads it, and none wrote it")
-        if isinstance(step, KernelStep):
-            for access in _accesses(step):
-                _check_access(access, step.source.name, parts)
-        else:
-            for value in step.read:
-                _check_complete(value, parts)
+        match step:
+            case KernelStep():
+                for access in _accesses(step, 0):
+                    _check_access(access, step.source.name, parts)
+            case RepeatedStep():
+                _check_repeated(step, written, parts)
+            case TorchStep():
+                for value in step.read:
+                    _check_complete(value, parts)
         for value in step.written:
             if not parts_of(value):
                 if value in written:
                     raise _unwritten(value, f"step {number} writes it again")
                 by_torch = isinstance(value.made, TorchPrimitive)
-                if by_torch and isinstance(step, KernelStep):
+                if by_torch and not isinstance(step, TorchStep):
                     raise _unwritten(value, "torch makes it, and a kernel writes it")
             _check_place(value, memory, written, last, number)
             written.add(value)
@@ -144,6 +147,24 @@ def check_memory(plan: ProgramPlan, memory: ProgramMemory) -> None:
             raise _unwritten(result.value, "it is a result, and no step wrote it")
         if isinstance(result, ViewedValue):
             _check_complete(result.value, parts)
+
+
+def _check_repeated(
+    repeated: RepeatedStep, written: set[ProgramValue], parts: _Parts
+) -> None:
+    """Each time, what lies between its kernels is written before it is read."""
+    for time in range(repeated.times):
+        own: set[ProgramValue] = set()
+        for step in repeated.body:
+            for value in step.read:
+                if value not in written and value not in own and not parts_of(value):
+                    raise _unwritten(value, "it is read before it is written")
+            for access in _accesses(step, time):
+                _check_access(access, step.source.name, parts)
+            for value in step.written:
+                if not parts_of(value) and value in own:
+                    raise _unwritten(value, "it is written twice at a time")
+                own.add(value)
 
 
 def _unwritten(value: ProgramValue, why: str) -> Exception:
@@ -169,13 +190,17 @@ class _Access:
     output: bool
 
 
-def _accesses(step: KernelStep) -> list[_Access]:
-    """What a kernel reads and writes; outputs side by side in a buffer are one."""
+def _accesses(step: KernelStep, time: int) -> list[_Access]:
+    """What a kernel reads and writes; outputs side by side in a buffer are one.
+
+    ``time``: how often it was repeated before.
+    """
     found: list[_Access] = []
     outputs: dict[ProgramValue, list[_Access]] = {}
     for t in step.source.tensors:
         pairs = list(zip(step.shape(t), t.all_strides, strict=True))
-        access = _Access(t.buffer, t.start, pairs, t.name in step.source.outputs)
+        output = t.name in step.source.outputs
+        access = _Access(t.buffer, t.begin(time), pairs, output)
         if access.output:
             outputs.setdefault(t.buffer, []).append(access)
         else:

@@ -45,7 +45,8 @@ class KernelTensor:
     """A parameter of a kernel: a buffer, walked with strides.
 
     ``dims`` are loops, borders and tables, outermost first, ``strides`` in elements;
-    ``start`` is where its first element is. ``unit``: a last dimension of size 1 is
+    ``start`` is where its first element is, in launches that are repeated
+    ``advance`` elements further each time. ``unit``: a last dimension of size 1 is
     added, since the innermost stride has to be 1.
     """
 
@@ -55,6 +56,11 @@ class KernelTensor:
     strides: tuple[int, ...]
     start: int
     unit: bool
+    advance: int = 0
+
+    def begin(self, time: int) -> int:
+        """Where its first element is in a launch that is repeated; 0: the first."""
+        return self.start + time * self.advance
 
     def shape(self, sizes: Mapping[str, int]) -> tuple[int, ...]:
         """Sizes of its dimensions."""

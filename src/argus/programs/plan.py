@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import keyword
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -88,6 +88,33 @@ class KernelStep:
 
 
 @dataclass(frozen=True)
+class RepeatedStep:
+    """Launches in order, all of them ``times`` times.
+
+    Each time their tensors begin ``KernelTensor.advance`` elements further. What one
+    time reads, one before it may have written.
+    """
+
+    body: tuple[KernelStep, ...]
+    times: int
+
+    @property
+    def read(self) -> tuple[ProgramValue, ...]:
+        """Values that it reads before it writes them, each once."""
+        found: dict[ProgramValue, None] = {}
+        written: set[ProgramValue] = set()
+        for step in self.body:
+            found.update((v, None) for v in step.read if v not in written)
+            written.update(step.written)
+        return tuple(found)
+
+    @property
+    def written(self) -> tuple[ProgramValue, ...]:
+        """Values that it writes, each once."""
+        return tuple(dict.fromkeys(v for step in self.body for v in step.written))
+
+
+@dataclass(frozen=True)
 class TorchStep:
     """What torch computes: a call, or a value for which there is no kernel."""
 
@@ -108,7 +135,7 @@ class TorchStep:
         return self.results
 
 
-PlanStep = KernelStep | TorchStep
+PlanStep = KernelStep | RepeatedStep | TorchStep
 
 
 @dataclass(frozen=True)
@@ -120,23 +147,31 @@ class ProgramPlan:
 
     @property
     def kernels(self) -> tuple[KernelStep, ...]:
-        """The launches."""
-        return tuple(s for s in self.steps if isinstance(s, KernelStep))
+        """The launches in order; those that are repeated once."""
+        return tuple(step for step, _ in self.counted())
 
     @property
     def launches(self) -> tuple[tuple[KernelStep, int], ...]:
         """The launches, those of one kernel that follow each other as one, counted."""
         found: list[tuple[KernelStep, int]] = []
-        for step in self.kernels:
+        for step, times in self.counted():
             before, count = found[-1] if found else (None, 0)
             own = step.source
             if before and (own.text, own.sizes) == (
                 before.source.text, before.source.sizes
             ):  # fmt: skip
-                found[-1] = (before, count + 1)
+                found[-1] = (before, count + times)
             else:
-                found.append((step, 1))
+                found.append((step, times))
         return tuple(found)
+
+    def counted(self) -> Iterator[tuple[KernelStep, int]]:
+        """The kernels of each step in order, and how often it launches them."""
+        for step in self.steps:
+            if isinstance(step, KernelStep):
+                yield step, 1
+            elif isinstance(step, RepeatedStep):
+                yield from ((own, step.times) for own in step.body)
 
     @property
     def left(self) -> tuple[TorchStep, ...]:

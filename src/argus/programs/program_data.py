@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Any, cast
 from argus.diagnostics import fail
 from argus.programs.kernel_file import KernelSource
 from argus.programs.naming import KernelTensor
-from argus.programs.plan import KernelStep, PlanStep, ProgramPlan, TorchStep
+from argus.programs.plan import (
+    KernelStep,
+    PlanStep,
+    ProgramPlan,
+    RepeatedStep,
+    TorchStep,
+)
 from argus.programs.tensor_program import (
     CallOperand,
     ContractPrimitive,
@@ -143,6 +149,9 @@ def _value_data(value: ProgramValue) -> Data:
 
 
 def _step_data(step: PlanStep, named: Callable[[KernelSource], str]) -> Data:
+    if isinstance(step, RepeatedStep):
+        own = [_step_data(each, named) for each in step.body]
+        return {"repeated": own, "times": step.times}
     if isinstance(step, KernelStep):
         source = step.source
         return {
@@ -167,13 +176,14 @@ def _step_data(step: PlanStep, named: Callable[[KernelSource], str]) -> Data:
 
 
 def _tensor_data(tensor: KernelTensor, step: KernelStep) -> Data:
-    return {
+    data: Data = {
         "name": tensor.name,
         "value": tensor.buffer.name,
         "shape": [*step.shape(tensor)],
         "strides": [*tensor.all_strides],
         "start": tensor.start,
     }
+    return data | ({"advance": tensor.advance} if tensor.advance else {})
 
 
 def _viewed_data(operand: Any) -> Any:
@@ -303,6 +313,9 @@ class _Reader:
     def _step(self, said: Data) -> PlanStep:
         if "kernel" in said:
             return self._kernel(said)
+        if "repeated" in said:
+            own = tuple(map(self._kernel, said["repeated"]))
+            return RepeatedStep(own, said["times"])
         results = said["writes"]
         values = self.data["values"]
         if "value" in said:
@@ -338,6 +351,7 @@ class _Reader:
                     tuple(one["strides"]),
                     one["start"],
                     unit=False,
+                    advance=one.get("advance", 0),
                 )
             )
         source = KernelSource(

@@ -18,7 +18,7 @@ from argus.agent.tasks.program import (
     key_of,
 )
 from argus.programs.kept_values import constant_steps
-from argus.programs.plan import KernelStep, PlanStep
+from argus.programs.plan import KernelStep, RepeatedStep, TorchStep
 from argus.programs.tensor_program import GivenPrimitive, ProgramValue
 from argus.report.page import template
 from argus.report.words import duration, factor, plural, share
@@ -153,6 +153,11 @@ def picture_of(
         rows[at] = column + 1
         return column * (WIDTH + _ACROSS), at * (HEIGHT + _DOWN)
 
+    shown = [
+        own
+        for step in plan.steps
+        for own in (step.body if isinstance(step, RepeatedStep) else (step,))
+    ]
     for value in plan.program.values:
         if isinstance(value.made, GivenPrimitive) and value.made.kind == "input":
             place[value], depth[value] = put(0), 0
@@ -161,7 +166,7 @@ def picture_of(
             said = f"input: {shape}, {value.dtype}"
             name = _short(value.name)
             boxes.append(StepBox(name, shape, x, y, 0.0, "input", False, "", said))
-    for step in plan.steps:
+    for step in shown:
         read = [v for v in step.read if v in place]
         at = 1 + max((depth[v] for v in read), default=-1)
         x, y = put(at)
@@ -181,7 +186,7 @@ def picture_of(
 
 
 def _box(
-    step: PlanStep,
+    step: KernelStep | TorchStep,
     x: int,
     y: int,
     kernels: Mapping[KernelKey, ChosenKernel],

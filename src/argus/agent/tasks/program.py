@@ -19,7 +19,13 @@ from argus.agent.tasks.file import file_task
 from argus.agent.writing import as_file
 from argus.diagnostics import ArgusError, fail
 from argus.programs.model_file import ModelPlans, model_plans
-from argus.programs.plan import KernelStep, ProgramPlan
+from argus.programs.plan import (
+    KernelStep,
+    PlanStep,
+    ProgramPlan,
+    RepeatedStep,
+    TorchStep,
+)
 from argus.programs.predictions import prediction_of
 from argus.programs.proofs import proof_of
 from argus.programs.tensor_program import ContractPrimitive, ProgramValue
@@ -37,13 +43,13 @@ KernelKey = tuple[str, tuple[tuple[str, int], ...]]
 
 @dataclass(frozen=True)
 class PlannedKernel:
-    """A kernel of a plan, with all launches of it.
+    """A kernel of a plan, with all launches of it, and how often each is repeated.
 
     ``microseconds``: predicted, of all of them; None: ``why`` there is no prediction.
     ``task``: None where it is left as it is, and ``why``.
     """
 
-    launches: tuple[KernelStep, ...]
+    launches: tuple[tuple[KernelStep, int], ...]
     microseconds: float | None
     share: float
     task: Task | None
@@ -52,12 +58,12 @@ class PlannedKernel:
     @property
     def step(self) -> KernelStep:
         """The first launch."""
-        return self.launches[0]
+        return self.launches[0][0]
 
     @property
     def count(self) -> int:
         """How many launches there are."""
-        return len(self.launches)
+        return sum(times for _, times in self.launches)
 
 
 @dataclass(frozen=True)
@@ -117,11 +123,11 @@ def program_tasks(
     """
     chosen = target_named(target or DEFAULT_TARGET).name
     plans = model_plans(path, text=text)
-    steps: dict[KernelKey, list[KernelStep]] = {}
-    for step in plans.plan.kernels:
-        steps.setdefault(key_of(step), []).append(step)
-    times = [(tuple(same), _time(same[0], chosen)) for same in steps.values()]
-    whole = sum(t * len(s) for s, t in times if not isinstance(t, str)) or 1.0
+    steps: dict[KernelKey, list[tuple[KernelStep, int]]] = {}
+    for step, count in plans.plan.counted():
+        steps.setdefault(key_of(step), []).append((step, count))
+    times = [(tuple(same), _time(same[0][0], chosen)) for same in steps.values()]
+    whole = sum(_total(t, s) for s, t in times if not isinstance(t, str)) or 1.0
     parts = _parts(plans.plan)
     found = [_planned(s, t, whole, chosen, kernel, parts) for s, t in times]
     found.sort(key=lambda k: -k.share)
@@ -141,6 +147,10 @@ def key_of(step: KernelStep) -> KernelKey:
     return step.source.text, tuple(step.source.sizes.items())
 
 
+def _total(time: float, launches: Sequence[tuple[KernelStep, int]]) -> float:
+    return time * sum(count for _, count in launches)
+
+
 def _time(step: KernelStep, target: str) -> float | str:
     """Predicted microseconds of a launch, or why there is no prediction."""
     try:
@@ -150,22 +160,22 @@ def _time(step: KernelStep, target: str) -> float | str:
 
 
 def _planned(
-    launches: tuple[KernelStep, ...],
+    launches: tuple[tuple[KernelStep, int], ...],
     time: float | str,
     whole: float,
     target: str,
     only: str | None,
     parts: set[ProgramValue],
 ) -> PlannedKernel:
-    step = launches[0]
+    step = launches[0][0]
     if isinstance(time, str):
         return PlannedKernel(launches, None, 0.0, None, f"no prediction: {time}")
-    took = time * len(launches)
+    took = _total(time, launches)
     share = took / whole
     why, task = "", None
     if only is not None and step.source.name != only:
         why = "another one is asked for"
-    elif any(parts & set(s.written) for s in launches):
+    elif any(parts & set(s.written) for s, _ in launches):
         # In real numbers the first part is the number, and the others are 0.
         why = "it splits numbers into parts, which no reference in real numbers tells"
     elif only is None and share < LEAST_SHARE:
@@ -287,12 +297,12 @@ def _chosen(
     after = 0.0
     try:
         # Launches of one kernel may differ in the strides that their tensors have.
-        for launch in planned.launches:
+        for launch, count in planned.launches:
             step = replace(launch, source=replace(launch.source, text=text))
             verdict = proof_of(step, target).verdict
             if verdict < Verdict.PROVED:
                 return kept(f"the fastest is {verdict} for the tensors of the plan")
-            after += prediction_of(step, target).microseconds
+            after += count * prediction_of(step, target).microseconds
     except ArgusError as error:
         return kept(f"the fastest: {error.diagnostics[0].message}")
     if not measured and after >= (planned.microseconds or 0.0):
@@ -307,8 +317,16 @@ def _replaced(plan: ProgramPlan, texts: Mapping[KernelKey, str]) -> ProgramPlan:
             return step
         return replace(step, source=replace(step.source, text=text))
 
-    steps = (step_of(s) if isinstance(s, KernelStep) else s for s in plan.steps)
-    return replace(plan, steps=tuple(steps))
+    def of(step: PlanStep) -> PlanStep:
+        match step:
+            case KernelStep():
+                return step_of(step)
+            case RepeatedStep():
+                return replace(step, body=tuple(map(step_of, step.body)))
+            case TorchStep():
+                return step
+
+    return replace(plan, steps=tuple(map(of, plan.steps)))
 
 
 def kernel_rows(kernels: Sequence[ChosenKernel]) -> list[dict[str, object]]:
