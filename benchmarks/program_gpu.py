@@ -251,9 +251,7 @@ def baseline(name: str, model: Any, inputs: Sequence[Any]) -> Callable[[], Any]:
             raise ValueError(f"no baseline is called {name}")
 
 
-def kernel_times(
-    plan: Any, inputs: Sequence[Any]
-) -> list[tuple[str, str, float, int]]:
+def kernel_times(plan: Any, inputs: Sequence[Any]) -> list[tuple[str, str, float, int]]:
     """The kernels of a plan in order: name, sizes, microseconds by itself, launches."""
     from argus.programs.bases import PlannedMemory
     from argus.programs.execution import ProgramCall

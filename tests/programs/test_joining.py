@@ -152,3 +152,28 @@ def test_joins_with_the_same_first_parts_are_one() -> None:
             assert caught.value.diagnostics[0].code == "AG1044"
     got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
     assert (got.double() - wanted).abs().max() < 2e-3 * wanted.abs().max()
+
+
+def _in_time(x: Any, w: Any) -> Any:
+    """A recurrence that is spelled out; its states are stacked, and read again."""
+    state, states, outputs = torch.zeros(x.shape[1], w.shape[1]), [], []
+    for at in x:
+        state = torch.tanh(torch.cat([at, state], 1) @ w)
+        states.append(state)
+        outputs.append((state * 2).sum(1))
+    return torch.stack(states), torch.stack(outputs), torch.cat(outputs[3:], 0)
+
+
+def test_many_tensors_are_parts_of_one() -> None:
+    torch.manual_seed(0)
+    x, w = torch.randn(joining._MANY + 3, 2, 3), torch.randn(8, 5) / 3
+    model = Formula(_in_time)
+    plan = plan_of(model, (x, w))
+    assert plan.whole
+    check_memory(plan, memory_of(plan))
+    assert len(_joined(plan)) == 3
+    assert max(len(s.source.tensors) for s in plan.kernels) < 12
+    assert len({s.source.text for s in plan.kernels}) < 12
+    got = run_plan(plan, (x, w), plan.program.tensors, in_interpreter)
+    for a, b in zip(got, model(x, w), strict=True):
+        torch.testing.assert_close(a, b, rtol=1e-5, atol=1e-5)

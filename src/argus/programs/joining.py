@@ -3,10 +3,11 @@
     program = join(program)
 
 Where products or reductions make the parts, and nothing else reads these, each kernel
-stores its part in the joined value, and nothing is copied. Joins that begin with the
-same tensors are one value, of which the shorter ones are the first parts (a dense
-block). Else an element is a choice between elements of the tensors, each with a border,
-in the kernel that reads it.
+stores its part in the joined value, and nothing is copied. Of many parts, those that
+something else reads are copied: no kernel chooses between as many tensors as a loop has
+steps. Joins that begin with the same tensors are one value, of which the shorter ones
+are the first parts (a dense block). Else an element is a choice between elements of the
+tensors, each with a border, in the kernel that reads it.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ from argus.programs.views import ReshapedView, bordered, sliced
 
 _LEAST = 1 << 16
 """Elements of a joined value below which launches count and not bytes."""
+_MANY = 32
+"""Tensors from which on a kernel that chooses between them would be too long."""
 _FRACTION = 8
 """A tensor that is so many times smaller than another counts for nothing beside it."""
 
@@ -44,7 +47,9 @@ def join(program: TensorProgram) -> TensorProgram:
 
 
 def may_lie_in_one(operands: Sequence[ViewedValue]) -> bool:
-    """Whether tensors may be parts of one value: they are large, and values as such."""
+    """Whether tensors may be parts of one value: many, or large and values as such."""
+    if len(operands) >= _MANY:
+        return True
     plain = all(isinstance(v, ReshapedView) for o in operands for v in o.views)
     return plain and sum(o.value.size for o in operands) >= _LEAST
 
@@ -161,6 +166,11 @@ class _Joining(ProgramRewriter):
         readers = [r for join in home.joins for r in self.readers.get(join, [])]
         if any(r and isinstance(r.made, TorchPrimitive) for r in readers):
             return False  # it would read what is not written yet
+        if len(home.operands) >= _MANY:
+            made = [
+                self._stored_by_its_kernel(o.value, several=True) for o in home.operands
+            ]
+            return 2 * sum(made) >= len(made)
         own = set(home.joins)
         kept = [
             o.value.size

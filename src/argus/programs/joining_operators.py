@@ -39,6 +39,12 @@ def joined(arrays: Sequence[TensorArray], axis: int = 0) -> TensorArray:
     return TensorArray(recorder, recorder.made("join", shape, parts[0].element, made))
 
 
+@own("stack")
+def stacked_values(arrays: Sequence[TensorArray], axis: int = 0) -> TensorArray:
+    """Side by side along a new dimension, perhaps as parts of one value."""
+    return joined([expand_dims(a, axis) for a in arrays], axis)
+
+
 @records(np.concatenate)
 def concatenated(arrays: Sequence[TensorArray], axis: int = 0) -> TensorArray:
     """One after the other along a dimension."""
