@@ -55,18 +55,24 @@ class Proof:
 
 
 def prove(
-    request: Request, *of: str, fresh: bool = False, program: Program | None = None
+    request: Request,
+    *of: str,
+    fresh: bool = False,
+    program: Program | None = None,
+    known: KnownPrograms | None = None,
 ) -> Proof:
     """Parse, place and verify; from the disk cache unless ``fresh``.
 
     ``of``: see :func:`remember_proof`. ``program``: the placed one, if there is one
-    already. Raises ArgusError for what parsing and placing
-    find. What the verifier finds is in the report.
+    already; ``known``: what else is asked of the kernel. Raises ArgusError for what
+    parsing and placing find. What the verifier finds is in the report.
     """
-    known = None if fresh else kept_proof(request, *of)
-    if known is not None:
-        return known
-    proof = prove_placed(request, program or placed_program(request))
+    kept = None if fresh else kept_proof(request, *of)
+    if kept is not None:
+        return kept
+    if program is None:
+        program = known.of(request).placed if known else placed_program(request)
+    proof = prove_placed(request, program, known=known)
     remember_proof(request, proof, *of)
     return proof
 

@@ -18,7 +18,7 @@ from argus.diagnostics import ArgusError
 from argus.equivalence.deciding import Decided, open_, told
 from argus.equivalence.denoted import SECONDS, Denoted, LimitedWorld
 from argus.equivalence.fitting import require_exact, require_fitting
-from argus.equivalence.programs import KnownPrograms, Programs, programs_of
+from argus.equivalence.programs import KnownPrograms, Programs
 from argus.equivalence.references import load
 from argus.ir import ops as o
 from argus.ir.expr import Const
@@ -93,17 +93,20 @@ def decided_case(
     reference: LibraryReference,
     case: LibraryCase,
     seconds: float = SECONDS,
+    known: KnownPrograms | None = None,
 ) -> Decided:
     """Compare a kernel with the reference of a library entry, at all sizes.
 
     Options are those of the case, whose sizes are numbers only where the kernel has
-    none of their name. Raises ArgusError of parsing and placing.
+    none of their name. ``known``: see `decided`. Raises ArgusError of parsing and
+    placing.
     """
+    known = known or KnownPrograms()
 
     def traced(program: Program, world: World) -> Specification:
         return trace_entry(reference, program, case, world)
 
-    return _compared(request, lambda: (None, traced), seconds, programs_of(request))
+    return _compared(request, lambda: (None, traced), seconds, known.of(request))
 
 
 def _compared(

@@ -64,14 +64,18 @@ MOST_PROGRAMS = 128
 """Different programs that are proved; the others are named as left out."""
 
 
-def proved(request: Request, *, fresh: bool = False) -> Proof:
+def proved(
+    request: Request, *, fresh: bool = False, known: KnownPrograms | None = None
+) -> Proof:
     """What the verifier says, replayed where possible; cached on disk unless ``fresh``.
 
-    Raises ArgusError for what parsing and placing find.
+    ``known``: what else is asked of the kernel. Raises ArgusError for what parsing and
+    placing find.
     """
-    proof = prove(request, fresh=fresh)
+    known = known or KnownPrograms()
+    proof = prove(request, fresh=fresh, known=known)
     if not proof.replayed and _replayable(proof.report):
-        program = placed_program(request)
+        program = known.of(request).placed
         report = replayed(program, request, proof.report)
         proof = replace(proof, report=report, replayed=True)
         remember_proof(request, proof)
@@ -88,13 +92,14 @@ def proved_case(
     code of Argus too, to which the reference belongs, unless ``fresh``. Raises
     ArgusError like :func:`proved`.
     """
-    known = None if fresh else kept_case(request, entry, case)
-    if known is not None:
-        return known
-    proof = proved(request, fresh=fresh)
+    kept = None if fresh else kept_case(request, entry, case)
+    if kept is not None:
+        return kept
+    known = KnownPrograms()
+    proof = proved(request, fresh=fresh, known=known)
     report = proof.report
     if report.verdict is Verdict.PROVED:
-        made = decided_case(request, entry.reference, case)
+        made = decided_case(request, entry.reference, case, known=known)
         said = equality_of(f"{entry.name}.reference", made)
         seconds = {**report.seconds, "reference": made.seconds}
         report = replace(report, seconds=seconds)

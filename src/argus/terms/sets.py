@@ -38,11 +38,15 @@ class Space:
         """Sets that were made, by whether they are conjunctions and isl's hash."""
         self.conjunctions: dict[tuple[IndexSet, IndexSet], IndexSet] = {}
         """What `&` has made of two sets: most pairs are met several times."""
+        self._empty = hash(isl.BasicSet.read_from_str(self.context, "{ : 1 = 0 }"))
+        """The hash of all conjunctions that isl sees to be empty when it hashes them."""
 
     def one(self, value: isl.Set | isl.BasicSet) -> IndexSet:
         """The set of a form, the same object each time: what is known of it is, too."""
-        conjunction = isinstance(value, isl.BasicSet)
-        made = self._same.setdefault((conjunction, hash(value)), [])
+        conjunction, number = isinstance(value, isl.BasicSet), hash(value)
+        if number == self._empty and value.is_empty():
+            return IndexSet.nothing
+        made = self._same.setdefault((conjunction, number), [])
         for known in made:
             if known.has_form(value):
                 return known
@@ -120,7 +124,7 @@ class IndexSet:
     to write them into one. So it is asked only when somebody looks at the result.
     """
 
-    __slots__ = ("_both", "_form", "_isl", "_monomials", "number", "space")
+    __slots__ = ("_both", "_form", "_isl", "_monomials", "_single", "number", "space")
     universe: ClassVar[IndexSet]
     nothing: ClassVar[IndexSet]
 
@@ -136,6 +140,8 @@ class IndexSet:
         self.number: int | None = None
         """Of a canonical set of a world: equal numbers, equal sets."""
         self._monomials: tuple[Monomial, ...] | None = None
+        self._single: isl.BasicSet | bool | None = None
+        """What `_conjunction` found; False: alternatives."""
 
     def has_form(self, value: isl.Set | isl.BasicSet) -> bool:
         """Whether it was made of just these conditions."""
@@ -292,8 +298,10 @@ class IndexSet:
             return self._both
         if isinstance(self._isl, bool):
             return None
-        pieces = plain(self).get_basic_sets()
-        return pieces[0] if len(pieces) == 1 else None
+        if self._single is None:
+            pieces = plain(self).get_basic_sets()
+            self._single = pieces[0] if len(pieces) == 1 else False
+        return None if isinstance(self._single, bool) else self._single
 
     def _with(
         self, other: IndexSet, combine: Callable[[isl.Set, isl.Set], isl.Set]
