@@ -39,7 +39,7 @@ class Space:
         self.conjunctions: dict[tuple[IndexSet, IndexSet], IndexSet] = {}
         """What `&` has made of two sets: most pairs are met several times."""
         self._empty = hash(isl.BasicSet.read_from_str(self.context, "{ : 1 = 0 }"))
-        """The hash of all conjunctions that isl sees to be empty when it hashes them."""
+        """The hash of conjunctions that isl sees to be empty when it hashes them."""
 
     def one(self, value: isl.Set | isl.BasicSet) -> IndexSet:
         """The set of a form, the same object each time: what is known of it is, too."""
