@@ -21,6 +21,7 @@ from argus.ir.program import LaunchRequirement, Program
 from argus.lower import place
 from argus.lower.wraps import wrap_scalars
 from argus.requests import Request, tile_program
+from argus.verify.collecting import rarely_collected
 from argus.verify.order.sequential import sequential
 
 if TYPE_CHECKING:
@@ -70,6 +71,7 @@ class Programs:
         return _FLOATS.sub("float", self.text)
 
 
+@rarely_collected()
 def programs_of(request: Request) -> Programs:
     """All programs. Raises ArgusError for what parsing and placing find."""
     typed = tile_program(request)

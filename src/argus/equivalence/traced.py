@@ -44,6 +44,7 @@ from argus.terms import (
     World,
     tracing_specification,
 )
+from argus.verify.collecting import rarely_collected
 from argus.verify.denotation import Denotation
 from argus.verify.equality import decide, untraced_part
 from argus.verify.equality.coverage import positions
@@ -109,6 +110,7 @@ def decided_case(
     return _compared(request, lambda: (None, traced), seconds, known.of(request))
 
 
+@rarely_collected()
 def _compared(
     request: Request, given: _Given, seconds: float, programs: Programs
 ) -> Decided:

@@ -11,11 +11,9 @@ one that an installation lacks is an unknown obligation.
 
 from __future__ import annotations
 
-import gc
 import importlib
 import time
-from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Sequence
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -24,6 +22,7 @@ import numpy as np
 from argus.diagnostics import Span
 from argus.ir.annotations import Assume, Expect, Fact, Trust, annotations_of
 from argus.ir.program import Program
+from argus.verify.collecting import rarely_collected
 from argus.verify.expectations import MeasuredFact, Usage, judge
 from argus.verify.verdict import Assumption, Obligation, Report, Verdict
 
@@ -60,7 +59,7 @@ def verify(
     found: list[Obligation] = []
     seconds: dict[str, float] = {}
     # Sizes are tried at which something divides by zero: found by what comes out.
-    with _rarely_collected(), np.errstate(divide="ignore", invalid="ignore"):
+    with rarely_collected(), np.errstate(divide="ignore", invalid="ignore"):
         for name in names:
             begin = time.perf_counter()
             found += _run(name, program, shared)
@@ -80,20 +79,6 @@ def verify(
         tuple(assumed + trusted),
         seconds,
     )
-
-
-@contextmanager
-def _rarely_collected() -> Generator[None]:
-    """Look for garbage less often: analyses make many objects, and few circles.
-
-    At Python's own thresholds that is a fifth of the time of a matrix product.
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(max(before[0], 200_000), *before[1:])
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def available(name: str) -> Analysis | None:

@@ -1,0 +1,23 @@
+"""How often Python looks for garbage in circles while something is proved."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Generator
+from contextlib import contextmanager
+
+__all__ = ["rarely_collected"]
+
+
+@contextmanager
+def rarely_collected() -> Generator[None]:
+    """Look for garbage less often: proofs make many objects, and few circles.
+
+    At Python's own thresholds that is a fifth of the time of a matrix product.
+    """
+    before = gc.get_threshold()
+    gc.set_threshold(max(before[0], 200_000), *before[1:])
+    try:
+        yield
+    finally:
+        gc.set_threshold(*before)
