@@ -3,9 +3,9 @@
     python benchmarks/equality.py            tables: growth, the library's kernels
     python benchmarks/equality.py --json     the same as JSON
 
-CPU seconds of this process, the least of three: parsing, placing (to see that whole
-numbers fit), the terms of the kernel and of the reference, and their comparison. Each
-verdict is given, since a comparison that fails may be a quick one.
+CPU seconds of this process, the least of three: the terms of the kernel and of the
+reference, and their comparison; not parsing and placing. Each verdict is given, since a
+comparison that fails may be a quick one.
 """
 
 from __future__ import annotations
