@@ -169,3 +169,26 @@ def test_torch_is_given_views_and_no_indices(driver: FakeDriver) -> None:
     assert rows.data_ptr() == x.data_ptr()
     assert not any("index" in c or "arange" in c for c in calls)
     assert sum("clone" in c for c in calls) == 2  # of what a reshape repeats
+
+
+def test_what_has_not_moved_is_not_prepared_again(
+    driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another result does not change the launches that do not write it."""
+    x = torch.randn(64, 48)
+    plan = planned(chain, x)
+    call = ProgramCall(plan)
+    workspace = torch.empty(1 << 20, dtype=torch.uint8)
+    monkeypatch.setattr(call, "_workspace", lambda: workspace)
+    kept = [call((x,))]
+    prepared: list[int] = []
+    real = launches.LaunchPlan.prepare
+
+    def counted(self: Any, *given: Any) -> Any:
+        prepared.append(1)
+        return real(self, *given)
+
+    monkeypatch.setattr(launches.LaunchPlan, "prepare", counted)
+    kept.append(call((x,)))
+    assert len({r.data_ptr() for (r,) in kept}) == 2
+    assert 0 < len(prepared) < len(plan.kernels)

@@ -71,6 +71,9 @@ class LaunchSegment:
                 base, offset = place(t.buffer)
                 places.append((base, offset + t.begin(time) * t.buffer.dtype.bytes))
             self._plans.append((plan, tuple(places)))
+        self._each: list[dict[tuple[int, ...], PreparedLaunch]] = [
+            {} for _ in self._plans
+        ]
         used = sorted({base for _, places in self._plans for base, _ in places})
         self._key = itemgetter(*used)
 
@@ -115,10 +118,21 @@ class LaunchSegment:
         self, key: Any, pointers: Sequence[int]
     ) -> tuple[PreparedLaunch, ...]:
         made = tuple(
-            plan.prepare([pointers[base] + offset for base, offset in places], ())
-            for plan, places in self._plans
+            self._one(i, tuple(pointers[base] + offset for base, offset in places))
+            for i, (_, places) in enumerate(self._plans)
         )
         if len(self._launches) >= _PLACES:
             self._launches.clear()
         self._launches[key] = made
         return made
+
+    def _one(self, number: int, at: tuple[int, ...]) -> PreparedLaunch:
+        """A launch at these addresses: others may have moved, and it has not."""
+        known = self._each[number]
+        found = known.get(at)
+        if found is None:
+            found = self._plans[number][0].prepare(at, ())
+            if len(known) >= _PLACES:
+                known.clear()
+            known[at] = found
+        return found
