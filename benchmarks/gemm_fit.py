@@ -48,7 +48,7 @@ def some_parts(tile: MeasuredTile, size: Size) -> list[int]:
     """Parts of K that the table may choose, up to four."""
     if tile.form != "small":
         return []
-    of = Table(COUNT, (), (0.0, 0.0), (0.0, 0.0, 0.0), 0.0, 0.0, {})
+    of = Table(COUNT, (), (0.0, 0.0), (0.0, 0.0, 0.0), 0.0, 0.0, 0.0, {})
     found = list(numbers_of_parts(of, tile, *size))
     return found[:: max(1, -(-len(found) // 4))]
 

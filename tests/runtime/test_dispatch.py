@@ -42,6 +42,19 @@ def scaled(X: f32["M N"], Y: f32["M N"], a: f32 = 2.0):
 """
 
 
+PERSISTENT = """
+import argus as ag
+from argus import f32
+
+
+@ag.kernel
+def walking(X: f32["M N"], Y: f32["M N"]):
+    M, N = X.shape
+    for m, n in ag.persistent_tiles(M, ag.cdiv(N, 64)):
+        Y[m, n * 64 :] = ag.load(X[m, n * 64 :], (64,))
+"""
+
+
 @pytest.fixture
 def kernel(monkeypatch: pytest.MonkeyPatch, driver: FakeDriver) -> Kernel:
     def make(self: Any, key: Any, request: Request, checking: bool) -> LoadedKernel:
@@ -95,6 +108,21 @@ def test_only_kernels_that_wait_overlap(
     call = Dispatch(lambda *values: twice(kernel))
     call((torch.zeros(4, 64), torch.zeros(4, 64)))
     assert [shape.overlaps for _, shape in driver.launches] == [False] * 3
+
+
+def test_persistent_grids_do_not_begin_early(
+    kernel: Kernel, workspaces: list[int], driver: FakeDriver
+) -> None:
+    walking = load_kernels("walking.py", PERSISTENT).kernels["walking"]
+    half = Buffer("f32", (4, 64))
+    steps = (
+        LaunchStep(kernel, (GivenTensor(0), half, 2.0), {}),
+        LaunchStep(walking, (half, GivenTensor(1)), {}),
+        LaunchStep(kernel, (GivenTensor(1), GivenTensor(2), 2.0), {}),
+    )
+    call = Dispatch(lambda *values: LaunchSequence(steps))
+    call(tuple(torch.zeros(4, 64) for _ in range(3)))
+    assert [shape.overlaps for _, shape in driver.launches] == [False, False, True]
 
 
 def addresses(ready: Any) -> list[tuple[int, ...]]:

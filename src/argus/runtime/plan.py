@@ -16,6 +16,7 @@ from typing import Protocol, runtime_checkable
 
 from argus.ir.expr import symbols
 from argus.ir.launch import LaunchSpec
+from argus.ir.program import SM_COUNT
 from argus.runtime.addresses import AddressChecks
 from argus.runtime.arguments import TensorArg
 from argus.runtime.binding import (
@@ -200,9 +201,13 @@ class LaunchPlan:
     def following(self) -> LaunchPlan:
         """The same calls behind another launch, which they may begin before the end of.
 
-        Only a kernel that waits for it by itself does; of others this is the plan.
+        Only a kernel that waits for it by itself does, and whose grid is not that of
+        the device: blocks that walk tiles side by side share what L2 holds, and begin
+        side by side only where all multiprocessors are free (products behind copies
+        took 2 to 11 % longer on an H200). Of others this is the plan.
         """
-        if not self._spec.waits:
+        persistent = SM_COUNT in symbols(self._spec.grid)
+        if persistent or not self._spec.waits:
             return self
         found = copy(self)
         found._launches, found._overlaps = {}, True

@@ -89,7 +89,13 @@ def predicted(
         times.append(found.sum(plan.parts, m, n, of))
     else:
         times[-1] += found.unaligned(plan.tile, m, n, of)
-    return sum(times) - found.overlap * (len(times) - 1)
+    hidden = 0.0
+    if any(plan.copies):
+        late = plan.tile.form in ("persistent", "split")
+        hidden += found.overlap if late else found.early
+    if plan.summed:
+        hidden += found.early
+    return sum(times) - hidden
 
 
 def candidates(

@@ -16,9 +16,10 @@ which overlap: the root of the sum of their squares. Before and after stand what
 launch takes, what a wave takes besides, and C. Where each step of K is added up outside
 the tensor cores, it takes `STEPWISE` times as long. Copies are kept as two numbers,
 ``fixed`` and ``per_megabyte``, sums as these and what each part takes; a launch behind
-another one takes ``overlap`` less than alone. Forms with TMA were measured where it can
-address C; elsewhere each megabyte of C takes ``ragged`` more. `plan.py` looks for the
-least time.
+another one takes ``overlap`` less than alone, or ``early`` less where it may begin
+before the other has ended, which a persistent grid may not. Forms with TMA were
+measured where it can address C; elsewhere each megabyte of C takes ``ragged`` more.
+`plan.py` looks for the least time.
 """
 
 from __future__ import annotations
@@ -241,6 +242,7 @@ class Table:
     copies: tuple[float, float]
     sums: tuple[float, float, float]
     overlap: float
+    early: float
     ragged: float
     fastest: Mapping[tuple[int, int, int], MeasuredTile]
 
@@ -291,6 +293,7 @@ def read_table(raw: Mapping[str, Any]) -> Table:
         tuple(raw["copies"]),
         tuple(raw["sums"]),
         raw["overlap"],
+        raw["early"],
         raw["ragged"],
         {(m, n, k): tiles[cast("int", i)] for m, n, k, i in raw["fastest"]},
     )
