@@ -62,6 +62,7 @@ SIZES: dict[str, tuple[dict[str, int], dict[str, object]]] = {
     "add_rmsnorm": ({"M": 3, "N": 1000}, {}),
     "add_layernorm": ({"M": 3, "N": 1000}, {}),
     "quantised_rmsnorm": ({"M": 3, "N": 1000}, {}),
+    "swiglu": ({"M": 150, "N": 136, "K": 72}, {}),
     "grouped": ({"E": 3, "P": 150, "N": 136, "K": 72}, {"gather": True, "R": 90}),
 }
 
