@@ -383,6 +383,9 @@ def _axes(dtype: str) -> Case:
     write("ag.interleave(t, s, 0)", 128, 16)
     write("ag.join(v, u, 0)", 64, 32)
     write("ag.interleave(u, v, 1)", 32, 64)
+    write("ag.flip(x, 0)", 64, 32)
+    write("ag.flip(a, 1)", 64, 32)
+    write("ag.flip(ag.reshape(x, (64, 4, 8)), 1)", 64, 4, 8)
     write("ag.join(x[:, 3:8], x[:, 20:25], 1)", 64, 10)
     write("ag.interleave(x[:, 0:3], x[:, 29:32], 1)", 64, 6)
     return case

@@ -35,6 +35,7 @@ MOVES: tuple[o.AnyMoving, ...] = (
     o.Join(tile(8, 12, 16), (tile(*SHAPE), tile(*SHAPE), tile(*SHAPE)), 1, span=HERE),
     o.Slice(tile(8, 4, 4), tile(*SHAPE), 2, 8, span=HERE),
     o.StridedSlice(tile(8, 4, 4), tile(*SHAPE), 2, 1, 4, span=HERE),
+    o.Flip(tile(*SHAPE), tile(*SHAPE), 1, span=HERE),
     o.Convert(tile(*SHAPE), tile(*SHAPE), span=HERE),
 )
 

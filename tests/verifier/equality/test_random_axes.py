@@ -35,13 +35,15 @@ class Chain:
         """One more statement."""
         axis = rng.randrange(len(self.shape))
         size = self.shape[axis]
-        match rng.choice(("reshape", "permute", "halves", "pairs", "turn")):
+        match rng.choice(("reshape", "permute", "flip", "halves", "pairs", "turn")):
             case "reshape":
                 self._reshape(_other_shape(rng, self.shape))
             case "permute":
                 axes = tuple(rng.sample(range(len(self.shape)), len(self.shape)))
                 self.shape = tuple(self.shape[a] for a in axes)
                 self._both(f"ag.permute(x, {axes})", f"x.transpose({axes})")
+            case "flip":
+                self._both(f"ag.flip(x, {axis})", f"np.flip(x, {axis})")
             case "halves" if size % 2 == 0:
                 order = rng.choice(("a, b", "b, a"))
                 self.kernel.append(f"a, b = ag.split(x, {axis}, 2)")

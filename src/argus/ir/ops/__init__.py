@@ -50,6 +50,7 @@ from argus.ir.ops.memory import StoreGlobal as StoreGlobal
 from argus.ir.ops.memory import StoreShared as StoreShared
 from argus.ir.ops.moves import Broadcast as Broadcast
 from argus.ir.ops.moves import Convert as Convert
+from argus.ir.ops.moves import Flip as Flip
 from argus.ir.ops.moves import Join as Join
 from argus.ir.ops.moves import Reshape as Reshape
 from argus.ir.ops.moves import Selection as Selection
@@ -100,7 +101,9 @@ from argus.ir.ops.sync import WgmmaCommit as WgmmaCommit
 from argus.ir.ops.sync import WgmmaWait as WgmmaWait
 from argus.ir.ops.tile import Tile as Tile
 
-AnyMoving = Broadcast | Transpose | Reshape | Join | Slice | StridedSlice | Convert
+AnyMoving = (
+    Broadcast | Transpose | Reshape | Join | Slice | StridedSlice | Flip | Convert
+)
 """Every operation that is a Moving."""
 
 AnyRegisterOp = (

@@ -26,8 +26,8 @@ from argus.ir.ops.tile import Tile
 from argus.layout import Fragment, refined
 
 __all__ = [
-    "Broadcast", "Convert", "Join", "Reshape", "Selection", "Slice", "StridedSlice",
-    "Transpose",
+    "Broadcast", "Convert", "Flip", "Join", "Reshape", "Selection", "Slice",
+    "StridedSlice", "Transpose",
 ]  # fmt: skip
 
 
@@ -385,6 +385,63 @@ class StridedSlice(Selection):
         """See :class:`Selection`."""
         count = self.result.shape[self.axis]
         return range(self.start, self.start + count * self.step, self.step)
+
+
+@dataclass(eq=False)
+class Flip(MovingOne):
+    """The last element along ``axis`` first; each thread holds the whole axis."""
+
+    axis: int
+
+    @property
+    def words(self) -> str:
+        """See :class:`Moving`."""
+        return f"flip {self.axis}"
+
+    def fault(self) -> str | None:
+        """See :class:`Moving`."""
+        if not 0 <= self.axis < len(self.src.shape):
+            return "no such axis"
+        same = self.src.shape == self.result.shape
+        return None if same else f"{self.src.shape} is not {self.result.shape}"
+
+    def array(self, held: Sequence[Array]) -> Array:
+        """See :class:`Moving`."""
+        return np.flip(held[0], self.axis)
+
+    def origins(self, indices: Sequence[N], digits: Digits[N]) -> Origins[N]:
+        """See :class:`Moving`."""
+        source, last = list(indices), self.src.shape[self.axis] - 1
+        source[self.axis] = indices[self.axis] * -1 + last
+        return ((self.src, source),)
+
+    def axes_of(self) -> tuple[int | None, ...]:
+        """See :class:`Moving`. The axis runs backwards, and so do its numbers."""
+        return tuple(range(len(self.src.shape)))
+
+    def _in_threads(self, layout: Fragment) -> bool:
+        return any(x.axis == self.axis and x.size > 1 for x in layout.threads)
+
+    def held(self, result: Fragment, source: Fragment) -> Held | None:
+        """See :class:`Moving`."""
+        if self._in_threads(source) or not source.same_as(result):
+            return None
+        coords: list[list[int]] = source.table()[0].tolist()
+        at = {tuple(c): register for register, c in enumerate(coords)}
+        for coord in coords:
+            coord[self.axis] = source.shape[self.axis] - 1 - coord[self.axis]
+        return _of_one(np.array([at[tuple(c)] for c in coords], np.int32))
+
+    def implied(self, result: Fragment | None, source: Fragment | None) -> Wanted:
+        """See :class:`Moving`."""
+        for known, other in ((source, self.result), (result, self.src)):
+            if known is not None and not self._in_threads(known):
+                yield other, known
+
+    def kept(self) -> tuple[Tile, int, range]:
+        """See :class:`Moving`: nothing of the axis is in another thread."""
+        extent = self.src.shape[self.axis]
+        return self.src, self.axis, range(0, extent, extent)
 
 
 @dataclass(eq=False)

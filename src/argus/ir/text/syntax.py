@@ -69,6 +69,7 @@ SYNTAX: dict[type[Op], str] = {
     o.Join: "{result} = join {parts} axis {axis}",
     o.Slice: "{result} = slice {src} axis {axis} from {start}",
     o.StridedSlice: "{result} = slice {src} axis {axis} from {start} step {step}",
+    o.Flip: "{result} = flip {src} axis {axis}",
     o.Scan: "{result} = scan {srcs} axis {axis}{reverse? reverse} by {combine} "
     "part {part}",
     o.ScanTotal: "{result} = fold {srcs} axis {axis} by {combine} part {part}",

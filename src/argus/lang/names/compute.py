@@ -25,6 +25,7 @@ __all__ = [
     "exp2",
     "expm1",
     "fdiv",
+    "flip",
     "floor",
     "fma",
     "full",
@@ -374,6 +375,11 @@ def reshape(x: Tile, shape: int | tuple[int, ...], dims: str | None = None) -> T
 def permute(x: Tile, dims: str | tuple[int, ...]) -> Tile:
     """The axes in another order: by name, `"N M K"`, or by number, `(1, 0, 2)`."""
     raise outside("permute")
+
+
+def flip(x: Tile, dim: str | int) -> Tile:
+    """The last element first along a dimension, which each thread holds as a whole."""
+    raise outside("flip")
 
 
 def split(x: Tile, dim: str | int, n: int) -> tuple[Tile, ...]:

@@ -7,7 +7,7 @@ from math import prod
 
 from argus.diagnostics import Span
 from argus.ir.memory import SharedView
-from argus.ir.ops import Join, Reshape, Slice, Tile, Transpose
+from argus.ir.ops import Flip, Join, Reshape, Slice, Tile, Transpose
 from argus.lang.frontend import coerce
 from argus.lang.frontend.broadcast import unify_dims
 from argus.lang.frontend.calls import BoundCall, builtin
@@ -122,6 +122,17 @@ def permute(call: BoundCall) -> Value:
         return SharedValue(replace(t, axes=own, shape=shape, dims=dims))
     result = e.tile(t.dtype, shape, dims, call.span)
     e.emit(Transpose(result, t, axes, span=call.span))
+    return TileValue(result)
+
+
+@builtin("flip")
+def flip(call: BoundCall) -> Value:
+    """The last element first along a dimension, which the result does not name."""
+    e, t = call.e, call.tile("x")
+    axis = coerce.axis_of(e, call.value("dim"), call.where("dim"), t.dims)
+    dims = (*t.dims[:axis], None, *t.dims[axis + 1 :])
+    result = e.tile(t.dtype, t.shape, dims, call.span)
+    e.emit(Flip(result, t, axis, span=call.span))
     return TileValue(result)
 
 
