@@ -29,6 +29,7 @@ def cases() -> Iterator[Case]:
         yield _moves(dtype)
         yield _selections(dtype)
         yield _axes(dtype)
+        yield _flips(dtype)
         yield _widths(dtype)
         yield _fills(dtype)
         if dtype != "bool":
@@ -383,11 +384,28 @@ def _axes(dtype: str) -> Case:
     write("ag.interleave(t, s, 0)", 128, 16)
     write("ag.join(v, u, 0)", 64, 32)
     write("ag.interleave(u, v, 1)", 32, 64)
-    write("ag.flip(x, 0)", 64, 32)
-    write("ag.flip(a, 1)", 64, 32)
-    write("ag.flip(ag.reshape(x, (64, 4, 8)), 1)", 64, 4, 8)
     write("ag.join(x[:, 3:8], x[:, 20:25], 1)", 64, 10)
     write("ag.interleave(x[:, 0:3], x[:, 29:32], 1)", 64, 6)
+    return case
+
+
+def _flips(dtype: str) -> Case:
+    """The last element first, along axes that threads share out at first."""
+    shape = rows, columns = 16, 32
+    case = Case(
+        f"flips_{dtype}",
+        [f"x = ag.load(X[0:, 0:], {shape})"],
+        {"X": (dtype, "M N", special(dtype, rows * columns, 23).reshape(shape))},
+        warps=4,
+    )
+    for text, *made in (
+        ("ag.flip(x, 0)", 16, 32),
+        ("ag.flip(x, 1)", 16, 32),
+        ("ag.flip(ag.reshape(x, (16, 4, 8)), 1)", 16, 4, 8),
+    ):
+        names = " ".join(f"A{len(case.outputs)}x{i}" for i in range(len(made)))
+        output = Output(dtype, tuple(made))
+        case.write(f'({text}).rename("{names}")', names, output)
     return case
 
 

@@ -29,6 +29,7 @@ BODIES: dict[str, str] = {
     c = ag.reshape(ag.join(p, q, "P"), (32, 32), dims="M N")
     t = ag.full((32, 32), a, f32, dims="M N") + c.T.rename("M N")
     s = ag.sum(t, "N") * ag.reduce(x, "N", ag.maximum)
+    c = ag.flip(c, "N").rename("M N")
     _ = ag.sort(x, "N")
     Y[0:32, 0:16] = t[:, 0:16] + t[:, 0:32:2] + s
 """,

@@ -52,6 +52,8 @@ def different(axes: tuple[int, ...], rank: int, count: int) -> bool:
 class Broadcast(MovingOne):
     """Source axis i is result axis ``axes[i]``; the other result axes are new."""
 
+    shifts: ClassVar[bool] = False
+
     axes: tuple[int, ...]
 
     @property
@@ -96,6 +98,8 @@ class Broadcast(MovingOne):
 @dataclass(eq=False)
 class Transpose(MovingOne):
     """Result axis i is source axis ``axes[i]``. Registers do not move."""
+
+    shifts: ClassVar[bool] = False
 
     axes: tuple[int, ...]
     renames: ClassVar[bool] = True
@@ -149,6 +153,8 @@ class Reshape(MovingOne):
     Each axis of both shapes is made of the axes of `argus.layout.refined`. Registers
     do not move.
     """
+
+    shifts: ClassVar[bool] = True
 
     renames: ClassVar[bool] = True
 
@@ -230,6 +236,8 @@ class Join(Moving):
     The result's layout is the ``Fragment.join`` of the parts'.
     """
 
+    shifts: ClassVar[bool] = True
+
     parts: tuple[Operand[Tile], ...]
     axis: int
 
@@ -301,6 +309,8 @@ class Selection(MovingOne, ABC):
 
     The result's layout is the ``Fragment.window`` of the source's.
     """
+
+    shifts: ClassVar[bool] = True
 
     axis: int
 
@@ -391,6 +401,8 @@ class StridedSlice(Selection):
 class Flip(MovingOne):
     """The last element along ``axis`` first; each thread holds the whole axis."""
 
+    shifts: ClassVar[bool] = True
+
     axis: int
 
     @property
@@ -452,6 +464,8 @@ class Convert(MovingOne):
     shared memory, a sync and a load. Thread t's result register r is its source
     register ``result.layout.register_map(src.layout, ...)[r]``.
     """
+
+    shifts: ClassVar[bool] = False
 
     @property
     def words(self) -> str:

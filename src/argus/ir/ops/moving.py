@@ -73,6 +73,9 @@ class Moving(RegisterOp, ABC):
     renames: ClassVar[bool] = False
     """Whether no register changes: the result is a source under other coordinates."""
 
+    shifts: ClassVar[bool]
+    """Whether elements stand at other indices along the axes that they keep."""
+
     @property
     @abstractmethod
     def sources(self) -> tuple[Tile, ...]:

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.program import Program
@@ -85,18 +86,27 @@ class Demand:
                     ):
                         yield _Goal(op, axes)
                         continue
-                    case o.Elementwise() | o.Cast() | o.Convert():
+                    case o.Elementwise() | o.Cast():
                         following = (op.result, axes)
-                    case o.Transpose():
-                        following = (op.result, tuple(axes[i] for i in op.axes))
-                    case o.Broadcast():
+                    case o.Moving():
+                        kept = op.axes_of()
+                        if op.shifts or kept is None:
+                            yield None
+                            return
                         there: list[int | None] = [None] * len(op.result.shape)
-                        for i, axis in enumerate(op.axes):
-                            there[axis] = axes[i]
+                        for axis, target in zip(axes, kept, strict=True):
+                            if target is not None:
+                                there[target] = axis
                         following = (op.result, tuple(there))
-                    case _:
+                    case (
+                        o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
+                        | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
+                        | o.Annotation()
+                    ):  # fmt: skip
                         yield None
                         return
+                    case _:
+                        assert_never(op)
                 if following not in seen:
                     seen.add(following)
                     left.append(following)
