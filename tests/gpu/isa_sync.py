@@ -434,6 +434,32 @@ extern "C" __global__ void test_fence_all(
     return Form(title, functions, "test_fence_all", text, check)
 
 
+def launches_form() -> Form:
+    """A launch that reads what the one before wrote, late."""
+    text = f"""
+extern "C" __global__ void test_launches(const int* in, int* out) {{
+  argus_await_launches();
+  argus_release_launches();
+  {DELAY}
+  out[threadIdx.x] = in[threadIdx.x] + 1;
+}}
+"""
+
+    def check(device: Device, kernel: Any) -> list[str]:
+        x = generator("launches").integers(-99, 99, 128).astype(np.int32)
+        at = device.upload(x)
+        for _ in range(3):
+            out = device.poisoned(128)
+            device.launch(kernel, [at, out])
+            at = out
+        return differences("numbers", device.download(at, 128, np.int32), x + 3)
+
+    functions = ("argus_await_launches", "argus_release_launches")
+    return Form(
+        "launches that follow each other", functions, "test_launches", text, check
+    )
+
+
 def forms() -> Iterator[Form]:
     """All forms of this file."""
     yield trace_form()
@@ -447,3 +473,4 @@ def forms() -> Iterator[Form]:
     yield setmaxnreg_form()
     yield elect_form()
     yield fence_form()
+    yield launches_form()
