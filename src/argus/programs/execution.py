@@ -259,10 +259,11 @@ def _result(
         and base != planned.workspace
         and (told is None or told_so(shape, found[0], told))
     ):
-        if not result.views and told in (None, found[0]):
+        strides = found[0] if told is None else told
+        if not result.views and strides == found[0]:
             return lambda given, memory: memory[base]
         return lambda given, memory: memory[base].as_strided(
-            shape, found[0], memory[base].storage_offset() + found[1]
+            shape, strides, memory[base].storage_offset() + found[1]
         )
     known: dict[ViewedValue, Strides] = {}
 
