@@ -19,6 +19,7 @@ from argus.requests import Request  # noqa: E402
 from kernels.launching import execute  # noqa: E402
 
 ALL = -1
+_SHORT = {"D": 64, "BQ": 64, "BT": 64, "WARPGROUPS": 1}
 
 
 def _sequence(
@@ -91,6 +92,9 @@ def test_blocks_of_keys_outside_of_the_window_are_not_read() -> None:
         ({"SOFTCAP": True, "RIGHT": 0}, True),
         ({"LEFT": 300, "RIGHT": 0, "OVERLAP": False}, True),
         ({"LEFT": 127, "RIGHT": 64, "OVERLAP": False, "SOFTCAP": True}, False),
+        # Two or three blocks of keys, each of which is a case of its own in terms.
+        ({"LEFT": 127, "RIGHT": 0, "OVERLAP": False, **_SHORT}, True),
+        ({"LEFT": 128, "RIGHT": 0, "OVERLAP": False, **_SHORT}, False),
     ],
 )
 def test_it_is_equal_to_its_reference(statics: dict[str, object], sinks: bool) -> None:

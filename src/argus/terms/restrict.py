@@ -70,23 +70,28 @@ def _in_leaf(
         return leaf_term(leaf)
     match leaf:
         case Sum():
-            relevant = _relevant(world, where, hidden - leaf.free)
-            domain = world.close(leaf.domain & relevant)
+            over = _without(world, leaf.domain, leaf.body, where, hidden)
+            free = leaf.body.free_variables() | over.variables()
+            relevant = _relevant(world, where, hidden - free)
+            domain = world.close(over & relevant)
             if domain.is_nothing:
                 return ZERO
-            if not leaf.variables and world.is_subset(relevant, leaf.domain):
+            if not leaf.variables and world.is_subset(relevant, over):
                 return restrict(world, leaf.body, relevant, hidden)
             body = restrict(world, leaf.body, domain, frozenset(leaf.variables))
             return rebound(world, leaf, domain, body)
         case Generated():
             sources: list[Source] = []
             for generator in leaf.generators:
-                relevant = _relevant(world, where, hidden - generator.free)
-                domain = world.close(generator.domain & relevant)
+                body = generator.body
+                over = _without(world, generator.domain, body, where, hidden)
+                free = body.free_variables() | over.variables()
+                relevant = _relevant(world, where, hidden - free)
+                domain = world.close(over & relevant)
                 if not domain.is_nothing:
                     names = generator.variables
-                    body = restrict(world, generator.body, domain, frozenset(names))
-                    everywhere = world.is_subset(relevant, generator.domain)
+                    body = restrict(world, body, domain, frozenset(names))
+                    everywhere = world.is_subset(relevant, over)
                     if not names and everywhere:
                         domain = IndexSet.universe
                     sources.append((names, domain, body))
@@ -116,6 +121,28 @@ def _in_whole(
                 return whole(truncated(world, inner))
             return whole(world.truth_of(atom.op, inner))
     return leaf_term(Whole(atom))
+
+
+def _without(
+    world: World,
+    domain: IndexSet,
+    body: Term,
+    where: IndexSet,
+    hidden: frozenset[Variable],
+) -> IndexSet:
+    """What a sum is over where a set holds, without hidden variables if it can be said.
+
+    Positions that were written with a variable may be bound under another name since,
+    and the set that they are in mentions it still.
+    """
+    others = (domain.variables() & hidden) - body.free_variables()
+    if not others:
+        return domain
+    try:
+        found = world.project(domain & where, sorted(others, key=lambda v: v.key))
+    except Unknown:
+        return domain
+    return found if world.is_subset(where & found, domain) else domain
 
 
 def _relevant(world: World, where: IndexSet, hidden: frozenset[Variable]) -> IndexSet:
