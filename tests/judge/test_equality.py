@@ -103,19 +103,13 @@ def test_rounding_is_left_to_tests() -> None:
 
 
 def test_what_is_not_decided_is_said_and_tested() -> None:
-    cheat = next(c for c in CHEATS if c.why == "the sign of zero")
-    made = checked(cheat.problem, cheat.candidate)
-    assert made.status == "correct"
-    assert made.equality is not None and made.equality.verdict == "unknown"
-    assert "tested only, not proved equal to `elements`" in made.summary
-    assert made.equality.reason in made.summary
-
-
-def test_a_comparison_that_was_killed_is_not_the_candidates_fault() -> None:
+    """A comparison that was killed is not the candidate's fault."""
     made = checked(AFFINE, affine(STORED), undecided="comparing terms took 60 s")
     assert made.status == "correct"
-    assert made.equality is not None
+    assert made.equality is not None and made.equality.verdict == "unknown"
     assert made.equality.reason == "comparing terms took 60 s"
+    assert "tested only, not proved equal to `affine`" in made.summary
+    assert made.equality.reason in made.summary
 
 
 def test_data_flow_that_is_open_is_settled_by_equality() -> None:

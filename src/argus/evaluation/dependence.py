@@ -88,12 +88,18 @@ def forgotten(
 def padded(
     program: Program, arrays: Arrays, found: Counterexample, execute: Run
 ) -> bool | None:
-    """Whether an output depends on what is loaded for elements that do not exist."""
+    """Whether an output depends on what is loaded for elements that do not exist.
+
+    A fill is that of all such elements of a load. Where some of them lie outside
+    another dimension, or in no mask, what changes says nothing of those in question.
+    """
     lines = {s.span for x in found.operands for s in x.chain}
     other = copy.deepcopy(program)
     changed = False
     for op in walk(other.body):
         if isinstance(op, o.LoadGlobal) and op.span in lines:
+            if not _padded_as_said(op, arrays, found):
+                return None
             op.fill = _another(op.fill)
             changed = True
     if not changed:
@@ -126,6 +132,22 @@ def twice(program: Program, arrays: Arrays, blocks: int, execute: Run) -> bool |
 def _blocks(found: Counterexample) -> list[int] | None:
     """The block that the counterexample is about; None: all."""
     return None if found.place.block is None else [found.place.block]
+
+
+def _padded_as_said(op: o.LoadGlobal, arrays: Arrays, found: Counterexample) -> bool:
+    """Whether a load has only the padding that is said, as sizes of tiles tell."""
+    tensor = op.view.tensor
+    extents = dict(zip(tensor.dims, arrays[tensor.name].shape, strict=True))
+    outside = {
+        name
+        for x in found.operands
+        for name, at in x.tag.items()
+        if name in extents and not 0 <= at < extents[name]
+    }
+    return op.mask is None and all(
+        name is not None and (name in outside or extents.get(name, 1) % size == 0)
+        for name, size in zip(op.view.dims, op.view.shape, strict=True)
+    )
 
 
 def _another(fill: Any) -> Any:

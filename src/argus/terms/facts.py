@@ -161,6 +161,35 @@ def alternatives(
     return found + list(_same_entries(world, monomials))
 
 
+def places(world: World, where: IndexSet) -> IndexSet:
+    """A set with what it says of places in tables whose entries are all different.
+
+    Where two entries of such a table are one number, they stand at one place.
+    """
+    if not world.distinct or isinstance(where.isl, bool):
+        return where
+    atoms = dict.fromkeys(m[0] for m in where.monomials if len(m) == 1)
+    entries = [a for a in atoms if isinstance(a, Entry) and a.tensor in world.distinct]
+    for one, other in islice(combinations(entries, 2), _ENTRIES):
+        if one.tensor != other.tensor:
+            continue
+        same = world.compare(Integer.atom(one), "==", Integer.atom(other))
+        inside = _inside(world, one) & _inside(world, other)
+        if (where - (same & inside)).is_nothing:
+            for i, j in zip(one.indices, other.indices, strict=True):
+                where = where & world.compare(i, "==", j)
+    return where
+
+
+def _inside(world: World, entry: Entry) -> IndexSet:
+    """Where a place is one of its table."""
+    found = IndexSet.universe
+    for index, extent in zip(entry.indices, world.distinct[entry.tensor], strict=True):
+        found = found & world.compare(index, ">=", 0)
+        found = found & world.compare(index, "<", extent)
+    return found
+
+
 def _same_entries(
     world: World, monomials: Sequence[Monomial]
 ) -> Iterator[tuple[IndexSet, IndexSet]]:
@@ -174,7 +203,10 @@ def _same_entries(
             for i, j in zip(one.indices, other.indices, strict=True)
         )
         same = world.compare(Integer.atom(one), "==", Integer.atom(other))
-        yield apart, same & ~apart
+        different = apart
+        if one.tensor in world.distinct:
+            different = apart & ~(same & _inside(world, one) & _inside(world, other))
+        yield different, same & ~apart
 
 
 def _multiples(

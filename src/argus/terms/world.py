@@ -76,6 +76,8 @@ class World:
         self.conventions: dict[str, None] = {}
         """What was taken for the same, or for defined, in words; in order."""
         self.entry_facts: dict[str, list[EntryFact]] = {}
+        self.distinct: dict[str, tuple[Integer, ...]] = {}
+        """Integer tensors whose entries are different numbers, and their extents."""
         self.known = facts.Known()
         self.interned = Interned()
         self.memory: dict[object, object] = {}
@@ -189,6 +191,11 @@ class World:
         self.entry_facts.setdefault(tensor, []).append(fact)
         self._forget()
 
+    def assume_distinct(self, tensor: str, extents: Sequence[Integer]) -> None:
+        """That no two entries of an integer tensor are the same number."""
+        self.distinct[tensor] = tuple(extents)
+        self._forget()
+
     def convention(self, text: str) -> None:
         """Note what was taken for granted, in words for the report."""
         self.conventions.setdefault(text)
@@ -234,7 +241,7 @@ class World:
         """
         if isinstance(where.isl, bool):
             return where
-        return where & self.facts(where.monomials)
+        return facts.places(self, where & self.facts(where.monomials))
 
     def is_empty(self, where: IndexSet) -> bool:
         """Whether no launch has a point of it. False: not proved to be empty."""

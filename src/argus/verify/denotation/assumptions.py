@@ -56,9 +56,10 @@ def _require(context: Context, condition: Expr, why: str) -> None:
 def assume(context: Context, op: o.Assume) -> None:
     """Take an assumption of the author's for true. Raises Unknown.
 
-    Assumptions about pairs of entries are not used here.
+    Of pairs of entries one is used: that no two of a table are the same.
     """
     if op.others:
+        _assume_of_pairs(context, op)
         return
     # It is true where control comes: in a branch, and in a turn of a loop.
     turned = [v for v in context.state.scope if v not in context.common]
@@ -99,6 +100,31 @@ def assume(context: Context, op: o.Assume) -> None:
 
     for table in op.tables:
         context.world.assume_entries(table.name, fact)
+
+
+def _assume_of_pairs(context: Context, op: o.Assume) -> None:
+    """That entries are different, where every block says it first of all."""
+    if any(v not in context.common for v in context.state.scope):
+        return
+    missed = ranges(context.world, context.state.scope) - context.state.where
+    if context.dry or op in context.assumed or len(op.tables) != 1:
+        return
+    if not context.world.is_empty(missed):
+        return
+    (table,), (element,), (other,) = op.tables, op.elements, op.others
+    if table.dtype.is_float or not _says_different(op.cond, {element.name, other.name}):
+        return
+    context.assumed.add(op)
+    context.note(f"assumed: {op.text}")
+    context.world.assume_distinct(table.name, scalars(context, table.shape))
+
+
+def _says_different(condition: Expr, names: set[str]) -> bool:
+    """Whether a condition is that two symbols differ, and nothing else."""
+    if not isinstance(condition, Binary) or condition.op != "!=":
+        return False
+    sides = (condition.left, condition.right)
+    return {x.name for x in sides if isinstance(x, Sym)} == names
 
 
 def _assume_of_all(context: Context, broken: IndexSet, op: o.Assume) -> None:

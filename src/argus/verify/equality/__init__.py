@@ -11,6 +11,7 @@ of the difference says where a run should look.
     same.py         whether two terms are equal wherever a set holds
     aligned.py      indices that are written in two ways, as one
     coverage.py     which elements are written, and what the others hold
+    permuted.py     stores whose places a table of different numbers names
     final.py        of several stores to an element, the last one
     additions.py    what an output is that blocks add to
     stored.py       the outputs of a kernel as functions of a position

@@ -17,6 +17,7 @@ from argus.terms import (
     reduce,
 )
 from argus.verify.denotation import Store
+from argus.verify.equality.permuted import relabelled
 from argus.verify.equality.result import Array
 
 __all__ = ["digits", "initial", "positions", "untraced_part", "unwritten"]
@@ -46,14 +47,17 @@ def unwritten(
     """
     left = inside
     for store in stores:
-        try:
-            written = image(world, store, at)
-        except Unknown:
-            written = _determined(world, store, at)
-        left = left - written
+        left = left - _written(world, store, at)
         if world.is_empty(left):
             return IndexSet.nothing
     return left
+
+
+def _written(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:
+    try:
+        return image(world, store, at)
+    except Unknown:
+        return _determined(world, store, at)
 
 
 def _determined(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:
@@ -61,6 +65,9 @@ def _determined(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:
     try:
         return digits(world, store, at)[0]
     except Unknown:
+        made = relabelled(world, store) if world.distinct else None
+        if made is not None:
+            return _written(world, made, at)
         return _counted(world, store, at)
 
 

@@ -55,6 +55,11 @@ def merged(
         x = next((h.where for h in a.holes if h.name == name), a.tags.get(name))
         y = next((h.where for h in b.holes if h.name == name), b.tags.get(name))
         kinds = {h.kind for v in (a, b) for h in v.holes if h.name == name}
+        # A constant is held by elements outside, too.
+        if x is None and is_constant(a):
+            x, kinds = y, {*kinds, a.kind}
+        if y is None and is_constant(b):
+            y, kinds = x, {*kinds, b.kind}
         kind = hole.kind if len(kinds) == 1 else "junk"
         joined.append(replace(hole, where=_either(scope, cond, x, y), kind=kind))
     number: Tag | None = None

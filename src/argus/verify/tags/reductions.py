@@ -51,6 +51,7 @@ class _Axis:
         self.result = state.table(op.result)
         self.shape = op.src.shape
         self.axis = op.axis
+        self.dim = op.src.dims[op.axis]
         self.regular = True
 
     def rows(self, a: Ints) -> Ints:
@@ -78,16 +79,29 @@ class _Axis:
             case Vague():
                 return True
 
+    def along(self, name: str, tag: Vague) -> bool:
+        """Whether a component that is not known runs along the axis."""
+        if tag.first is not None and not self.constant(tag.first):
+            return True
+        return name == self.dim
+
     def first(self, tag: Tag) -> Tag:
         """The component at the beginning of the axis."""
         match tag:
             case Coord():
-                return Coord(tag.base, self.spread(self.rows(tag.offs)[..., 0]))
+                return self._coordinate(tag)
             case Loaded():
                 at = tuple(self.first(x) for x in tag.at)
                 return Loaded(tag.table, at, tag.shift)
+            case Vague(reason=reason, first=Coord() as first, when=when):
+                if self.constant(first):
+                    return Vague(reason, self._coordinate(first), when)
+                return Vague(reason)
             case Vague():
                 return tag
+
+    def _coordinate(self, tag: Coord) -> Coord:
+        return Coord(tag.base, self.spread(self.rows(tag.offs)[..., 0]))
 
 
 def reduced(
@@ -101,7 +115,11 @@ def reduced(
     sums = _sums(state, op, value)
     running: list[str] = []
     for name, tag in value.tags.items():
-        if axis.constant(tag):
+        if isinstance(tag, Vague) and name in value.extents and axis.along(name, tag):
+            flaw = Flaw(f"which {name} a {op.fn} has seen: {tag.reason}", False)
+            seen_ = ReducedDimension(value.extents[name], (), op.fn, True, flaw)
+            sums[name] = (*sums.get(name, ()), seen_)
+        elif axis.constant(tag):
             tags[name] = axis.first(tag)
         elif isinstance(tag, Coord):
             rows = axis.rows(tag.offs)
