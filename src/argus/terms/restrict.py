@@ -70,9 +70,7 @@ def _in_leaf(
         return leaf_term(leaf)
     match leaf:
         case Sum():
-            over = _without(world, leaf.domain, leaf.body, where, hidden)
-            free = leaf.body.free_variables() | over.variables()
-            relevant = _relevant(world, where, hidden - free)
+            relevant, over = _said(world, leaf.domain, leaf.body, where, hidden)
             domain = world.close(over & relevant)
             if domain.is_nothing:
                 return ZERO
@@ -84,9 +82,7 @@ def _in_leaf(
             sources: list[Source] = []
             for generator in leaf.generators:
                 body = generator.body
-                over = _without(world, generator.domain, body, where, hidden)
-                free = body.free_variables() | over.variables()
-                relevant = _relevant(world, where, hidden - free)
+                relevant, over = _said(world, generator.domain, body, where, hidden)
                 domain = world.close(over & relevant)
                 if not domain.is_nothing:
                     names = generator.variables
@@ -121,6 +117,19 @@ def _in_whole(
                 return whole(truncated(world, inner))
             return whole(world.truth_of(atom.op, inner))
     return leaf_term(Whole(atom))
+
+
+def _said(
+    world: World,
+    domain: IndexSet,
+    body: Term,
+    where: IndexSet,
+    hidden: frozenset[Variable],
+) -> tuple[IndexSet, IndexSet]:
+    """What a set says of a sum, and what the sum is over there."""
+    over = _without(world, domain, body, where, hidden)
+    free = body.free_variables() | over.variables()
+    return _relevant(world, where, hidden - free), over
 
 
 def _without(

@@ -37,11 +37,7 @@ def in_atom(world: World, atom: Atom, env: Environment) -> Integer:
     match atom:
         case Opaque():
             left, right = (in_integer(world, a, env) for a in atom.args)
-            if atom.op == "div":
-                return division.quotient(world, left, right)
-            if atom.op == "mod":
-                return division.remainder(world, left, right)
-            return division.extreme(world, atom.op, left, right)
+            return of_others(world, atom, left, right)
         case Entry():
             indices = tuple(in_integer(world, i, env) for i in atom.indices)
             return Integer.atom(Entry(atom.tensor, indices))
@@ -54,6 +50,15 @@ def in_atom(world: World, atom: Atom, env: Environment) -> Integer:
             return world.truncation_of(_in_data(world, atom.term, env))
         case _:
             raise TypeError(f"variables in {type(atom).__name__}")
+
+
+def of_others(world: World, atom: Opaque, left: Integer, right: Integer) -> Integer:
+    """The quotient, remainder, minimum or maximum of integers that an atom is."""
+    if atom.op == "div":
+        return division.quotient(world, left, right)
+    if atom.op == "mod":
+        return division.remainder(world, left, right)
+    return division.extreme(world, atom.op, left, right)
 
 
 def _in_data(world: World, term: DataTerm, env: Environment) -> DataTerm:

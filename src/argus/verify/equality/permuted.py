@@ -14,7 +14,7 @@ from dataclasses import replace
 
 from argus.terms import IndexSet, Integer, Unknown, Variable, World
 from argus.terms.integers import Atom, Entry, Monomial, Opaque
-from argus.terms.substitution import in_set_by
+from argus.terms.substitution import in_set_by, of_others
 from argus.terms.sums import variable_of
 from argus.verify.denotation import Store
 from argus.verify.denotation.state import ranges
@@ -110,12 +110,7 @@ def _atom(world: World, atom: Atom, env: dict[Entry, Integer]) -> Integer:
         return env[atom]
     if isinstance(atom, Opaque):
         left, right = (_integer(world, a, env) for a in atom.args)
-        if atom.op == "div":
-            return world.quotient(left, right)
-        if atom.op == "mod":
-            return world.remainder(left, right)
-        pick = world.minimum if atom.op == "min" else world.maximum
-        return pick(left, right)
+        return of_others(world, atom, left, right)
     if not isinstance(atom, Variable | Entry) and atom.variables:
         raise Unknown(f"which entry {atom} depends on")
     return Integer.atom(atom)
