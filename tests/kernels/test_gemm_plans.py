@@ -33,7 +33,14 @@ from argus.kernels.gemm.plan import (
     sum_statics,
     tensor_places,
 )
-from argus.kernels.gemm.tiles import ALIGNED, FORMS, LINE, MeasuredTile, table
+from argus.kernels.gemm.tiles import (
+    ALIGNED,
+    FORMS,
+    LINE,
+    Elements,
+    MeasuredTile,
+    table,
+)
 from argus.lang.library import identity, relu
 from argus.requests import Request
 from argus.verify.verdict import Verdict
@@ -189,3 +196,27 @@ def test_plans_are_what_tensors_allow(size: tuple[int, int, int]) -> None:
 
 def test_few_tiles_are_cut() -> None:
     assert best_plan(256, 256, 65536, (ALIGNED, ALIGNED)).parts > 1
+
+
+ACROSS = MeasuredTile(
+    "persistent",
+    {"BM": 64, "BN": 80, "BK": 64, "STAGES": 2, "WARPGROUPS": 1, "CLUSTER": 2}
+    | {"ACROSS": True},
+)
+
+
+def test_a_cluster_along_n_takes_tiles_side_by_side() -> None:
+    """It fits where C has two of them, and walks one past the last where it must."""
+    assert not ACROSS.fits(640, 80)
+    assert ACROSS.fits(8, 81)
+    assert ACROSS.tiles(65, 161) == 2 * 4
+    assert ACROSS.outside(64, 161, 64) == 320 - 161
+    found = check(ProductPlan(ACROSS), (70, 168, 72))
+    assert kernels(found) == ["gemm_sm90"]
+
+
+def test_only_16_bits_have_clusters_along_n() -> None:
+    for of in (Elements(4, 4), Elements(2, 4, True), Elements(1, 2)):
+        assert not ACROSS.fits(640, 640, of)
+        plan = best_plan(128, 11008, 4096, (128, 128), of)
+        assert plan.tile.statics["BN"] % 32 == 0 or plan.tile.form != "persistent"

@@ -9,7 +9,7 @@ which designs can be, is said by each space. Nothing here predicts, judges or pr
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -310,7 +310,16 @@ class DesignSpace(ABC):
 
         Raises ValueError where no valid design was drawn in 100000 attempts.
         """
-        forms = [f for f in self.forms.values() if self.possible(f.name, problem)]
+        return self.sample_of(self.forms, problem, random)
+
+    def sample_of(
+        self, names: Iterable[str], problem: Problem, random: Random
+    ) -> Design:
+        """A valid design of these forms, uniformly.
+
+        Raises ValueError where no valid design was drawn in 100000 attempts.
+        """
+        forms = [self.forms[f] for f in names if self.possible(f, problem)]
         sizes = [prod(len(v) for v in f.domains.values()) for f in forms]
         for _ in range(100_000):
             (form,) = random.choices(forms, sizes)

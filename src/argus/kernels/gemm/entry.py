@@ -46,12 +46,12 @@ def tile_statics(
     residual) needs registers of its own: it finishes the accumulator in narrower
     slices.
     """
-    widths = (32, 16) if epilogue else (64, 32, 16)
+    widths = (32, 16, 8) if epilogue else (64, 56, 48, 40, 32, 16, 8)
     return {
+        "BC": next(w for w in widths if tile.statics["BN"] % w == 0),
         **tile.statics,
         "TMA_STORE": tma_store,
         "STAGED": not tma_store,
-        "BC": next(w for w in widths if tile.statics["BN"] % w == 0),
         "REGISTERS": REGISTERS[tile.statics["WARPGROUPS"]],
     }
 
@@ -130,6 +130,8 @@ def _choose(case: Case, target: str) -> KernelChoice:
     if has_family("wgmma", target) and k % 8 == 0:
         epilogue = bool({"bias", "residual", "relu"} & set(case.options))
         tile = best_tile(m, n, k)
+        # A case's own tile has slices and budgets of its own.
+        tile = replace(tile, statics={**tile.statics, **case.statics})
         statics |= tile_statics(tile, tma_store=n % 8 == 0, epilogue=epilogue)
         return KernelChoice(gemm_sm90, {**statics, **case.statics})
     return _choose_ampere(case, target)
@@ -210,8 +212,10 @@ _ODD = tuple(
     )
 )
 
-_SMALL = {"BM": 128, "BN": 64, "BK": 64, "STAGES": 2, "WARPGROUPS": 2, "REGISTERS": 240}
-"""Two warpgroups and several steps of K, in few blocks."""
+_SMALL = {"BM": 128, "BN": 64, "BK": 64, "BC": 32, "STAGES": 2, "WARPGROUPS": 2}
+"""Two warpgroups, several steps of K and two slices of C, in few blocks."""
+_ACROSS = {"BM": 64, "BN": 80, "BK": 16, "BC": 40, "WARPGROUPS": 1, "CLUSTER": 2}
+"""For clusters along N: short steps of K, and slices of C of five chunks of TMA."""
 
 GEMM = LibraryEntry(
     name="gemm",
@@ -223,9 +227,8 @@ GEMM = LibraryEntry(
     small=(
         product_case(256, 256, 128, **_SMALL),
         product_case(200, 136, 72, **_SMALL, bias=1, residual=1, relu=1),
-        product_case(
-            64, 96, 40, BM=64, BN=64, BK=64, STAGES=3, WARPGROUPS=1, REGISTERS=0
-        ),
+        product_case(130, 208, 72, **_ACROSS, ACROSS=True, bias=1),
+        product_case(64, 96, 40, BM=64, BN=64, BK=64, STAGES=3, WARPGROUPS=1),
     ),
     odd=_ODD,
     large=LARGE,

@@ -47,6 +47,7 @@ def gemm_sm90(
     STAGES: int = 4,
     GROUP: int = 16,
     CLUSTER: int = 2,
+    ACROSS: bool = False,
     WARPGROUPS: int = 2,
     BC: int = 64,
     TMA_STORE: bool = True,
@@ -57,6 +58,7 @@ def gemm_sm90(
 ):
     """Persistent, warp-specialised Hopper form; a cluster shares each tile of B.
 
+    ACROSS: the blocks of a cluster are neighbours along N, and share each tile of A.
     STAGED: without TMA, rows of C are written from shared memory, so that neighbours
     write neighbours. AHEAD: a slot is released one product later, so that one is always
     in flight. REGISTERS of a math thread; 0 leaves each thread its equal share.
@@ -69,16 +71,21 @@ def gemm_sm90(
     if TMA_STORE or STAGED:
         out = (ag.shared(C.dtype, (BM, BC)), ag.shared(C.dtype, (BM, BC)))
     LOAD, MATH = (24, REGISTERS) if REGISTERS else (None, None)
+    DOWN, ALONG = ag.cdiv(M, BM), ag.cdiv(N, BN)
+    if ACROSS:
+        DOWN, ALONG = ALONG, DOWN
 
     with ag.role("load", warps=1, registers=LOAD):
-        for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
+        for i, j in ag.persistent_tiles(DOWN, ALONG, group=GROUP):
+            bm, bn = (j, i) if ACROSS else (i, j)
             for k in ag.range(0, K, BK):
                 with ring.fill() as slot:
-                    slot.a.load(A[bm * BM :, k:])
-                    slot.b.load(B[bn * BN :, k:], multicast=CLUSTER)
+                    slot.a.load(A[bm * BM :, k:], multicast=CLUSTER if ACROSS else 1)
+                    slot.b.load(B[bn * BN :, k:], multicast=1 if ACROSS else CLUSTER)
 
     with ag.role("math", warpgroups=WARPGROUPS, registers=MATH):
-        for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP):
+        for i, j in ag.persistent_tiles(DOWN, ALONG, group=GROUP):
+            bm, bn = (j, i) if ACROSS else (i, j)
             if AHEAD:
                 slot = ring.wait()
                 acc = ag.dot(slot.a, slot.b.T)
@@ -93,16 +100,16 @@ def gemm_sm90(
                 for _ in ag.range(0, K, BK):
                     with ring.drain() as slot:
                         acc = ag.dot(slot.a, slot.b.T, acc)
-            for j in ag.static_range(BN // BC):
-                m, n = bm * BM, bn * BN + j * BC
-                part = acc[:, j * BC : (j + 1) * BC]
+            for c in ag.static_range(BN // BC):
+                m, n = bm * BM, bn * BN + c * BC
+                part = acc[:, c * BC : (c + 1) * BC]
                 part = finish(part, Bias, Residual, m, n, ACTIVATION).to(C.dtype)
                 if TMA_STORE:
-                    out[j % 2].store(part)
-                    ag.tma_store(C[m:, n:], out[j % 2])
+                    out[c % 2].store(part)
+                    ag.tma_store(C[m:, n:], out[c % 2])
                 elif STAGED:
-                    out[j % 2].store(part)
-                    C[m:, n:] = out[j % 2].load().rename("M N")
+                    out[c % 2].store(part)
+                    C[m:, n:] = out[c % 2].load().rename("M N")
                 else:
                     C[m:, n:] = part
 

@@ -115,7 +115,7 @@ def candidates(
     if gcd(*aligned) % SECTOR and not all(needed):
         ways.append((True, True))
     for tile in found.tiles:
-        if not tile.fits(m, of) or not has_form(tile, of):
+        if not tile.fits(m, n, of) or not has_form(tile, of):
             continue
         if FORMS[tile.form] != ALIGNED:
             # Such copies do not end within a row, either.

@@ -50,6 +50,13 @@ _KNOBS = by_name(
         "cluster-multicast",
         1,
     ),
+    Knob(
+        "ACROSS",
+        (False, True),
+        "the blocks of a cluster are neighbours along N and share A, not along M and B",
+        "cluster-multicast",
+        False,
+    ),
     *map(usual, ("TMA_STORE", "REGISTERS")),
     Knob("BC", (32, 64), "columns that the epilogue finishes at a time", "tma-store"),
     Knob(
@@ -140,8 +147,8 @@ _PERSISTENT = Form(
     package="argus.kernels.gemm",
     file="kernel.py",
     kernel="gemm_sm90",
-    defaults={**_HOPPER_DEFAULTS, "AHEAD": True},
-    domains=_HOPPER_DOMAINS,
+    defaults={**_HOPPER_DEFAULTS, "ACROSS": False, "AHEAD": True},
+    domains={**_HOPPER_DOMAINS, "ACROSS": (False, True)},
     optimisations=(*_ON_HOPPER, "tail-masking", "persistent-grid"),
     after=("roles",),
     via="persistent-grid",
@@ -310,7 +317,7 @@ def _hopper(design: Design, problem: LibraryProblem) -> str | None:
     if design["TMA_STORE"] and n % 8:
         return f"TMA stores need rows of 16-byte steps; N is {n}"
     bm, bn, bc = (number(design[d]) for d in ("BM", "BN", "BC"))
-    warpgroups, cluster = number(design["WARPGROUPS"]), number(design["CLUSTER"])
+    warpgroups = number(design["WARPGROUPS"])
     if bm % (64 * warpgroups):
         return f"{warpgroups} warpgroups cannot share {bm} rows in parts of 64"
     if bn % bc:
@@ -323,11 +330,24 @@ def _hopper(design: Design, problem: LibraryProblem) -> str | None:
             return f"{warpgroups} warpgroups cannot have {budget} registers a thread"
     if design["AHEAD"] and number(design["STAGES"]) < 2:
         return "a slot is held while the next is awaited: there must be two"
-    if bn % (8 * cluster):
-        return f"{cluster} blocks cannot share {bn} rows of B in parts of 8"
-    if cluster > 1 and cdiv(m, bm) < cluster:
-        return f"C has fewer than {cluster} rows of tiles"
-    return too_large(_shared(design), problem.target)
+    return _cluster(design, m, n) or too_large(_shared(design), problem.target)
+
+
+def _cluster(design: Design, m: int, n: int) -> str | None:
+    """Neighbours along M share tiles of B, neighbours along N tiles of A."""
+    blocks = number(design["CLUSTER"])
+    across = bool(design.get("ACROSS", False))
+    shared, tile = (
+        ("A", number(design["BM"])) if across else ("B", number(design["BN"]))
+    )
+    if tile % (8 * blocks):
+        return f"{blocks} blocks cannot share {tile} rows of {shared} in parts of 8"
+    if across and blocks == 1:
+        return "a cluster of one block has no neighbours along N"
+    apart = cdiv(n, number(design["BN"])) if across else cdiv(m, number(design["BM"]))
+    if blocks > 1 and apart < blocks:
+        return f"C has fewer than {blocks} {'columns' if across else 'rows'} of tiles"
+    return None
 
 
 SPACES = (Gemm(),)

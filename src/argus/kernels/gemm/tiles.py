@@ -85,6 +85,8 @@ _STEPWISE_REGISTERS = 64
 OUTSIDE = 0.0045
 """Microseconds that TMA takes for 128 bytes of a row outside of a tensor (an H200):
 four times as long as for those inside."""
+_SLICE = 32
+"""Columns of C that kernels for other elements than 16 bits finish at a time."""
 _TABLE_BYTES = 2
 """Of an element of those that were measured."""
 
@@ -119,20 +121,26 @@ class MeasuredTile:
     def tiles(self, m: int, n: int) -> int:
         """Tiles of C of m x n, and those beside them that a cluster walks."""
         rows = ceil(m / self.rows) * self.rows // self.statics["BM"]
-        return rows * ceil(n / self.statics["BN"])
+        return rows * (ceil(n / self.columns) * self.columns // self.statics["BN"])
 
     @property
     def rows(self) -> int:
         """Rows of C that blocks of a cluster take together."""
-        return self.statics["BM"] * self.statics.get("CLUSTER", 1)
+        across = self.statics.get("ACROSS", False)
+        return self.statics["BM"] * (1 if across else self.statics.get("CLUSTER", 1))
+
+    @property
+    def columns(self) -> int:
+        """Columns of C that blocks of a cluster take together."""
+        across = self.statics.get("ACROSS", False)
+        return self.statics["BN"] * (self.statics.get("CLUSTER", 1) if across else 1)
 
     def outside(self, m: int, n: int, k: int, of: Elements = HALVES) -> float:
         """Rows of 128 bytes that lie outside of A and B, in all steps of all tiles."""
         if FORMS[self.form] != ALIGNED:
             return 0.0
-        columns = self.statics["BN"]
-        rows = -m % self.rows * ceil(n / columns)
-        rows += -n % columns * ceil(m / self.statics["BM"])
+        rows = -m % self.rows * ceil(n / self.statics["BN"])
+        rows += -n % self.columns * ceil(m / self.statics["BM"])
         return self.depth(of) * of.factor / LINE * self.steps(k, of) * rows
 
     def depth(self, of: Elements) -> int:
@@ -149,17 +157,23 @@ class MeasuredTile:
         """Its static parameters for such elements."""
         return {**self.statics, "BK": self.depth(of)}
 
-    def fits(self, m: int, of: Elements = HALVES) -> bool:
-        """Whether C of m rows has as many rows of tiles as a cluster has blocks.
+    def fits(self, m: int, n: int, of: Elements = HALVES) -> bool:
+        """Whether C of m x n has as many tiles along a cluster as it has blocks.
 
-        And whether there are registers for a second accumulator, where one is needed.
+        And whether there are registers for a second accumulator, where one is needed,
+        and a kernel for such elements: only `gemm_sm90` has clusters along N, steps of
+        less than 128 bytes, and slices of C that are not 32 columns.
         """
         sizes = self.statics
+        if self.form == "persistent" and of != HALVES:
+            short = sizes["BK"] * _TABLE_BYTES < LINE
+            if short or sizes.get("ACROSS") or sizes["BN"] % _SLICE:
+                return False
         if of.stepwise and self.form != "thin":
             each = sizes["BM"] * sizes["BN"] / (128 * sizes.get("WARPGROUPS", 1))
             if each > _STEPWISE_REGISTERS:
                 return False
-        return ceil(m / sizes["BM"]) >= sizes.get("CLUSTER", 1)
+        return m > self.rows - sizes["BM"] and n > self.columns - sizes["BN"]
 
     def predicted(
         self,
@@ -251,7 +265,7 @@ class Table:
     ) -> MeasuredTile | None:
         """The tile that was fastest at sizes of as many bytes, if that was measured."""
         known = self.fastest.get((m, n, k * of.factor // _TABLE_BYTES))
-        return known if known is not None and known.fits(m, of) else None
+        return known if known is not None and known.fits(m, n, of) else None
 
     def copy(self, size: int) -> float:
         """Microseconds of a copy of so many bytes."""
@@ -312,6 +326,6 @@ def best_tile(m: int, n: int, k: int, of: Elements = HALVES) -> MeasuredTile:
         return known
     step = gcd(k * of.factor, LINE)
     return min(
-        (t for t in found.tiles if t.form == "persistent" and t.fits(m, of)),
+        (t for t in found.tiles if t.form == "persistent" and t.fits(m, n, of)),
         key=lambda t: t.predicted(m, n, k, step, found.multiprocessors, 1, of),
     )
