@@ -34,10 +34,10 @@ def test_the_copy_without_a_bug_is_right() -> None:
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        ("slot.a.load(A[bm * BM :, k:])", "slot.a.load(A[bm * BM :, k - BK :])"),
-        ("slot.a.load(A[bm * BM :, k:])", "slot.a.load(A[bm * BM + 1 :, k:])"),
+        ("A[bm * BM :, k:], multi", "A[bm * BM :, k - BK :], multi"),
+        ("A[bm * BM :, k:], multi", "A[bm * BM + 1 :, k:], multi"),
         ("for _ in ag.range(BK, K, BK)", "for _ in ag.range(2 * BK, K, BK)"),
-        ("slot.a.load(A[bm * BM :, k:])", "pass"),
+        ("slot.a.load(A[bm * BM :, k:], ", "pass  # "),
     ],
     ids=["K shifted", "M shifted", "last step left out", "tile not loaded"],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import ceil
 from typing import Any
 
 import numpy as np
@@ -60,6 +61,25 @@ def assigned_in_two_loops(X: Any) -> Any:
     for m in range(X.shape[0]):
         for n in range(X.shape[1]):
             Y[m, n] = X[m, n] * n - m
+    return Y
+
+
+def assigned_where_data_say(X: Any) -> Any:
+    Y = np.zeros(X.shape)
+    for m in range(X.shape[0]):
+        for n in range(X.shape[1]):
+            Y[m, n] = np.where(X[m, 0] > X[0, n], X[m, n], 1.0)
+    return Y
+
+
+def _half(n: int) -> int:
+    return ceil(n / 2)
+
+
+def through_a_helper_that_rounds(X: Any) -> Any:
+    Y = np.zeros_like(X)
+    for m in range(X.shape[0]):
+        Y[m] = X[m] * _half(X.shape[1])
     return Y
 
 
@@ -225,6 +245,7 @@ def kept_of_columns(X: Any) -> Any:
         recurrence, kept_after, kept_before, kept_changed, kept_of_columns,
         averaged, averaged_in_place,
         stacked, stacked_last, joined, added, largest, numbered, zipped, twice,
+        assigned_where_data_say, through_a_helper_that_rounds,
         assigned, assigned_in_two_loops, assigned_backwards, assigned_every_other,
         counted, counted_in_place, from_a_number, running_maximum,
         smallest_of_some, appended, last, in_steps,

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from agreement import Given, variable
 
+from argus.equivalence.file_reference import FileReference
 from argus.equivalence.references import load, reference_of
 from argus.evaluation.requests import contiguous_facts, default_dtypes
 from argus.ir.expr import Const, Sym
@@ -158,6 +159,12 @@ def entry_of(name: str, case: Case, world: World) -> Specification:
     program = tile_program(
         Request(choice.kernel, types, choice.statics, entry.targets[0], facts)
     )
+    if isinstance(entry.reference, FileReference):
+        made = load(entry.reference.declared)
+        text = "\n".join(entry.reference.declared.env.source.lines)
+        return trace_numpy(
+            made.function, program, world, source=text, optional=made.optional
+        )
     fixed = {"E"} if name == "grouped" else ()  # a loop over the experts of the case
     return trace_entry(entry.reference, program, case, world, fixed)
 

@@ -17,6 +17,7 @@ from functools import partial
 from argus.diagnostics import ArgusError
 from argus.equivalence.deciding import Decided, open_, told
 from argus.equivalence.denoted import SECONDS, Denoted, LimitedWorld
+from argus.equivalence.file_reference import FileReference
 from argus.equivalence.fitting import require_exact, require_fitting
 from argus.equivalence.programs import KnownPrograms, Programs
 from argus.equivalence.references import load
@@ -102,6 +103,8 @@ def decided_case(
     none of their name. ``known``: see `decided`. Raises ArgusError of parsing and
     placing.
     """
+    if isinstance(reference, FileReference):
+        return decided(request, reference.declared, seconds, known)
     known = known or KnownPrograms()
 
     def traced(program: Program, world: World) -> Specification:

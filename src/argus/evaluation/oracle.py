@@ -151,20 +151,26 @@ def draw(argument: Argument, library: Arrays) -> Any:
 def judge(entry: LibraryEntry, case: Case, inputs: Inputs) -> OracleVerdict:
     """Compare the outputs with the reference, and the inputs with their copies."""
     reference = expected(entry, case, inputs)
-    return compared(inputs, reference, dict.fromkeys(reference, entry.tolerance))
+    types = {a.name: a.dtype for a in inputs.arguments}
+    # An integer is right or wrong.
+    tolerances = {n: entry.tolerance * types[n].is_float for n in reference}
+    return compared(inputs, reference, tolerances)
 
 
 def exact_inputs(inputs: Inputs) -> dict[str, Any]:
-    """All arrays in fp64 (integers as they are), inputs as the kernel was given them.
+    """All arrays in fp64 (integers as they are), as the kernel was given them.
 
     Of inputs the copies, not the arrays: a kernel that changed an input is judged by
-    what it was given.
+    what it was given. Outputs are poisoned, whatever the kernel wrote.
     """
     library = inputs.library
-    return {
-        a.name: library.exact(inputs.kept.get(a.name, inputs.arrays[a.name]), a.dtype)
-        for a in inputs.arguments
-    }
+
+    def given(a: Argument) -> Any:
+        if reads(a):
+            return inputs.kept[a.name]
+        return library.poisoned(a.dtype, a.shape)
+
+    return {a.name: library.exact(given(a), a.dtype) for a in inputs.arguments}
 
 
 def expected(entry: LibraryEntry, case: Case, inputs: Inputs) -> dict[str, Any]:

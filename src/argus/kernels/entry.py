@@ -107,6 +107,12 @@ class LibraryEntry:
     """Options that it has beside those of its cases."""
 
 
+def count(xp: Any, n: int, beside: Any) -> Any:
+    """0, 1, ... n - 1, where an array is: a range of torch is on the host."""
+    made = xp.arange(n)
+    return made.to(beside.device) if hasattr(made, "to") else made
+
+
 def choose(entry: LibraryEntry, case: Case, target: str) -> KernelChoice:
     """The form of the kernel that the library uses for a case.
 

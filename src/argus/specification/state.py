@@ -13,6 +13,7 @@ import dataclasses
 import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any, cast
 
 import numpy as np
@@ -20,11 +21,13 @@ import numpy as np
 from argus.specification.array import SymbolicArray
 from argus.specification.sequences import Repeated
 from argus.specification.storage import Read, Storage
-from argus.terms import Unknown
+from argus.terms import IndexSet, Unknown
+from argus.terms.keyed import Keyed
 
 _FIXED = (
     int, float, complex, str, bytes, type(None), type(Ellipsis), slice, range, type,
     types.ModuleType, types.BuiltinFunctionType, np.generic, np.dtype, np.ufunc,
+    Fraction, Keyed, IndexSet,
 )  # fmt: skip
 """What cannot change, or what the trace itself has put there."""
 

@@ -59,19 +59,27 @@ def _choose(case: Case, target: str) -> KernelChoice:
 
 
 def _reference(xp: Any, arrays: Arrays, case: Case) -> Arrays:
+    return {"O": reference_with_sums(xp, arrays, case)["O"]}
+
+
+def reference_with_sums(xp: Any, arrays: Arrays, case: Case) -> Arrays:
+    """O, and L (B, H, S): logarithms of the sums of exponentials of scores."""
     _, h, g, _, _, d = _sizes(case)
     scale = arrays.get("scale", d**-0.5)
     q, k, v = arrays["Q"], arrays["K"], arrays["V"]
-    out = xp.zeros_like(q)
+    out, logs = xp.zeros_like(q), xp.zeros_like(q[..., 0])
     # One query head at a time: the score matrix of all heads need not fit in memory.
     for i in range(q.shape[0]):
         for j in range(h):
             scores = q[i, j] @ k[i, j // (h // g)].T * scale
             if "causal" in case.options:
                 scores = xp.where(xp.tril(xp.ones_like(scores)) > 0, scores, -1e30)
-            e = xp.exp(scores - xp.amax(scores, axis=-1, keepdims=True))
-            out[i, j] = e / e.sum(axis=-1, keepdims=True) @ v[i, j // (h // g)]
-    return {"O": out}
+            top = xp.amax(scores, axis=-1, keepdims=True)
+            e = xp.exp(scores - top)
+            total = e.sum(axis=-1, keepdims=True)
+            out[i, j] = e / total @ v[i, j // (h // g)]
+            logs[i, j] = (top + xp.log(total))[:, 0]
+    return {"O": out, "L": logs}
 
 
 def _work(case: Case) -> Work:

@@ -15,6 +15,7 @@ from argus.dispatch import (
 )
 from argus.kernels.attention.entry import attention_form
 from argus.kernels.attention.plan import HeadSizes, best_split, launches
+from argus.kernels.masked_attention.choice import masked_statics
 from argus.kernels.masked_attention.kernel import masked_attention
 from argus.kernels.tensors import multiprocessors, tma_rows
 from argus.lang.kernel import Kernel
@@ -104,13 +105,7 @@ def _choose_masked(
     softcap: bool,
 ) -> LaunchSequence:
     """One launch; under a window, whose steps are few, without the overlap of them."""
-    d = q.shape[-1]
-    statics: dict[str, object] = {"D": d, "LEFT": left, "RIGHT": right}
-    statics |= {"SOFTCAP": softcap, "OVERLAP": left < 0}
-    if d != 128:
-        statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1}
-    if d <= 64:
-        statics["REGISTERS"] = 0
+    statics = masked_statics(q.shape[-1], left, right, softcap=softcap)
     given = [GivenTensor(i) for i in range(5)]
     sums = given[4] if logs is not None else Buffer("f32", tuple(q.shape[:3]))
     sink = GivenTensor(7) if sinks is not None else None

@@ -14,6 +14,7 @@ from argus.dispatch import (
     LaunchStep,
 )
 from argus.kernels.attention.kernel import attention_training
+from argus.kernels.attention_backward.choice import training_statics
 from argus.kernels.attention_backward.kernel import (
     attention_backward_keys,
     attention_backward_queries,
@@ -102,10 +103,7 @@ def _choose_forward(
     scale: float,
     causal: bool,
 ) -> tuple[Kernel, dict[str, object]]:
-    statics: dict[str, object] = {"D": q.shape[-1], "CAUSAL": causal}
-    if q.shape[-1] <= 64:
-        statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1, "REGISTERS": 0}
-    return attention_training, statics
+    return attention_training, training_statics(q.shape[-1], causal=causal)
 
 
 def _choose_backward(

@@ -144,12 +144,13 @@ def moe_place(
     """Position of each pair, and expert of each tile, over the rows of Expert.
 
     Segments begin with tiles; a pair follows those of its expert before it. (A quotient
-    of a sum has no term, so that no reference could decide it.)
+    of a sum has no term, so that no reference decides it.)
     """
     B, C = Expert.shape
     E = Count.shape[1]
     ag.require(E <= BE, "the counts of a block are in one tile")
     ag.require(B * C < 2**30, "tiles are numbered")
+    ag.require(B * BT < 2**30, "tokens are counted")
     # `moe_route` counts the tokens of a block.
     ag.assume(lambda n: (n >= 0) & (n <= BT), Count)
     ag.launch(warps=WARPS)
