@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Callable
 from typing import Any
 
@@ -171,24 +172,68 @@ def test_torch_is_given_views_and_no_indices(driver: FakeDriver) -> None:
     assert sum("clone" in c for c in calls) == 2  # of what a reshape repeats
 
 
-def test_what_has_not_moved_is_not_prepared_again(
+def test_what_torch_lays_in_another_order_is_not_copied(driver: FakeDriver) -> None:
+    x = torch.randn(2, 3, 8, 16)
+
+    def drawn(x: Any) -> Any:
+        return torch.rand_like(x.transpose(1, 2)) * 2
+
+    plan = planned(drawn, x)
+    (step,) = plan.left
+    assert [v.shape for v in step.results] == [(2, 3, 8, 16)]
+    copies: list[str] = []
+
+    class Counted(TorchDispatchMode):
+        def __torch_dispatch__(
+            self, func: Any, types: Any, args: Any = (), kwargs: Any = None
+        ) -> Any:
+            copies.append(str(func.overloadpacket))
+            return func(*args, **(kwargs or {}))
+
+    call = ProgramCall(plan)
+    with Counted():
+        call((x,))
+    assert not {"aten.clone", "aten.copy_", "aten.contiguous"} & {*copies}
+
+
+def test_a_call_leaves_no_tensor_to_the_garbage_collector(driver: FakeDriver) -> None:
+    """Memory that is freed late moves what the next call allocates."""
+    x = torch.randn(8, 16)
+    plan = planned(lambda x: torch.rand_like(x * 2) + x, x)
+    given = GivenTensors(plan.program)
+    call = ProgramCall(plan)
+    assert plan.left
+    call(given((x,), {}))
+    gc.collect()
+    gc.disable()
+    try:
+        known = {id(t) for t in gc.get_objects() if type(t) is torch.Tensor}
+        call(given((x,), {}))
+        alive = [t for t in gc.get_objects() if type(t) is torch.Tensor]
+    finally:
+        gc.enable()
+    assert not [t.shape for t in alive if id(t) not in known]
+
+
+def test_what_moves_is_not_prepared_again(
     driver: FakeDriver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Another result does not change the launches that do not write it."""
+    """Another result and another workspace are addresses alone."""
     x = torch.randn(64, 48)
     plan = planned(chain, x)
     call = ProgramCall(plan)
-    workspace = torch.empty(1 << 20, dtype=torch.uint8)
-    monkeypatch.setattr(call, "_workspace", lambda: workspace)
     kept = [call((x,))]
-    prepared: list[int] = []
-    real = launches.LaunchPlan.prepare
+    monkeypatch.setattr(launches.LaunchPlan, "prepare", None)  # nobody calls it
+    kept += [call((x,)) for _ in range(2)]
+    assert len({r.data_ptr() for (r,) in kept}) == 3
+    assert len(driver.launches) == 3 * len(plan.kernels)
 
-    def counted(self: Any, *given: Any) -> Any:
-        prepared.append(1)
-        return real(self, *given)
 
-    monkeypatch.setattr(launches.LaunchPlan, "prepare", counted)
-    kept.append(call((x,)))
-    assert len({r.data_ptr() for (r,) in kept}) == 2
-    assert 0 < len(prepared) < len(plan.kernels)
+def test_kernels_but_the_first_may_begin_before_the_one_before_ends(
+    driver: FakeDriver,
+) -> None:
+    x = torch.randn(64, 48)
+    plan = planned(chain, x)
+    ProgramCall(plan)((x,))
+    overlaps = [shape.overlaps for _, shape in driver.launches]
+    assert overlaps == [False] + [True] * (len(plan.kernels) - 1)

@@ -9,8 +9,11 @@ import numpy as np
 import pytest
 import torch
 
-from argus.diagnostics import ArgusError
+from argus.diagnostics import ArgusError, Span
+from argus.ir.expr import Sym, binary
 from argus.ir.launch import LaunchSpec
+from argus.ir.program import LaunchRequirement
+from argus.runtime import plan
 from argus.runtime.driver import LaunchShape
 from argus.runtime.launch import LoadedKernel
 from argus.runtime.recall import CALLS
@@ -257,3 +260,23 @@ def test_without_a_driver_the_error_says_so(
 def test_specs_survive_the_disk(spec_of: Spec) -> None:
     spec = spec_of()
     assert LaunchSpec.from_json(spec.to_json()) == spec
+
+
+def test_requirements_on_scalars_are_looked_at_once(
+    spec_of: Spec, driver: "FakeDriver", monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A call at other addresses asks again for a scalar alone that it had not."""
+    alpha = Sym("alpha", "param", "float")
+    span = Span("gemm.py", 3, 1, 3, 5)
+    positive = LaunchRequirement(binary(">", alpha, 0), "alpha is positive", span)
+    loaded = LoadedKernel(spec_of(requirements=(positive,)), b"cubin", driver)
+    asked: list[object] = []
+    check = plan.check_requirements
+    monkeypatch.setattr(
+        plan, "check_requirements", lambda *given: asked.append(check(*given))
+    )
+    for factor in (1.5, 1.5, 2.5, 1.5):
+        loaded.prepare(*tensors(), factor)
+    assert len(asked) == 2
+    with pytest.raises(ArgusError, match="AG0808"):
+        loaded.prepare(*tensors(), -1.5)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from operator import itemgetter
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from argus.calls import loaded_kernel
 from argus.programs.kernel_requests import kernel_of, request_for_step
@@ -13,13 +12,11 @@ from argus.programs.plan import KernelStep, RepeatedStep
 from argus.programs.tensor_program import ProgramValue
 from argus.runtime.arguments import TensorArg
 from argus.runtime.driver import cuda_driver, target_of
-from argus.runtime.plan import LaunchPlan, PreparedLaunch
+from argus.runtime.moving import MovableLaunches, MovableStep
+from argus.runtime.plan import LaunchPlan
 
 if TYPE_CHECKING:
     from torch import Tensor
-
-_PLACES = 64
-"""Addresses for which launches are kept."""
 
 
 def device_target(device: int) -> str:
@@ -42,11 +39,11 @@ def in_order(steps: Iterable[LaunchStep]) -> Iterator[tuple[KernelStep, int]]:
 
 
 class LaunchSegment:
-    """Launches that follow each other: prepared once for each place of their tensors.
+    """Launches that follow each other, prepared in the first call.
 
     ``place`` gives the base of a value, and bytes from there to its first element;
-    ``kind`` and ``device`` are those of the tensors. What is looked up in a call are
-    the addresses of the bases that its kernels use.
+    ``kind`` and ``device`` are those of the tensors. A call brings the addresses of the
+    bases; what kernels write is in memory that a call allocates, apart from all else.
     """
 
     def __init__(
@@ -56,12 +53,12 @@ class LaunchSegment:
         kind: str,
         device: int,
     ) -> None:
-        self._launches: dict[Any, tuple[PreparedLaunch, ...]] = {}
-        self._plans: list[tuple[LaunchPlan, tuple[tuple[int, int], ...]]] = []
+        self._launches: MovableLaunches | None = None
         self._where = (kind, device)
         self._target = device_target(device)
         made: dict[int, tuple[LaunchPlan, list[KernelTensor]]] = {}
         alike: dict[object, tuple[LaunchPlan, tuple[str, ...]]] = {}
+        planned: list[tuple[LaunchPlan, list[tuple[int, int]]]] = []
         for step, time in in_order(steps):
             if id(step) not in made:
                 made[id(step)] = self._planned(step, alike)
@@ -70,12 +67,18 @@ class LaunchSegment:
             for t in tensors:
                 base, offset = place(t.buffer)
                 places.append((base, offset + t.begin(time) * t.buffer.dtype.bytes))
-            self._plans.append((plan, tuple(places)))
-        self._each: list[dict[tuple[int, ...], PreparedLaunch]] = [
-            {} for _ in self._plans
+            planned.append((plan, places))
+        used = sorted({base for _, places in planned for base, _ in places})
+        number = {base: n for n, base in enumerate(used)}
+        self._used = used
+        behind = {id(plan): plan.following() for plan, _ in planned[1:]}
+        self._steps = [
+            MovableStep(
+                behind[id(plan)] if n else plan,
+                tuple((number[base], offset) for base, offset in places),
+            )
+            for n, (plan, places) in enumerate(planned)
         ]
-        used = sorted({base for _, places in self._plans for base, _ in places})
-        self._key = itemgetter(*used)
 
     def _planned(
         self,
@@ -106,33 +109,7 @@ class LaunchSegment:
 
     def __call__(self, memory: Sequence[Tensor], pointers: Sequence[int]) -> None:
         """Launch all of them on the current stream."""
-        key = self._key(pointers)
-        launches = self._launches.get(key)
-        if launches is None:
-            launches = self._prepared(key, pointers)
-        stream = launches[0].current_stream()
-        for launch in launches:
-            launch(stream)
-
-    def _prepared(
-        self, key: Any, pointers: Sequence[int]
-    ) -> tuple[PreparedLaunch, ...]:
-        made = tuple(
-            self._one(i, tuple(pointers[base] + offset for base, offset in places))
-            for i, (_, places) in enumerate(self._plans)
-        )
-        if len(self._launches) >= _PLACES:
-            self._launches.clear()
-        self._launches[key] = made
-        return made
-
-    def _one(self, number: int, at: tuple[int, ...]) -> PreparedLaunch:
-        """A launch at these addresses: others may have moved, and it has not."""
-        known = self._each[number]
-        found = known.get(at)
-        if found is None:
-            found = self._plans[number][0].prepare(at, ())
-            if len(known) >= _PLACES:
-                known.clear()
-            known[at] = found
-        return found
+        bases = tuple([pointers[base] for base in self._used])
+        if self._launches is None:
+            self._launches = MovableLaunches(self._steps, bases)
+        self._launches(bases)

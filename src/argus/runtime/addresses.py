@@ -56,6 +56,11 @@ class AddressChecks:
                     pair = (here, there, extents[here], extents[there])
                     self._apart.append(pair)
 
+    @property
+    def alignments(self) -> Sequence[tuple[int, int]]:
+        """Numbers of tensors, and bytes that their addresses are multiples of."""
+        return [(index, a.bytes) for index, a in self._aligned]
+
     def check(self, pointers: Sequence[int]) -> None:
         """Look at the addresses of the tensors, in the order of the spec.
 

@@ -91,6 +91,13 @@ class PreparedLaunch:
             handle = stream if isinstance(stream, int) else stream_handle(stream)
             launch(handle, parameters.address)
 
+    @property
+    def resolved(self) -> tuple[tuple[Launch, Parameters], ...]:
+        """The launch and its parameters; nothing where nothing is to be launched."""
+        if self._launch is None or self.parameters is None:
+            return ()
+        return ((self._launch, self.parameters),)
+
     def current_stream(self) -> int:
         """The stream that a call without one launches on."""
         return self._stream_of(self._device)
@@ -135,19 +142,18 @@ class LaunchPlan:
         self._overlaps = False
         self._idle = PreparedLaunch(driver, binding.device, 0, None, None)
         self._launches: dict[int, Launch] = {}
-        self._grid: int | None = None
+        self._grids: dict[tuple[Number, ...], int] = {}
         if binding.empty:
             return
         self._addresses = AddressChecks(spec, tensors, binding)
         self._template = ParameterTemplate(spec, binding.values)
-        names = {p.sym.name for p in spec.scalars}
         conditions = [spec.grid, *(r.cond for r in spec.requirements)]
-        self._by_scalars = bool(names) and any(
-            s.name in names for cond in conditions for s in symbols(cond)
-        )
+        used = {s.name for cond in conditions for s in symbols(cond)}
+        scalars = enumerate(spec.scalars)
+        self._deciding = tuple(i for i, p in scalars if p.sym.name in used)
         position = {t.name: i for i, t in enumerate(spec.tensors)}
         self._maps = [
-            _Maps(
+            MapsOfTensor(
                 driver,
                 position[wanted.tensor.name],
                 MapRequest(
@@ -178,25 +184,52 @@ class LaunchPlan:
         ]
         if binding.empty:
             return self._idle
-        if self._by_scalars:
-            given = zip(spec.scalars, numbers, strict=True)
-            values = {**binding.values, **{p.sym.name: n for p, n in given}}
-            check_requirements(spec, values)
-        else:
-            values = binding.values
-        self._addresses.check(pointers)
-        grid = self._grid
+        deciding = tuple([numbers[i] for i in self._deciding])
+        grid = self._grids.get(deciding)
         if grid is None:
-            function = self._function(binding.device)
-            grid = grid_size(spec, values, function.multiprocessors)
-            if not self._by_scalars:
-                self._grid = grid
+            grid = self._grid_of(deciding)
+        self._addresses.check(pointers)
         if grid == 0:
             return self._idle
         maps = [m.at(pointers[m.index]) for m in self._maps]
         parameters = self._template.fill(pointers, numbers, maps)
         launch = self._launches.get(grid) or self._launch(grid)
         return PreparedLaunch(self._driver, binding.device, grid, launch, parameters)
+
+    def _grid_of(self, deciding: tuple[Number, ...]) -> int:
+        """The number of blocks, of scalars for which all requirements hold.
+
+        They are looked at once: addresses are nothing that they are about.
+        """
+        spec, values = self._spec, self._binding.values
+        if deciding:
+            names = (spec.scalars[i].sym.name for i in self._deciding)
+            values = {**values, **dict(zip(names, deciding, strict=True))}
+            check_requirements(spec, values)
+        function = self._function(self._binding.device)
+        grid = grid_size(spec, values, function.multiprocessors)
+        if len(self._grids) >= _GRIDS:
+            self._grids.clear()
+        self._grids[deciding] = grid
+        return grid
+
+    @property
+    def pointer_slots(self) -> Sequence[tuple[int, int]]:
+        """Where addresses lie among parameters, in bytes, and the numbers of tensors.
+
+        This, ``map_slots`` and ``alignments`` are of plans that launch something.
+        """
+        return self._template.pointer_slots
+
+    @property
+    def map_slots(self) -> Sequence[tuple[int, MapsOfTensor]]:
+        """Where tensor maps lie among parameters, in bytes, and what makes each."""
+        return [(at, self._maps[n]) for at, n in self._template.map_slots]
+
+    @property
+    def alignments(self) -> Sequence[tuple[int, int]]:
+        """Numbers of tensors, and bytes that their addresses are multiples of."""
+        return self._addresses.alignments
 
     def following(self) -> LaunchPlan:
         """The same calls behind another launch, which they may begin before the end of.
@@ -224,7 +257,7 @@ class LaunchPlan:
         return made
 
 
-class _Maps:
+class MapsOfTensor:
     """The tensor maps of one tensor at each address where it was lately."""
 
     def __init__(self, driver: Driver, index: int, request: MapRequest) -> None:
