@@ -9,8 +9,10 @@ from hypothesis import strategies as st
 from term_trees import Case, Tree, close, fixed, trees
 
 from argus.terms import (
+    IndexSet,
     Integer,
     Value,
+    World,
     apply,
     cast,
     element,
@@ -22,7 +24,10 @@ from argus.terms import (
     replace,
     restrict,
 )
+from argus.terms.evaluate import RandomData
 from argus.terms.leaves import Carried, Element
+from argus.terms.powers import exponential, raised
+from argus.terms.term import MINUS_INFINITY
 
 QUICK = settings(
     max_examples=60,
@@ -119,3 +124,28 @@ def test_elements_are_equal_when_their_positions_are() -> None:
     assert Element("A", [case.free + 1]) == Element("A", [1 + case.free])
     assert Element("A", [case.free]) != Element("A", [Integer.of(0)])
     assert Element("A", [case.free]) != Element("B", [case.free])
+
+
+def test_a_sum_of_many_choices_is_one_case() -> None:
+    world = World()
+    size, total = world.size("N"), Value.real(number(0))
+    for j in range(10):
+        at = world.entry("T", (Integer.of(j),))
+        there = world.compare(at, "<", size)
+        value, nothing = Value.real(element("X", (at,))), Value.real(number(0))
+        chosen = joined(world, [(there, value), (IndexSet.universe - there, nothing)])
+        total = apply(world, "add", total, chosen)
+    assert len(total.cases) <= 16  # and not two to the power of ten
+    data, (variable,) = RandomData(3, 9), size.variables()
+    table = [data.whole("T", (j,)) for j in range(10)]
+    wanted = sum(data.real("X", (t,)) for t in table if t < 5)
+    assert any(t < 5 for t in table)
+    assert any(t >= 5 for t in table)
+    assert evaluate_value(total, {variable: 5}, data) == wanted
+
+
+def test_the_exponential_of_infinity_is_infinity() -> None:
+    infinity = -MINUS_INFINITY
+    assert exponential(infinity) == infinity
+    assert raised(number(1) + exponential(infinity), -1) == number(0)
+    assert (number(0) * exponential(infinity)).undefined is not None

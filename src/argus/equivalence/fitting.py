@@ -26,7 +26,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, holds, subexpressions, symbols
 from argus.ir.program import LaunchRequirement, Program
 from argus.ir.walk import expressions, used, walk
-from argus.terms import Unknown
+from argus.terms import Integer, Unknown
 from argus.verify.denotation import Denotation
 from argus.verify.numbers.in_floats import inexact_decision
 from argus.verify.numbers.of_tiles import fits
@@ -171,20 +171,27 @@ class Inexact(Unknown):
         known = found.sample or {}
         self.sizes = {v.name: n for v, n in known.items() if v.upper is None}
         at = ", ".join(f"{name} = {n}" for name, n in self.sizes.items())
-        free = found.number.variables() | found.noticed.where.variables()
+        number = found.number
+        free = found.where.variables() | (
+            number.variables()
+            if isinstance(number, Integer)
+            else number.free_variables()
+        )
         names = sorted(v.name for v in free if v.upper is None and v.lower is not None)
         self.samples = (
             (self.sizes,) if self.sizes else tuple({n: _TOGETHER} for n in names)
         )
         """Sizes at which a run should look; where none is known, one is large."""
-        dtype = found.noticed.dtype
+        dtype = found.dtype
         type_ = "32 bits" if dtype.name == "i32" else dtype
         held = f"{dtype} may not hold" if dtype.is_float else f"does not fit {type_}"
         self.decides = dtype.is_float
         """Whether it is one of a float, by which the program decides."""
-        said = f"{held} {found.number}" if dtype.is_float else f"{found.number} {held}"
+        said = f"{held} {number}" if dtype.is_float else f"{number} {held}"
+        if found.most is not None:
+            said = f"what may be {found.most} {held}"
         reason = said + (f" at {at}" if at else "")
-        super().__init__(reason, found.noticed.op.span)
+        super().__init__(reason, found.span)
 
 
 def require_exact(program: Program, found: Denotation) -> None:

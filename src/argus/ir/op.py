@@ -20,7 +20,12 @@ from enum import Enum
 from typing import TYPE_CHECKING, Annotated, TypeVar
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from argus.diagnostics import Span
+    from argus.ir.dtypes import DType
+    from argus.ir.expr import Expr
+    from argus.ir.ops.tile import Tile
 
 
 class Use(Enum):
@@ -48,10 +53,31 @@ class Op:
     span: Span
     note: str | None = None
 
+    def keeps_residues(self, tile: Tile) -> bool:
+        """Whether it takes an operand of whole numbers modulo 2**bits of its type.
+
+        What it makes of x and of x + 2**bits is then the same, in the bits that the
+        result has. Where it is not, a number that left its type matters.
+        """
+        del tile
+        return False
+
+    def observed_scalars(self) -> Iterator[tuple[Expr, DType]]:
+        """Its scalars whose value matters, as whole numbers of a type of tiles.
+
+        None, where they are taken modulo 2**bits as the tiles are.
+        """
+        return iter(())
+
 
 @dataclass(eq=False)
 class Structure(Op):
     """It contains blocks, and does nothing besides running them."""
+
+    def keeps_residues(self, tile: Tile) -> bool:
+        """Tiles are carried as they are."""
+        del tile
+        return True
 
 
 @dataclass(eq=False)
@@ -84,3 +110,8 @@ class GroupWait(Synchronisation):
 @dataclass(eq=False)
 class Annotation(Op):
     """The author says or asks something: no number of the program depends on it."""
+
+    def keeps_residues(self, tile: Tile) -> bool:
+        """It makes nothing of a tile."""
+        del tile
+        return True

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from argus.terms.integers import Integer, Variable
+from argus.terms.integers import Integer, Monomial, Variable
 from argus.terms.sets import PARAMETER, IndexSet, parameters
 from argus.terms.unknown import Unknown
 
@@ -73,7 +73,10 @@ def determined(world: World, where: IndexSet, variable: Variable) -> Integer | N
 
     Others may occur in it, and quotients by numbers.
     """
-    extent = _range(world, where, variable)
+    # A set without what depends on the variable is larger, so that what determines the
+    # variable there determines it here.
+    names = [world.space.name(m) for m in _dependent(where, variable)]
+    extent = _range(world, where.without(names) if names else where, variable)
     if extent is None:
         return None
     values, _ = extent
@@ -129,15 +132,23 @@ def factors(
     return sorted(found)
 
 
+def _dependent(where: IndexSet, variable: Variable) -> list[Monomial]:
+    """Monomials of a set that depend on a variable and are not it."""
+    return [
+        monomial
+        for monomial in where.monomials
+        if monomial != (variable,) and any(variable in a.variables for a in monomial)
+    ]
+
+
 def _range(
     world: World, where: IndexSet, variable: Variable
 ) -> tuple[isl.Set, str] | None:
     """The values of a variable: a set of one dimension, and the parameter it was."""
     if isinstance(where.isl, bool):
         return None
-    for monomial in where.monomials:
-        if monomial != (variable,) and any(variable in a.variables for a in monomial):
-            return None
+    if _dependent(where, variable):
+        return None
     name = world.space.name((variable,))
     at = where.isl.find_dim_by_name(PARAMETER, name)
     if at < 0:

@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from fractions import Fraction
 from itertools import product as choices
+from math import prod
 
 from argus.terms.arithmetic import (
     absolute,
@@ -35,7 +36,8 @@ from argus.terms.choosing import selected
 from argus.terms.folds import together
 from argus.terms.integers import Applied, Comparison, Integer
 from argus.terms.sets import IndexSet, union
-from argus.terms.term import LN2, ONE, Term, leaf_term, number
+from argus.terms.sums import sum_over, tidy
+from argus.terms.term import LN2, ONE, ZERO, Term, leaf_term, number
 from argus.terms.unknown import Unknown
 from argus.terms.value import Case, Value, merged
 from argus.terms.world import World
@@ -51,6 +53,9 @@ COMPARISONS: dict[str, Comparison] = {
 _LOGICAL = ("and", "or", "xor")
 _ARITHMETIC = ("add", "sub", "mul", "neg", "fma", "maximum", "minimum", "abs")
 _QUOTIENTS = ("floordiv", "mod")
+_SUMS = ("add", "sub", "fma")
+_MOST_CASES = 16
+"""Of a sum; beyond, its summands are put into one case each."""
 _CALLS = ("tanh", "erf", "sin", "cos", "atan")
 """Functions of which nothing is used but that they are functions."""
 _SAME = {"fdiv": "div", "tanh_approx": "tanh"}
@@ -81,7 +86,24 @@ def apply(world: World, function: str, *values: Value) -> Value:
         raise Unknown(f"{name} of numbers that are not integers")
     if name not in REAL:
         raise Unknown(f"the function {function}")
+    if name in _SUMS and prod(len(v.cases) for v in values) > _MOST_CASES:
+        values = tuple(_of_one_case(world, v) for v in values)
     return lifted(world, REAL[name], values)
+
+
+def _of_one_case(world: World, value: Value) -> Value:
+    """A value as the sum of its cases, each where it holds.
+
+    Summands of which each has two cases of its own have two to the power of their
+    number together, which no step could look at.
+    """
+    real = to_real(world, value)
+    if len(real.cases) == 1 or any(x.special is not None for _, x in real.terms):
+        return value
+    total = ZERO
+    for where, term in real.terms:
+        total = total + sum_over(world, [], world.close(where), term)
+    return Value.real(tidy(world, total))
 
 
 def lifted(world: World, function: RealFunction, values: Sequence[Value]) -> Value:

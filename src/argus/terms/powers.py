@@ -95,7 +95,7 @@ def exponential(term: Term) -> Term:
     if term.infinite:
         if term.infinite < 0:
             return ZERO
-        return undefined("the exponential of infinity")
+        return term
     outside = ONE
     inside: dict[Product, Rational] = {}
     for part, coefficient in term.parts.items():

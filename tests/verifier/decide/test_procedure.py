@@ -33,31 +33,40 @@ def c(left: object, op: str, right: object) -> Expr:
 class Grouped:
     """The tile order of a persistent GEMM in groups of 8 rows."""
 
-    columns = cdiv(N, 256)
-    rows = cdiv(cdiv(M, 128), 2)
-    group = TILE // (columns * 8)
-    height = binary("min", rows - group * 8, 8)
-    inside = TILE % (columns * 8)
-    row = group * 8 + inside % height
-    column = inside // height
-    given = (c(TILE, "<", rows * columns),)
+    def __init__(self, width: int) -> None:
+        self.columns = cdiv(N, width)
+        self.rows = cdiv(cdiv(M, 128), 2)
+        self.group = TILE // (self.columns * 8)
+        self.height = binary("min", self.rows - self.group * 8, 8)
+        self.inside = TILE % (self.columns * 8)
+        self.row = self.group * 8 + self.inside % self.height
+        self.column = self.inside // self.height
+        self.given = (c(TILE, "<", self.rows * self.columns),)
 
 
+GROUPED = Grouped(256)
 LINEAR = ROW * 128 + COL * 2
 SWIZZLED = swizzled(LINEAR, 128)
 IN_ROW = (c(COL, "<", 64),)
 
 TRUE = {
-    "a group has a row": (c(Grouped.height, ">=", 1), Grouped.given),
-    "rows of tiles are inside": (c(Grouped.row, "<", Grouped.rows), Grouped.given),
-    "columns are inside": (c(Grouped.column, "<", Grouped.columns), Grouped.given),
+    "a group has a row": (c(GROUPED.height, ">=", 1), GROUPED.given),
+    "rows of tiles are inside": (c(GROUPED.row, "<", GROUPED.rows), GROUPED.given),
+    "columns are inside": (c(GROUPED.column, "<", GROUPED.columns), GROUPED.given),
+    **{
+        f"a slice of 16 columns is inside: tiles of {width}": (
+            c(Grouped(width).column * width + 15, "<", N),
+            (*Grouped(width).given, c(N % 16, "==", 0)),
+        )
+        for width in (64, 144)
+    },
     "div and mod rebuild": (
         c(
-            Grouped.column * Grouped.height + Grouped.inside % Grouped.height,
+            GROUPED.column * GROUPED.height + GROUPED.inside % GROUPED.height,
             "==",
-            Grouped.inside,
+            GROUPED.inside,
         ),
-        Grouped.given,
+        GROUPED.given,
     ),
     "a step of K is whole": (
         c(K0 + 63, "<", K),

@@ -96,10 +96,18 @@ MISTAKES = {
     ("choices.py", "either_way"): (("mode == 0", "mode == 1"),),
     ("choices.py", "ignored_labels"): (("== -100, 0.0", "== -1, 0.0"),),
     ("choices.py", "hashed"): (("* 31421", "* 31420"),),
-    # Cut and clipped at another number, or by nothing but the type.
+    # Clipped below the largest, and cut instead of rounded.
     ("choices.py", "quantised_rows"): (
-        ("ag.round(x / s), 127.0), -127.0", "ag.round(x / s), 127.0), -128.0"),
+        ("ag.round(x / s), 127.0), -127.0", "ag.round(x / s), 126.0), -127.0"),
         ("ag.round(x / s), 127.0), -127.0", "ag.floor(x / s), 127.0), -127.0"),
+    ),
+    # What the type cuts: more than the largest, the largest of signed numbers.
+    ("choices.py", "quantised_unclipped"): (
+        ("1e-8) / 127.0", "1e-8) / 128.0"),
+        ("1e-8) / 127.0", "1e-8) / 255.0"),
+        ("ag.max(ag.abs(x), ", "ag.max(x, "),
+        ("ag.max(ag.abs(x), ", "ag.min(ag.abs(x), "),
+        ("ag.round(x / s)", "(x / s)"),
     ),
     # The factor of another step, or of none.
     ("recurrences.py", "mamba_scan"): (

@@ -15,8 +15,8 @@ from verifier.order.check_order import ROOT
 LIBRARY_CASES = {
     "gemm": ("gemm", 0, "sm_90a"),
     "gemm epilogue": ("gemm", 1, "sm_90a"),
-    "gemm one warpgroup": ("gemm", 2, "sm_90a"),
-    "gemm cluster": ("gemm", 3, "sm_90a"),
+    "gemm one warpgroup": ("gemm", 3, "sm_90a"),
+    "gemm cluster": ("gemm", 4, "sm_90a"),
     "ampere": ("gemm_sm80", 0, "sm_80"),
     "ampere elements": ("gemm_sm80", 1, "sm_80"),
     "softmax": ("softmax", 2, "sm_90a"),

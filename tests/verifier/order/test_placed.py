@@ -37,12 +37,12 @@ class Mistake:
 MISTAKES = (
     # TMA stores of what threads wrote
     Mistake("gemm", m.delete_fence, 0, "AG0408", "ag.tma_store"),
-    Mistake("gemm", m.delete_sync, 0, "AG0421", "out[j % 2].store"),
+    Mistake("gemm", m.delete_sync, 0, "AG0421", "out[c % 2].store"),
     Mistake("gemm", m.delete_sync, 1, "AG0401", "ag.tma_store"),
     Mistake("gemm", m.delete_copy_wait, 0, "AG0421", "ag.tma_store"),
-    Mistake("gemm", m.delete_copy_wait, 1, "AG0421", "out[j % 2].store"),
-    Mistake("gemm", m.delete_copy_commit, 0, "AG0421", "out[j % 2].store"),
-    Mistake("gemm", m.more_pending, 2, "AG0421", "out[j % 2].store"),
+    Mistake("gemm", m.delete_copy_wait, 1, "AG0421", "out[c % 2].store"),
+    Mistake("gemm", m.delete_copy_commit, 0, "AG0421", "out[c % 2].store"),
+    Mistake("gemm", m.more_pending, 2, "AG0421", "out[c % 2].store"),
     # products in flight
     Mistake("step 5", m.delete_wgmma_wait, 0, "AG0407", "C[bm * BM"),
     Mistake("step 5", m.delete_wgmma_wait, 1, "AG0406", "slot.release()"),

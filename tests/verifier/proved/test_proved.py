@@ -22,9 +22,21 @@ from argus.verify.verifier import ANALYSES, verify
 from verifier.proved.variants import KERNELS, variants
 from verifier.tags.check_tags import ROOT, told
 
-BY_TERMS = ("cross_entropy",)
+BY_TERMS = (
+    "cross_entropy",
+    "attention_training",
+    "attention_backward_keys",
+    "attention_backward_queries",
+    "masked_attention",
+    "paged_attention",
+    "length_attention",
+    "paged_merge",
+    "moe_route",
+    "moe_sum",
+)
 """Kernels whose data flow follows from being equal to their references: what online
-softmax has seen, and which parts.
+softmax has seen, and which parts; which blocks of keys a mask leaves out; which query
+heads a key head has.
 """
 
 

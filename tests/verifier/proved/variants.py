@@ -46,7 +46,8 @@ KERNELS = {
         gemm_sm90,
         {
             "BM": (64, 128), "BN": (64, 128, 256), "BK": (32, 64), "STAGES": (2, 3, 4),
-            "CLUSTER": (1, 2), "WARPGROUPS": (1, 2), "BC": (32, 64),
+            "CLUSTER": (1, 2), "ACROSS": (False, True),
+            "WARPGROUPS": (1, 2), "BC": (32, 64),
             "GROUP": (1, 8, 16), "TMA_STORE": (True, False), "AHEAD": (True, False),
             "REGISTERS": (0, 240),
             "ACTIVATION": (None, relu, gelu),

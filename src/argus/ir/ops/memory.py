@@ -50,6 +50,10 @@ class StoreGlobal(Access):
         """The function by which memory changes; None: it becomes the element."""
         return self.atomic
 
+    def keeps_residues(self, tile: Tile) -> bool:
+        """What is stored may be added; another function compares."""
+        return tile is self.src and self.atomic in (None, "add")
+
 
 @dataclass(eq=False)
 class Atomic(StoreGlobal):
@@ -86,6 +90,11 @@ class StoreShared(Access):
     view: SharedView
     src: Operand[Tile]
     plan: VectorPlan | None = None
+
+    def keeps_residues(self, tile: Tile) -> bool:
+        """It is stored as it is."""
+        del tile
+        return True
 
 
 @dataclass(eq=False)

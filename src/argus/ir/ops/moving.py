@@ -76,6 +76,11 @@ class Moving(RegisterOp, ABC):
     shifts: ClassVar[bool]
     """Whether elements stand at other indices along the axes that they keep."""
 
+    def keeps_residues(self, tile: Tile) -> bool:
+        """Bit for bit."""
+        del tile
+        return True
+
     @property
     @abstractmethod
     def sources(self) -> tuple[Tile, ...]:

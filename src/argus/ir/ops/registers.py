@@ -12,7 +12,14 @@ from argus.ir.op import Op, Operand, Result
 from argus.ir.ops.tile import Tile
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from argus.ir.dtypes import DType
     from argus.ir.placement import MmaPlan, WgmmaPlan
+
+
+_RING = ("add", "sub", "mul", "neg", "fma", "where")
+"""Element-wise functions that are the same modulo 2**bits."""
 
 
 @dataclass(eq=False)
@@ -79,12 +86,29 @@ class Elementwise(RegisterOp):
     fn: str
     args: tuple[Operand[Tile] | Expr, ...]
 
+    def keeps_residues(self, tile: Tile) -> bool:
+        """Sums, products and choices do."""
+        return self.fn in _RING and not _widens(self.result, tile)
+
+    def observed_scalars(self) -> Iterator[tuple[Expr, DType]]:
+        """Its scalars take the type of the first tile."""
+        first = next((a for a in self.args if isinstance(a, Tile)), None)
+        if first is None or first.dtype.kind != "int" or self.keeps_residues(first):
+            return
+        for arg in self.args:
+            if isinstance(arg, Expr):
+                yield arg, first.dtype
+
 
 @dataclass(eq=False)
 class Cast(RegisterOp):
     """Element-wise conversion to ``result.dtype`` (round to nearest even)."""
 
     src: Operand[Tile]
+
+    def keeps_residues(self, tile: Tile) -> bool:
+        """To whole numbers of no more bits."""
+        return not _widens(self.result, tile)
 
 
 @dataclass(eq=False)
@@ -100,6 +124,10 @@ class Reduce(RegisterOp):
     src: Operand[Tile]
     axis: int
     fn: str
+
+    def keeps_residues(self, tile: Tile) -> bool:
+        """Sums and products do."""
+        return self.fn in ("sum", "prod") and not _widens(self.result, tile)
 
 
 @dataclass(eq=False)
@@ -171,3 +199,12 @@ class Dot(Op):
     plan: WgmmaPlan | MmaPlan | None = None
     instruction: Literal["wgmma", "mma"] | None = None
     inst_n: int | None = None
+
+    def keeps_residues(self, tile: Tile) -> bool:
+        """As sums of products."""
+        return not _widens(self.result, tile)
+
+
+def _widens(result: Tile, tile: Tile) -> bool:
+    """Whether a result has more than the last bits of an operand's type."""
+    return result.dtype.kind != "int" or result.dtype.bits > tile.dtype.bits

@@ -21,6 +21,15 @@ def require_scales(ScaleA, ScaleB, M, N, ROWS):
 
 
 @ag.inline
+def require_sums(A, B, BK):
+    """So few products of whole numbers that their sum fits 32 bits, in steps of BK."""
+    if A.dtype == i8 or A.dtype == u8:
+        WIDE = 1 if A.dtype == u8 else 0
+        WIDE = WIDE + (1 if B.dtype == u8 else 0)
+        ag.require(A.shape[1] + BK < 2 ** (17 - WIDE), "sums of products fit 32 bits")
+
+
+@ag.inline
 def scaled(acc, ScaleA, ScaleB, Bias, m, n, ROWS, OUT):
     """Sums as elements of the result: scaled, with a bias per column."""
     BM, BN = acc.shape
@@ -67,6 +76,7 @@ def scaled_sm90(
     M, K = A.shape
     N = B.shape[0]
     require_scales(ScaleA, ScaleB, M, N, ROWS)
+    require_sums(A, B, BK)
     ag.require(K > 0, "the first step of K is taken before the loop")
     ag.cluster(CLUSTER)
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
@@ -137,6 +147,7 @@ def scaled_small(
     M, K = A.shape
     N = B.shape[0]
     require_scales(ScaleA, ScaleB, M, N, ROWS)
+    require_sums(A, B, BK)
     ag.require(K > 0, "the first step of K is taken before the loop")
     bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN), group=8)
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
@@ -176,6 +187,7 @@ def scaled_parts(
     """
     M = A.shape[0]
     S, _, N = W.shape
+    require_sums(A, B, BK)
     ag.require(steps > 0, "the first step of a part is taken before the loop")
     s, bm, bn = ag.block(S, ag.cdiv(M, BM), ag.cdiv(N, BN))
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, BK), b=B.dtype.tile(BN, BK))
@@ -247,6 +259,7 @@ def scaled_thin(
     """The same for a few rows of A, without tensor cores."""
     M, N = C.shape
     require_scales(ScaleA, ScaleB, M, N, ROWS)
+    require_sums(A, B, BK)
     SUM = i32 if A.dtype == i8 or A.dtype == u8 else f32
     ag.launch(warps=WARPS)
     bn, bm = ag.block(ag.cdiv(N, BN), ag.cdiv(M, BM))
@@ -304,6 +317,7 @@ def scaled_sm80(
     M, K = A.shape
     N = B.shape[0]
     require_scales(ScaleA, ScaleB, M, N, ROWS)
+    require_sums(A, B, BK)
     SUM = i32 if A.dtype == i8 or A.dtype == u8 else f32
     ag.launch(warps=WARPS)
     bm, bn = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN), group=GROUP)

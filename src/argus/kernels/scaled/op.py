@@ -60,7 +60,11 @@ def scaled_gemm(
 
 
 def integer_gemm(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
-    """``a @ b.T`` in int32, which wraps: a (M, K), b (N, K), both int8 or uint8."""
+    """``a @ b.T`` in int32: a (M, K), b (N, K), both int8 or uint8.
+
+    K is so small that no sum leaves 32 bits: below 2**17 for int8, 2**16 where one of
+    both is uint8, 2**15 where both are, less a tile of K (AG0808 beyond).
+    """
     import torch
 
     if out is None:

@@ -44,13 +44,35 @@ def at_least(context: Normal, p: Poly, least: int) -> bool:
     """Whether p >= least was shown.
 
     Also by a multiple: with t >= 1, p >= 1 iff t * p >= 1, which can be simpler where
-    p has a quotient by t.
+    p has a quotient by t. And by quotients that occur anywhere: n - d*x >= 0 where
+    x <= n // d.
     """
     p = tightened(p - constant(least))
+    return any(_not_negative(context, q) for q in (p, *_by_quotients(context, p)))
+
+
+def _not_negative(context: Normal, p: Poly) -> bool:
     if lower(context, p, 0) >= 0:
         return True
     more = p + constant(1)
     return any(lower(context, more * t, 1) >= 1 for t in _divisors(context, p))
+
+
+def _by_quotients(context: Normal, p: Poly) -> Iterator[Poly]:
+    """What is at most p, up to a factor: n is replaced by d * (n // d), which is less.
+
+    Only where all that varies then has a common divisor, so that rounding helps.
+    """
+    for number, atom in enumerate(context.atoms):
+        if not isinstance(atom, Quotient):
+            continue
+        fact = atom.numerator - variable(number).scaled(atom.divisor)
+        for m, e in atom.numerator.varying.terms:
+            times, over = divmod(p.coefficient(m), e)
+            if times > 0 and not over:
+                rest = p.plus(fact, -times)
+                if rest.content > 1:
+                    yield tightened(rest)
 
 
 def _divisors(context: Normal, p: Poly) -> list[Poly]:

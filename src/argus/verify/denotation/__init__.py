@@ -17,6 +17,7 @@ threads here: that placing keeps what a tile is, and that accesses are ordered
     walk.py                       one operation after the other
     scalars.py, cases.py          scalar expressions; values put together
     registers.py                  register tiles, element by element
+    observed.py                   where whole numbers of data have to fit their type
     infinities.py                 which of them are never infinite
     views.py                      tiles of global tensors: places, fills, masks
     demand.py                     which elements of a load anything comes of

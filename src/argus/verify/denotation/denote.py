@@ -10,12 +10,13 @@ from argus.ir.expr import symbols
 from argus.ir.memory import GlobalTensor, SharedAlloc, SharedView
 from argus.ir.program import Program, ScalarParam
 from argus.ir.walk import walk
-from argus.terms import Scalar, Unknown, Value, World, leaf_term
+from argus.terms import Integer, Scalar, Unknown, Value, World, leaf_term
 from argus.verify.denotation.assumptions import require
 from argus.verify.denotation.buffers import bodies, writes_shared
 from argus.verify.denotation.in_place import overwritten
 from argus.verify.denotation.ranges import assume_range, range_of
 from argus.verify.denotation.result import Denotation
+from argus.verify.denotation.scalars import scalars
 from argus.verify.denotation.state import Record
 from argus.verify.denotation.walk import ProgramWalk
 
@@ -28,7 +29,9 @@ NOTES = (
     "casts between floats are the identity",
     "elements are real numbers: nothing is rounded, NaN or infinite",
     "sizes are below 2**30, and whole scalar arguments within 2**29",
-    "sums of entries of tables fit their type",
+    "sums of a few entries of tables of 32 bits fit their type",
+    "a tensor has less than 2**40 bytes",
+    "floats that are cut to whole numbers of 32 bits are within 2**30",
     "tensors do not overlap in memory",
 )
 
@@ -62,6 +65,12 @@ def denote(program: Program, world: World) -> Denotation:
         tuple(walk_.noticed.values()),
         frozenset(a.tensor for a in record.accesses if a.seen),
         dict(_narrow(program)),
+        {
+            p.name: p.dtype.integers
+            for p in program.params
+            if isinstance(p, GlobalTensor) and p.dtype.kind == "int"
+        },
+        tuple(_bits(walk_, program)),
     )
 
 
@@ -91,6 +100,19 @@ def _narrow(program: Program) -> Iterator[tuple[str, tuple[int, int]]]:
         found = range_of(param.dtype) if isinstance(param, GlobalTensor) else None
         if found is not None:
             yield param.name, found
+
+
+def _bits(context: ProgramWalk, program: Program) -> Iterator[Integer]:
+    """How many bits the elements of each tensor take."""
+    for param in program.params:
+        if isinstance(param, GlobalTensor):
+            size = Integer.of(param.dtype.bits)
+            try:
+                for extent in scalars(context, param.shape):
+                    size = size * extent
+            except Unknown:
+                continue  # it depends on data
+            yield size
 
 
 def _parameters(context: ProgramWalk, program: Program) -> None:

@@ -17,6 +17,7 @@ from argus.ir.memory import SharedView
 from argus.terms import (
     IndexSet,
     Integer,
+    Term,
     Unknown,
     Value,
     Variable,
@@ -27,6 +28,7 @@ from argus.terms import (
 from argus.terms.apply import COMPARISONS
 from argus.terms.arithmetic import cleared
 from argus.terms.cast import saturated
+from argus.terms.ends import ends
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.combining import combined
 from argus.verify.denotation.ranges import range_of
@@ -218,13 +220,23 @@ def converted(
     Raises Unknown where a whole number may wrap to a narrower type.
     """
     kind = "real" if dtype.is_float else "truth" if dtype.kind == "bool" else "integer"
-    ends = range_of(dtype)
-    if kind == "integer" and value.kind == "real" and ends is not None:
-        return saturated(context.world, value, *ends)
+    held = range_of(dtype)
+    if kind == "integer" and value.kind == "real" and held is not None:
+        # Floats are cut to the ends; a sum of whole numbers wraps, but within them.
+        whole = source is not None and not source.is_float
+        if not whole or all(_within(term, held) for _, term in value.terms):
+            return saturated(context.world, value, *held)
     made = cast(context.world, value, kind)
     if source != dtype:
         require_range(context, made, dtype, "a conversion to", source)
     return made
+
+
+def _within(term: Term, bounds: tuple[int, int]) -> bool:
+    low, high = ends(term)
+    return (
+        low is not None and high is not None and bounds[0] <= low <= high <= bounds[1]
+    )
 
 
 def require_range(

@@ -43,7 +43,7 @@ class Store:
     axes: tuple[Variable, ...] = ()
 
 
-NoticedKind = Literal["exponent", "whole", "in float", "decides", "sum"]
+NoticedKind = Literal["exponent", "whole", "observed", "in float", "decides", "sum"]
 
 
 @dataclass(frozen=True)
@@ -52,6 +52,8 @@ class Noticed:
 
     "exponent": an exponential is taken of ``value``, at the points of ``where``.
     "whole": it is the result of arithmetic on whole numbers, of type ``dtype``.
+    "observed": it is a whole number of data, of ``dtype``, of which something else is
+    made than a sum or product of its type.
     "in float": it is a whole number, or a fraction of one, in a float of ``dtype``.
     "decides": such a number, an operand by which a mask or a whole number is decided.
     "sum": a loop adds ``value`` to what it carries as ``name``, of type ``dtype``.
@@ -88,6 +90,12 @@ class Denotation:
         default_factory=dict[str, tuple[int, int]]
     )
     """The least and greatest entries of tables of 8 and 16 bits."""
+    entries: Mapping[str, tuple[int, int]] = field(
+        default_factory=dict[str, tuple[int, int]]
+    )
+    """Those of all tables of whole numbers."""
+    bits: tuple[Integer, ...] = ()
+    """How many bits each tensor takes."""
 
     def in_order(self, tensors: Collection[str]) -> Denotation:
         """The same for a program that accesses these tensors in program order.

@@ -34,6 +34,7 @@ from argus.verify.denotation.loops import read_loop
 from argus.verify.denotation.meetings import Meetings
 from argus.verify.denotation.meetings import written as written_before
 from argus.verify.denotation.memory import merge_memory, remember
+from argus.verify.denotation.observed import notice_observed
 from argus.verify.denotation.reads import shared_value
 from argus.verify.denotation.registers import product, register_value
 from argus.verify.denotation.result import Store
@@ -85,6 +86,7 @@ class ProgramWalk(Context):
         for position, op in enumerate(block.ops):
             self.state.path = (*path, (position, None))
             try:
+                notice_observed(self, op)
                 self._op(op)
             except Unknown as why:
                 self._give_up(op, _placed(why, op))

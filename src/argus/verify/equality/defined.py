@@ -37,6 +37,7 @@ from argus.terms.arithmetic import points, some_points
 from argus.terms.integers import Entry
 from argus.terms.powers import is_positive
 from argus.terms.show import show
+from argus.terms.term import ONE_PRODUCT
 from argus.verify.denotation import Store
 from argus.verify.equality.mentioned import leaves
 
@@ -179,8 +180,12 @@ def _has_points(world: World, found: TermObligation, stores: Sequence[Store]) ->
 
 
 def _has_base(part: Product) -> bool:
-    """Whether it has a factor that is a sum of several terms, which may be 0."""
-    return any(isinstance(leaf, Base) for leaf, _ in part.factors)
+    """Whether it has a factor that is a sum of several terms and may be 0.
+
+    One of numbers of one sign of which one is a constant (``1 + exp(x)``) is not 0.
+    """
+    bases = (leaf.term for leaf, _ in part.factors if isinstance(leaf, Base))
+    return not all(is_positive(t) and ONE_PRODUCT in t.parts for t in bases)
 
 
 def _supported(world: World, part: Product) -> IndexSet:

@@ -18,6 +18,7 @@ from argus.terms.sets import PARAMETER, plain
 from argus.terms.sums import tidy
 from argus.terms.unrolled import unrolled
 from argus.verify.equality.aligned import aligned
+from argus.verify.equality.dominated import without_dominated
 from argus.verify.equality.mentioned import choices, context, overs
 from argus.verify.equality.points import absorbed
 from argus.verify.equality.result import Mismatch
@@ -69,6 +70,9 @@ def same(
         parts = aligned(world, here, _within(world, parts, here))
         if not tidy(world, parts).parts:
             return None
+    one, other = (without_dominated(world, here, term) for term in (a, b))
+    if (one, other) != (a, b):
+        return same(world, where, one, other, splits)
     part = _split(world, here, difference) if splits else None
     if part is None:
         return Mismatch(where, a, b)

@@ -10,7 +10,8 @@ are advice, except where a run shows what is not a number (`argus.evaluation`).
     divisors.py     divisors that may be 0, maxima of nothing (AG0331, AG0332)
     exponents.py    arguments of exponentials that nothing bounds (AG0330)
     flow.py         what becomes of an exponential that may overflow
-    wholes.py       whole numbers of tiles that leave 32 bits (equality is open then)
+    wholes.py       whole numbers, and sums of them, that leave their type (equality is
+                    open then)
     in_floats.py    whole numbers that a float may not hold and that decide (the same)
     narrow.py       sums that are kept in 16 bits (AG0333)
     cancelling.py   roots of what rounding may make negative (AG0334)

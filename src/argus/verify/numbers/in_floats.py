@@ -65,7 +65,7 @@ def inexact_decision(program: Program, found: Denotation) -> Overflow | None:
 def _counts(op: o.AnyOp, over: Overflow) -> bool:
     """Whether an operation may decide by a number that a type may not hold."""
     chooses = isinstance(op, o.Elementwise) and op.fn in _CHOOSING
-    return not chooses or over.noticed.dtype.bits <= 16
+    return not chooses or over.dtype.bits <= 16
 
 
 def _is_tile(op: o.AnyOp, operand: int) -> bool:

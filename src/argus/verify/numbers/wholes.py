@@ -1,19 +1,28 @@
-"""Whole numbers of tiles that leave 32 bits, or 0, at sizes that a launch admits.
+"""Whole numbers that leave their type at sizes, and for entries, that a launch admits.
 
 Terms take whole numbers for exact. What tiles compute of coordinates, blocks and sizes
 has 32 bits and wraps; launches bound scalars only. So each result of arithmetic is held
-against its type, for sizes below 2**30 and scalars within 2**29. Of entries of tables
-of 32 bits nothing is known, and of sums of them that they fit is taken for granted.
+against its type, for sizes below 2**30 and scalars within 2**29.
+
+What is computed of data is held against its type for all entries: those of their type,
+or of which the kernel assumes less, summed over as many points as a size has
+(`argus.terms.magnitudes`). A reference adds whole numbers up in 64 bits, so that what
+wraps in fewer is another number. Those of 64 bits wrap alike.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from argus.terms import IndexSet, Integer, Variable
+from argus.diagnostics import Span
+from argus.ir.dtypes import DType
+from argus.terms import IndexSet, Integer, Term, Value, Variable
 from argus.terms.integers import Applied, Atom, Entry, Opaque, Truncated, Truth
+from argus.terms.leaves import Fold, Sum, Whole
+from argus.terms.magnitudes import between, integer_of
 from argus.verify.denotation import Denotation, Noticed
+from argus.verify.equality.additions import total
 
 __all__ = ["Bounds", "Overflow", "beyond", "overflow"]
 
@@ -23,31 +32,117 @@ _SIZE = _SIZES[-1]
 _SCALAR = 1 << 29
 """Whole scalar arguments are no larger."""
 
+_BITS = 8 << 40
+"""A tensor takes less."""
+
 Bounds = tuple[int, int]
 _Entries = Mapping[str, Bounds]
 
 
 @dataclass(frozen=True)
 class Overflow:
-    """Arithmetic of which a result does not fit; ``sample`` says where, if known."""
+    """Arithmetic of which a result does not fit; ``sample`` says where, if known.
 
-    noticed: Noticed
-    number: Integer
+    ``most``: how far from 0 a number of data may lie, where a size bounds it.
+    """
+
+    span: Span
+    dtype: DType
+    where: IndexSet
+    number: Integer | Term
     sample: Mapping[Variable, int] | None
+    most: Integer | None = None
 
 
 def overflow(found: Denotation) -> Overflow | None:
-    """The first arithmetic that may not fit 32 bits, or a type without sign."""
+    """The first arithmetic that may not fit its type, but for 64 bits with a sign."""
     for noticed in found.noticed:
         dtype = noticed.dtype
-        if noticed.kind != "whole" or (dtype.bits != 32 and dtype.signed):
+        observed = noticed.kind == "observed"
+        if not observed and noticed.kind != "whole":
+            continue
+        if _wraps_alike(dtype) or (not observed and dtype.bits != 32 and dtype.signed):
             continue
         for where, x in noticed.value.cases:
-            if not isinstance(x, Integer) or _of_integer(x, found.narrow) is None:
-                continue
-            made = beyond(found, noticed, where, x, dtype.integers)
+            known = isinstance(x, Integer) and _of_integer(x, found.narrow) is not None
+            made = None
+            if observed and not known:
+                inside = noticed.where & where
+                made = _of_data(found, inside, x, dtype, noticed.op.span)
+            elif not observed and known and isinstance(x, Integer):
+                made = beyond(found, noticed, where, x, dtype.integers)
             if made is not None:
                 return made
+    for store in found.stores:
+        dtype = store.tensor.dtype
+        if dtype.kind != "int" or _wraps_alike(dtype):
+            continue
+        value, within = store.value, store.where
+        if store.atomic == "add":
+            at = [found.world.fresh("at") for _ in store.coords]
+            value = total(found.world, [store], at, Value.whole(0))
+            within = IndexSet.universe
+        for where, x in value.cases:
+            made = _of_data(found, within & where, x, dtype, store.span)
+            if made is not None:
+                return made
+    return None
+
+
+def _adds_up(x: Integer | Term) -> bool:
+    """Whether a sum or product over points is in it: references do these in 64 bits.
+
+    Where a few entries are added they compute in the type of the entries.
+    """
+    if isinstance(x, Integer):
+        return any(_adds_up(i) for i in _inside(x))
+    leaves = [leaf for part in x.parts for leaf, _ in part.factors]
+    return any(
+        isinstance(leaf, Sum)
+        or (isinstance(leaf, Fold) and leaf.function == "prod")
+        or any(_adds_up(term) for term in leaf.terms)
+        or (isinstance(leaf, Whole) and _adds_up(Integer.atom(leaf.atom)))
+        for leaf in leaves
+    )
+
+
+def _inside(x: Integer) -> Iterator[Integer | Term]:
+    """What the atoms of an integer are made of; of truths nothing is counted."""
+    for atom in x.atoms():
+        if isinstance(atom, Opaque | Applied):
+            yield from atom.args
+        elif isinstance(atom, Truncated) and isinstance(atom.term, Term):
+            yield atom.term
+
+
+def _wraps_alike(dtype: DType) -> bool:
+    """Whether references compute in the same type."""
+    return dtype.bits == 64 and dtype.signed
+
+
+def _of_data(
+    found: Denotation, inside: IndexSet, x: Integer | Term, dtype: DType, span: Span
+) -> Overflow | None:
+    """Where a number that is made of data may lie outside of its type."""
+    world, (low, high) = found.world, dtype.integers
+    if not _adds_up(x) or world.is_empty(inside):
+        return None
+    sides = between(world, inside, x, found.entries)
+    for side, end in zip(sides, (-low, high), strict=True):
+        if side is None:
+            return Overflow(span, dtype, inside, x, None)
+        most, below = integer_of(side)
+        held = world.compare(most, ">", end * below)
+        for bits in found.bits:
+            held = held & world.compare(bits, "<", _BITS)
+        for size in _SIZES:
+            outside = held
+            for variable in sorted(most.variables(), key=lambda v: v.key):
+                value = Integer.atom(variable)
+                outside = outside & world.compare(value, "<=", size)
+            if not world.is_empty(outside):
+                sample = world.sample(outside)
+                return Overflow(span, dtype, inside, x, sample, most)
     return None
 
 
@@ -70,7 +165,8 @@ def beyond(
     for size in (*(s for s in _SIZES if s < largest), largest):
         outside = noticed.where & where & _outside(found, noticed, x, size, held)
         if not found.world.is_empty(outside):
-            return Overflow(noticed, x, found.world.sample(outside))
+            sample = found.world.sample(outside)
+            return Overflow(noticed.op.span, noticed.dtype, noticed.where, x, sample)
     return None
 
 

@@ -9,7 +9,7 @@ from typing import assert_never
 
 from argus.extents import LEAST_EXTENT
 from argus.ir import ops as o
-from argus.ir.expr import Expr, Sym, binary, evaluate, symbols
+from argus.ir.expr import Binary, Const, Expr, Sym, binary, evaluate, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import (
     BLOCK_INDEX,
@@ -343,6 +343,10 @@ class Sizes:
 _HARDWARE = frozenset(s.name for s in HARDWARE)
 
 
+_COURSE = o.For | o.If | o.Roles
+"""What has iterations or branches."""
+
+
 def _used(name: str, coords: tuple[int, ...]) -> int:
     """A table whose every tile is used."""
     del name, coords
@@ -409,6 +413,19 @@ def _course(
     return tuple(found)
 
 
+def _step(carry: o.ScalarCarry) -> int | None:
+    """What each iteration adds to what it carries, a number; None for another way."""
+    made = carry.yielded
+    if made == carry.arg:
+        return 0
+    if not isinstance(made, Binary) or made.op != "+" or made.left != carry.arg:
+        return None
+    step = made.right
+    if not isinstance(step, Const) or not isinstance(step.value, int):
+        return None
+    return step.value
+
+
 def _iterations(
     op: o.For,
     env: dict[str, int | float],
@@ -417,9 +434,18 @@ def _iterations(
     around: tuple[int, ...],
 ) -> object:
     start, stop, step = (int(evaluate(e, env)) for e in (op.start, op.stop, op.step))
+    turns = range(start, stop, max(step, 1))
+    steps = [_step(c) for c in op.scalars]
+    if None not in steps and not any(isinstance(x, _COURSE) for x in op.body.ops):
+        # No iteration has a course of its own, and what is carried is counted.
+        for carry, each in zip(op.scalars, steps, strict=True):
+            assert each is not None
+            env[carry.result.name] = evaluate(carry.init, env) + len(turns) * each
+        counts[id(op)] = max(counts.get(id(op), 0), len(turns))
+        return (ITERATIONS, *((),) * len(turns))
     scalars = [evaluate(c.init, env) for c in op.scalars]
     found: list[object] = []
-    for iteration, value in enumerate(range(start, stop, max(step, 1))):
+    for iteration, value in enumerate(turns):
         env[op.var.name] = value
         for carry, number in zip(op.scalars, scalars, strict=True):
             env[carry.arg.name] = number

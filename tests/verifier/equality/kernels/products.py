@@ -18,6 +18,7 @@ def gemm_int8(
 ):
     M, K = A.shape
     N = B.shape[0]
+    ag.require(K < 2**17, "sums of products fit 32 bits")
     i, j = ag.block_tile(ag.cdiv(M, BM), ag.cdiv(N, BN))
     acc = ag.zeros((BM, BN), i32)
     for k in ag.range(0, K, BK):

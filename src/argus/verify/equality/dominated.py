@@ -1,0 +1,247 @@
+"""Maxima without what is never the largest of them.
+
+What is rounded to 8 bits is cut at their ends. A number that is divided by the largest
+of its row, ``round(x * 127 / max(abs(x[k]) over k))``, is within them: the cut changes
+nothing. What is used of a maximum is that it is at least each of its points.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from fractions import Fraction
+
+from argus.terms import (
+    ZERO,
+    Base,
+    Call,
+    Element,
+    Generator,
+    IndexSet,
+    Integer,
+    Leaf,
+    Max,
+    Product,
+    Term,
+    Variable,
+    Whole,
+    World,
+    leaf_term,
+)
+from argus.terms.fractions import reduced
+from argus.terms.integers import Truncated
+from argus.terms.maxima import maximum_over, opened
+from argus.terms.mentioned import inputs, inputs_of_leaf
+from argus.terms.powers import is_nonnegative
+from argus.terms.term import Rational
+
+__all__ = ["without_dominated"]
+
+_STEPS = 6
+"""How many leaves of a term are replaced by what they are at least, at most."""
+_CUT = ("floor", "ceil", "round")
+
+
+def without_dominated(world: World, here: IndexSet, term: Term) -> Term:
+    """The same term, wherever a set holds, with maxima of fewer numbers."""
+    if term.special is not None or not any(_is_cut(p) for p in term.parts):
+        return term
+    made = ZERO
+    for part, coefficient in term.parts.items():
+        product = Term({Product({}, part.exponent): coefficient})
+        for leaf, power in part.factors:
+            whole = leaf_term(leaf, power)
+            if isinstance(leaf, Max) and power == 1:
+                whole = _largest(world, here, leaf)
+            product = product * whole
+        made = made + product
+    return made
+
+
+def _is_cut(part: Product) -> bool:
+    return any(isinstance(f, Max) and _numbers(f) for f, _ in part.factors)
+
+
+def _numbers(leaf: Max) -> list[Generator]:
+    """Those generators that are one number."""
+    return [
+        g for g in leaf.generators if not g.variables and g.body.constant is not None
+    ]
+
+
+def _largest(world: World, here: IndexSet, leaf: Max) -> Term:
+    """A maximum without numbers that another one of its terms is always at least."""
+    left = list(leaf.generators)
+    for one in _numbers(leaf):
+        for other in left:
+            if other is one or other.variables or not other.domain.is_universe:
+                continue
+            body = without_dominated(world, here, other.body)
+            if never_negative(world, here, body - one.body):
+                left.remove(one)
+                break
+    found = [
+        g.body if g.variables else without_dominated(world, here, g.body) for g in left
+    ]
+    if found == [g.body for g in leaf.generators]:
+        return leaf_term(leaf)
+    sources = [
+        (g.variables, g.domain, body) for g, body in zip(left, found, strict=True)
+    ]
+    return maximum_over(world, opened(world, sources))
+
+
+def never_negative(
+    world: World, here: IndexSet, term: Term, steps: int = _STEPS
+) -> bool:
+    """Whether a term is at least 0 wherever a set holds. False: not shown.
+
+    That what it is divided by is not 0 is taken for granted.
+    """
+    if term.special is not None:
+        return False
+    if is_nonnegative(term):
+        return True
+    if not steps:
+        return False
+    inside = _uncut(term)
+    if inside is not None:
+        return never_negative(world, here, inside, steps - 1)
+    below = _divisor(term)
+    if below is not None:
+        above = reduced(term * below)
+        return never_negative(world, here, below, steps - 1) and never_negative(
+            world, here, above, steps - 1
+        )
+    for part, coefficient in term.parts.items():
+        leaf = _only(part)
+        if leaf is None or isinstance(leaf, Element):
+            continue
+        rest = term - Term({part: coefficient})
+        if coefficient > 0:
+            smaller = _at_least(world, here, leaf, rest)
+            if any(
+                never_negative(world, here, rest + x.scaled(times), steps - 1)
+                for x in smaller
+                for times in _times(leaf, coefficient, x, rest)
+            ):
+                return True
+        else:
+            every = _at_most(leaf)
+            if every and all(
+                never_negative(world, here, rest + x.scaled(coefficient), steps - 1)
+                for x in every
+            ):
+                return True
+    return False
+
+
+def _only(part: Product) -> Leaf | None:
+    """The leaf that a product is."""
+    if part.exponent is not None or len(part.factors) != 1:
+        return None
+    ((leaf, power),) = part.factors
+    return leaf if power == 1 else None
+
+
+def _uncut(term: Term) -> Term | None:
+    """``c*x + n`` of ``c*round(x) + n`` where n is a multiple of c: they have one sign.
+
+    No whole number lies between x and what it is rounded to.
+    """
+    parts = [(p, c) for p, c in term.parts.items() if p.factors or p.exponent]
+    if len(parts) != 1:
+        return None
+    ((part, coefficient),) = parts
+    leaf = _only(part)
+    if isinstance(leaf, Call) and leaf.function in _CUT:
+        inside = leaf.args[0]
+    elif isinstance(leaf, Whole) and isinstance(leaf.atom, Truncated):
+        inside = leaf.atom.term
+        assert isinstance(inside, Term)
+    else:
+        return None
+    rest = term - Term({part: coefficient})
+    constant = rest.constant
+    if constant is None or constant % coefficient:
+        return None
+    return inside.scaled(coefficient) + rest
+
+
+def _divisor(term: Term) -> Term | None:
+    """Something that parts of a term are divided by."""
+    for part in term.parts:
+        for leaf, power in part.factors:
+            if isinstance(power, int) and power < 0:
+                return leaf.term if isinstance(leaf, Base) else leaf_term(leaf)
+    return None
+
+
+def _at_most(leaf: Leaf) -> list[Term]:
+    """Numbers of which the largest is at least a leaf; none: not known."""
+    if isinstance(leaf, Max):
+        single = not any(g.variables for g in leaf.generators)
+        return [g.body for g in leaf.generators] if single else []
+    if isinstance(leaf, Call) and leaf.function == "abs":
+        return [leaf.args[0], -leaf.args[0]]
+    return []
+
+
+def _at_least(world: World, here: IndexSet, leaf: Leaf, rest: Term) -> Iterator[Term]:
+    """What a leaf is at least; of many points, those of which ``rest`` is made."""
+    if isinstance(leaf, Call) and leaf.function == "abs":
+        yield from (leaf.args[0], -leaf.args[0])
+    if isinstance(leaf, Max):
+        for generator in leaf.generators:
+            if generator.variables:
+                yield from _points(world, here, generator, leaf, rest)
+            elif world.is_subset(here, generator.domain):
+                yield generator.body
+
+
+def _times(leaf: Leaf, most: Rational, x: Term, rest: Term) -> list[Rational]:
+    """How many times a leaf is taken for x; of one that is not negative, also fewer."""
+    found = [most]
+    if is_nonnegative(leaf):
+        for part, coefficient in x.parts.items():
+            times = -Fraction(rest.parts.get(part, 0)) / Fraction(coefficient)
+            if 0 < times < most:
+                found.append(times)
+    return found
+
+
+def _points(
+    world: World, here: IndexSet, generator: Generator, leaf: Leaf, rest: Term
+) -> Iterator[Term]:
+    """The body of a generator at points where it reads what ``rest`` reads."""
+    source = generator.variables, generator.domain, generator.body
+    ((names, domain, body),) = opened(world, [source])
+    tried: set[tuple[Integer, ...]] = set()
+    own = inputs_of_leaf(world, leaf)
+    for mine in inputs(world, body):
+        for theirs in sorted(inputs(world, rest), key=lambda x: x.key):
+            if not isinstance(mine, Element) or not isinstance(theirs, Element):
+                continue
+            if mine.tensor != theirs.tensor or theirs in own:
+                continue
+            point = _point(names, mine, theirs)
+            if point is None or tuple(point.values()) in tried:
+                continue
+            tried.add(tuple(point.values()))
+            if world.is_subset(here, world.substitute(domain, point)):
+                yield world.substitute(body, point)
+
+
+def _point(
+    names: Sequence[Variable], mine: Element, theirs: Element
+) -> dict[Variable, Integer] | None:
+    """Where variables have to be for one element to be another."""
+    found: dict[Variable, Integer] = {}
+    for a, b in zip(mine.indices, theirs.indices, strict=True):
+        bound = [v for v in names if v in a.variables()]
+        if len(bound) != 1 or bound[0] in found:
+            continue
+        factor = a.coefficient(bound[0])
+        if factor in (1, -1):
+            rest = a - Integer.atom(bound[0]) * factor
+            found[bound[0]] = (b - rest) * factor
+    return found if len(found) == len(names) else None
