@@ -9,8 +9,11 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from argus.programs.attention_gradients import gradient_decompositions  # noqa: E402
+from argus.programs.capture import capture  # noqa: E402
 from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.plan import plan_of  # noqa: E402
+from argus.programs.plan import plan_of, plan_program  # noqa: E402
+from argus.programs.proofs import proof_of  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula, random  # noqa: E402
 
 aten = torch.ops.aten
@@ -49,6 +52,16 @@ def test_gradients_are_kernels(name: str, dtype: Any) -> None:
     arguments = (grad, q, k, v, out, logarithms)
     plan = plan_of(Formula(gradients).eval(), arguments)
     assert plan.whole
+    if dtype is torch.bfloat16:
+        # The sums of products of gradients and results, dQ, and dK beside dV; and where
+        # a row may see no key, the shifts of rows.
+        chained = [s for s in plan.kernels if s.computes == "chained products"]
+        assert [len(s.written) for s in chained] == [1, 2]
+        assert len(plan.kernels) == 3 + ("attn_mask" in options)
+        assert not any(
+            v.shape[-2:] == (24, 40) for s in plan.kernels for v in s.written
+        )
+        assert {proof_of(s).verdict for s in chained} == {Verdict.EQUAL}
     found = run_plan(plan, arguments, plan.program.tensors, in_interpreter)
     bound = 2e-6 if dtype is torch.float32 else 4e-2
     for one, other in zip(
@@ -118,6 +131,7 @@ def test_training_has_one_kernel_forward() -> None:
     (wanted,) = torch.autograd.grad(model(x).float().square().sum(), model.inner.weight)
     torch.testing.assert_close(weight, wanted, rtol=2e-2, atol=2e-2)
     assert [r.left for r in reports] == [(), ()]
+    assert sum("chained" in name for name in reports[1].kernels) == 2
     assert reports[0].kernels.count("attention") == 1
     assert not any("exp" in name for name in reports[0].kernels)
 
@@ -182,3 +196,36 @@ def test_layers_that_share_a_mask() -> None:
     assert plan.whole
     found = run_plan(plan, (x, tokens), plan.program.tensors, in_interpreter)
     torch.testing.assert_close(found, model(x, tokens), rtol=5e-2, atol=5e-2)
+
+
+def test_what_is_kept_for_gradients_is_stored_once() -> None:
+    """In the order that torch says: whoever reads it reads it there."""
+
+    def kept(q: Any, k: Any, v: Any) -> Any:
+        function = torch.nn.functional.scaled_dot_product_attention
+        q, k, v = (torch.relu(x.transpose(1, 2)) for x in (q, k, v))
+        return q, function(q, k, v, is_causal=True).transpose(1, 2).flatten(2).tanh(), k
+
+    inputs = tuple(random(2, 24, 2, 32).bfloat16() for _ in range(3))
+    program = capture(Formula(kept).eval(), inputs)
+    plan = plan_program(program)
+    assert not any(s.computes == "copy" for s in plan.kernels)
+    found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    for one, other in zip(found, kept(*inputs), strict=True):
+        assert one.stride() == other.stride()
+        torch.testing.assert_close(one, other, rtol=2e-2, atol=2e-2)
+
+
+def test_logarithms_are_stored_beside_a_result_that_is_rounded() -> None:
+    q, k, v = (x.bfloat16() for x in (Q, K, V))
+
+    def both(q: Any, k: Any, v: Any) -> Any:
+        out, logarithms = forward(q, k, v, 0.0, True)
+        return out * 2, out.transpose(1, 2).reshape(2, 24, 64), logarithms
+
+    plan = plan_of(Formula(both).eval(), (q, k, v))
+    (attention,) = [s for s in plan.kernels if s.computes == "attention"]
+    assert sorted(str(x.dtype) for x in attention.written) == ["bf16", "f32"]
+    found = run_plan(plan, (q, k, v), plan.program.tensors, in_interpreter)
+    for one, other in zip(found, both(q, k, v), strict=True):
+        torch.testing.assert_close(one, other, rtol=3e-2, atol=3e-2)

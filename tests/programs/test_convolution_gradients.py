@@ -14,7 +14,11 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional  # noqa: E402
 
+from argus.programs import backend, compiled  # noqa: E402
 from argus.programs.backend import GraphReport, argus_backend  # noqa: E402
+from argus.programs.plan import ProgramPlan  # noqa: E402
+from argus.programs.proofs import proof_of  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import random  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's, about itself
@@ -55,6 +59,54 @@ CASES: dict[str, tuple[Callable[..., Any], Sizes, Sizes, bool]] = {
         lambda x, w: functional.conv3d(x, w, None, 2, 1, 1, 2),
         (1, 4, 4, 5, 3), (8, 2, 3, 3, 3), True,
     ),
+    "every second pixel": (
+        lambda x, w: functional.conv2d(x, w, None, 2),
+        (2, 16, 7, 8), (24, 16, 1, 1), True,
+    ),
+    "every third pixel, with a border": (
+        lambda x, w: functional.conv2d(x, w, None, (3, 2), (1, 2)),
+        (2, 16, 9, 7), (16, 16, 1, 1), True,
+    ),
+    "every second pixel, in groups": (
+        lambda x, w: functional.conv2d(x, w, None, 2, 0, 1, 2),
+        (2, 32, 6, 7), (32, 16, 1, 1), True,
+    ),
+    "patches of many channels": (
+        lambda x, w: functional.conv2d(x, w, None, 2),
+        (2, 16, 7, 8), (24, 16, 2, 2), True,
+    ),
+    "patches with gaps and a border": (
+        lambda x, w: functional.conv2d(x, w, None, (3, 4), 1),
+        (2, 16, 10, 9), (16, 16, 2, 3), True,
+    ),
+    "patches of volumes": (
+        lambda x, w: functional.conv3d(x, w, None, 2, (1, 0, 1)),
+        (1, 16, 4, 5, 6), (16, 16, 2, 1, 2), True,
+    ),
+    "every second frame": (
+        lambda x, w: functional.conv1d(x, w, None, 2), (2, 16, 9), (16, 16, 1), True
+    ),
+    "many taps of each channel": (
+        lambda x, w: functional.conv2d(x, w, None, 1, 3, 1, 4),
+        (3, 4, 14, 12), (4, 1, 7, 7), True,
+    ),
+    "many taps of channels that lie side by side": (
+        lambda x, w: functional.conv2d(
+            x.permute(0, 3, 1, 2), w, None, 1, 2, 1, 4
+        ).permute(0, 2, 3, 1),
+        (2, 24, 24, 4), (4, 1, 3, 3), True,
+    ),
+    "few channels of a group": (
+        lambda x, w: functional.conv2d(x, w, None, 1, 1, 1, 2),
+        (2, 8, 12, 10), (8, 4, 3, 3), True,
+    ),
+    "a long sum": (
+        lambda x, w: functional.conv2d(x, w), (4, 16, 16, 32), (16, 16, 1, 1), True
+    ),
+    "transposed patches": (
+        lambda x, w: functional.conv_transpose2d(x, w, None, 3, 1, (1, 2)),
+        (2, 16, 4, 5), (16, 16, 2, 3), True,
+    ),
     "transposed": (
         lambda x, w: functional.conv_transpose2d(x, w, None, 2, 1, 1),
         (2, 8, 4, 5), (8, 4, 3, 3), True,
@@ -69,6 +121,39 @@ CASES: dict[str, tuple[Callable[..., Any], Sizes, Sizes, bool]] = {
     ),
 }  # fmt: skip
 """Function, sizes of input and filters, and whether nothing stays in torch."""
+
+PROVED = (
+    "every second pixel", "every third pixel, with a border",
+    "every second pixel, in groups", "patches with gaps and a border",
+    "patches of volumes", "every second frame", "many taps of each channel",
+    "many taps of channels that lie side by side", "few channels of a group",
+    "a long sum", "transposed patches",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PROVED)
+def test_kernels_are_equal_to_their_references(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    function, *sizes, _ = CASES[name]
+    plans: list[ProgramPlan] = []
+
+    def called(plan: ProgramPlan, *rest: Any) -> Any:
+        plans.append(plan)
+        return compiled.called(plan, *rest)
+
+    monkeypatch.setattr(backend, "called", called)
+    torch._dynamo.reset()
+    given = [random(*s).requires_grad_() for s in sizes]
+    options = {"interpret": True}
+    call = torch.compile(function, backend=argus_backend, options=options)
+    call(*given).sum().backward()
+    assert len(plans) == 2
+    for step in plans[1].kernels:
+        verdicts = {Verdict.EQUAL}
+        if step.source.name == "copy":  # beside zeros, which no reference is traced for
+            verdicts.add(Verdict.PROVED)
+        assert proof_of(step).verdict in verdicts, step.source.text
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])

@@ -79,3 +79,21 @@ def test_what_several_kernels_compute_anew_is_stored_for_all_of_them() -> None:
     assert plan.whole
     for got, wanted in zip(interpreted(plan, inputs), made(*inputs), strict=True):
         torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_long_columns_are_added_up_in_parts_side_by_side() -> None:
+    """The gradients of a norm's weight and shift: two kernels for both."""
+    x, grad = random(1024, 40).bfloat16(), random(1024, 40).bfloat16()
+
+    def gradients(x: Any, grad: Any) -> Any:
+        wide = grad.float()
+        return (wide * x.float()).sum(0).to(x.dtype), wide.sum(0).to(x.dtype)
+
+    plan = plan_of(Formula(gradients).eval(), (x, grad))
+    assert [len(s.written) for s in plan.kernels] == [2, 2]
+    parts, whole = plan.kernels
+    assert all(v.shape[0] > 4 and v.shape[1:] == (40,) for v in parts.written)
+    assert all(proof_of(s).verdict is Verdict.EQUAL for s in (parts, whole))
+    found = interpreted(plan, (x, grad))
+    for one, other in zip(found, gradients(x, grad), strict=True):
+        torch.testing.assert_close(one, other, rtol=2e-2, atol=2e-2)

@@ -186,9 +186,19 @@ def test_a_sum_is_cut_where_that_is_predicted_to_be_faster() -> None:
     for element, terms in ((bf16, 1), (f32, 1), (bf16, 6)):
 
         def parts(*sizes: int, element: DType = element, terms: int = terms) -> int:
-            return parts_of_sum(*sizes, element=element, terms=terms)
+            found = parts_of_sum(*sizes, element=element, terms=terms)
+            assert found[0] == 1  # nothing else may be cut
+            return found[1]
 
         assert parts(256, 256, 1 << 19, 1, 1) >= 32
         assert parts(4096, 4096, 4096, 1, 1) == 1
         assert parts(64, 64, 512, 1, 1) == 1
         assert 7 * 64 * 64 % (parts(64, 64, 7 * 64 * 64, 1, 1) * 64) == 0
+
+
+def test_a_sum_of_several_products_is_cut_between_them_too() -> None:
+    """Filters of few channels, of 8 images of 56 x 56 pixels, would fill few blocks."""
+    images, rest = parts_of_sum(256, 64, 56 * 56, 1, 8, element=f32, repeats=8)
+    assert images == 8 and 56 * 56 % (rest * 64) == 0
+    assert parts_of_sum(256, 64, 56 * 56, 1, 8, element=f32)[0] == 1
+    assert parts_of_sum(4096, 4096, 4096, 1, 8, element=f32, repeats=8) == (1, 1)

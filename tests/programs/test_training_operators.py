@@ -32,6 +32,12 @@ def _shared_heads(q: Any, k: Any, v: Any) -> Any:
 _IMAGE = random(2, 3, 7, 9).round()
 _ROWS = random(4, 9)
 
+
+def _of_rows(weight: Any) -> Any:
+    at = torch.arange(12).reshape(3, 4) * 7 % 5
+    return functional.embedding(at, weight, padding_idx=2).square()
+
+
 GRADIENTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "largest": (lambda x: functional.max_pool2d(x, 2), (_IMAGE,)),
     "largest with borders": (lambda x: functional.max_pool2d(x, 3, 2, 1), (_IMAGE,)),
@@ -54,6 +60,7 @@ GRADIENTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x, y: torch.cdist(x, y, 3.0), (random(2, 5, 6), random(2, 7, 6)),
     ),
     "norm of order 3": (lambda x: torch.linalg.vector_norm(x, 3, dim=1), (_ROWS,)),
+    "rows of a table": (_of_rows, (random(5, 6),)),
     "running extremes": (lambda x: x.cummax(1)[0], (_ROWS,)),
     "running exponentials": (lambda x: x.logcumsumexp(1), (_ROWS,)),
     "sorted": (lambda x: x.sort(1)[0], (_ROWS,)),

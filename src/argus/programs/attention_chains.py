@@ -1,14 +1,17 @@
 """Which values lie between two products, as the first step to attention.
 
     for chain in chains_to(value, free): ...
+    for chains in product_chains(values, free, readers, needed): ...
 
-Between are maps and reductions of what the first product gives. Whether a kernel can
-compute them is for `attention_form.py` to say.
+Between are maps and reductions of what the first product gives; in gradients of
+attention maps alone, which several products read. Whether a kernel can compute them is
+for `attention_form.py` and `chained_form.py` to say.
 """
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from itertools import permutations
 
 from argus.programs.tensor_program import (
@@ -43,6 +46,75 @@ def chains_to(
                 yield between | {v for v in found if v in free}
 
 
+@dataclass(frozen=True)
+class ProductChains:
+    """Products of which one factor is made of the same products before, with ``exp``.
+
+    ``between`` has for each what it is made of from these on, which nobody else reads.
+    """
+
+    between: Mapping[ProgramValue, frozenset[ProgramValue]]
+
+
+def product_chains(
+    values: Sequence[ProgramValue],
+    free: Collection[ProgramValue],
+    readers: Mapping[ProgramValue, Sequence[ProgramValue]],
+    needed: Collection[ProgramValue],
+) -> list[ProductChains]:
+    """Such products of a program; none has a part that is a result or read elsewhere.
+
+    ``free`` are made of positions, ``needed`` are results.
+    """
+    found: list[dict[ProgramValue, frozenset[ProgramValue]]] = []
+    for value in values:
+        between = _exponentials_before(value, free)
+        if between is None:
+            continue
+        together = {value: between}
+        for other in list(found):
+            if any(between & b - set(free) for b in other.values()):
+                together |= other
+                found.remove(other)
+        found.append(together)
+    chains: list[ProductChains] = []
+    for each in found:
+        inside = frozenset[ProgramValue]().union(*each.values())
+        parts = inside - set(free)
+        known = {*inside, *each}
+        if parts & set(needed) or parts & each.keys():
+            continue
+        if all(set(readers.get(v, ())) <= known for v in parts):
+            chains.append(ProductChains(each))
+    return chains
+
+
+def _exponentials_before(
+    value: ProgramValue, free: Collection[ProgramValue]
+) -> frozenset[ProgramValue] | None:
+    """What one factor of a product is made of by maps, from products on."""
+    made = value.made
+    if not isinstance(made, ContractPrimitive) or made.alone or made.terms:
+        return None
+    found: list[frozenset[ProgramValue]] = []
+    for operand in operands_of(value):
+        if not isinstance(operand.value.made, MapPrimitive) or operand.value in free:
+            continue
+        above = _above(operand.value, free, reductions=False)
+        made = {v: v.made for v in above if isinstance(v.made, ContractPrimitive)}
+        if len(above) > _MOST_VALUES or any(m.alone or m.terms for m in made.values()):
+            continue
+        between = frozenset[ProgramValue]().union(
+            *(_depending(above, one) for one in made)
+        )
+        if any(
+            isinstance(v.made, MapPrimitive) and v.made.function == "exp"
+            for v in between
+        ):
+            found.append(between | {v for v in above if v in free})
+    return found[0] if len(found) == 1 else None
+
+
 def softmax_before(value: ProgramValue) -> bool:
     """Whether exponentials lie between a product and one before."""
     return any(
@@ -53,9 +125,13 @@ def softmax_before(value: ProgramValue) -> bool:
 
 
 def _above(
-    value: ProgramValue, free: Collection[ProgramValue]
+    value: ProgramValue, free: Collection[ProgramValue], *, reductions: bool = True
 ) -> dict[ProgramValue, None]:
-    """What a value is made of up to products, each before what reads it."""
+    """What a value is made of up to products, each before what reads it.
+
+    By maps, and by reductions if they are wanted.
+    """
+    kinds = MapPrimitive | ReducePrimitive if reductions else MapPrimitive
     found: dict[ProgramValue, None] = {}
     stack = [(value, False)]
     while stack and len(found) <= _MOST_VALUES:
@@ -64,7 +140,7 @@ def _above(
             continue
         if ready or isinstance(one.made, ContractPrimitive):
             found[one] = None
-        elif isinstance(one.made, MapPrimitive | ReducePrimitive) or one in free:
+        elif isinstance(one.made, kinds) or one in free:
             stack.append((one, True))
             stack += [(o.value, False) for o in operands_of(one)]
     return found

@@ -100,8 +100,8 @@ def attention_form(group: LoweredGroup) -> tuple[LoweredGroup, AttentionForm]:
         raise NotFusedError("attention to what has a border or a table")
     pool = group.pool
     widening = Widening(pool, group.sizes)
-    outer = [r for r in group.reductions if _of_sums(r) and r.function == "sum"]
-    found = [(r, v) for r in outer if (v := _values(pool, r)) is not None]
+    outer = [r for r in group.reductions if of_sums(r) and r.function == "sum"]
+    found = [(r, v) for r in outer if (v := weighted(pool, r)) is not None]
     if len(found) != 1:
         raise NotFusedError("not one product of what other products give")
     ((output, (weights, values)),) = found
@@ -117,9 +117,11 @@ def attention_form(group: LoweredGroup) -> tuple[LoweredGroup, AttentionForm]:
     # What becomes of the product is rounded as torch rounds it: parts of a number are
     # differences to what is rounded.
     done: dict[ExpressionNode, ExpressionNode] = {
-        r: _narrow(pool, widening.of(r), r) for r in group.reductions if r is not output
+        r: narrowed(pool, widening.of(r), r)
+        for r in group.reductions
+        if r is not output
     }
-    done[output] = _narrow(pool, product, output)
+    done[output] = narrowed(pool, product, output)
     stores = tuple(
         KernelStore(s.buffer, s.offset, pool.rewritten(s.node, lambda n: n, done))
         for s in group.stores
@@ -128,19 +130,19 @@ def attention_form(group: LoweredGroup) -> tuple[LoweredGroup, AttentionForm]:
     return group, _Matching(group, product, weights, values).form()
 
 
-def _narrow(
+def narrowed(
     pool: ExpressionPool, wide: ExpressionNode, like: ExpressionNode
 ) -> ExpressionNode:
     """The same number in the type of another node."""
     return wide if wide.dtype == like.dtype else pool.apply("cast", (wide,), like.dtype)
 
 
-def _of_sums(node: ReduceNode) -> bool:
+def of_sums(node: ReduceNode) -> bool:
     """Whether a reduction is of results of others."""
     return any(isinstance(n, ReduceNode) for n in walked([node.body]))
 
 
-def _values(
+def weighted(
     pool: ExpressionPool, node: ReduceNode
 ) -> tuple[ExpressionNode, tuple[tuple[int, ElementNode], ...]] | None:
     """The left factor of a sum of products, and its parts with the right ones."""
@@ -148,7 +150,7 @@ def _values(
     for summand in flattened(node.body, "add"):
         if not isinstance(summand, ApplyNode) or summand.function != "mul":
             return None
-        x, y = (_uncast(p) for p in summand.parts)
+        x, y = (uncast(p) for p in summand.parts)
         if isinstance(x, ElementNode) == isinstance(y, ElementNode):
             return None
         pairs.append((x, y) if isinstance(y, ElementNode) else (y, x))  # type: ignore[arg-type]
@@ -178,7 +180,7 @@ def _split(pool: ExpressionPool, whole: ExpressionNode) -> list[ExpressionNode]:
     return parts
 
 
-def _uncast(node: ExpressionNode) -> ExpressionNode:
+def uncast(node: ExpressionNode) -> ExpressionNode:
     """What becomes wider."""
     match node:
         case ApplyNode(function="cast", parts=(inner,), dtype=dtype) if (
@@ -378,7 +380,7 @@ class _Matching:
         terms: list[tuple[ElementNode, ElementNode]] = []
         (along,) = self.output.loops
         for summand in flattened(scores.body, "add"):
-            parts = [_uncast(p) for p in parts_of(summand)]
+            parts = [uncast(p) for p in parts_of(summand)]
             match summand, parts:
                 case (
                     ApplyNode(function="mul"),
@@ -422,32 +424,44 @@ class _Matching:
             ([k for _, k in terms], (inner, along)),
             ([v for _, v in self.values], (across[0], along)),
         ):
-            along_of = {unit(n) for n in nodes}
-            if len(along_of) != 1 or not along_of <= set(units):
-                raise NotFusedError("a factor whose elements do not lie side by side")
-            for node in nodes:
-                if not addressed(node.offset, node.dtype):
-                    raise NotFusedError("a factor that TMA cannot address")
-                if len(node.offset.terms) > TMA_DIMENSIONS:
-                    raise NotFusedError("a factor of more dimensions than TMA walks")
-        self._strides([n for pair in terms for n in pair] + [v for _, v in self.values])
+            require_side_by_side(nodes, units)
+        require_strides(
+            self.group,
+            [n for pair in terms for n in pair] + [v for _, v in self.values],
+        )
         return found
 
-    def _strides(self, factors: Sequence[ElementNode]) -> None:
-        """Raises NotFusedError for strides that hide what divides a factor's.
 
-        Of the strides of all tensors that lie along a loop, a kernel knows what divides
-        them together.
-        """
-        step = TMA_BYTES // self.values[0][1].dtype.bytes
-        units = {unit(n) for n in factors}
-        offsets = [e.offset for e in self.group.elements]
-        offsets += [s.offset for s in self.group.stores]
-        for offset in offsets:
-            if not any(n in units and c == 1 for n, c in offset.terms):
-                continue
-            if any(c % step for _, c in offset.terms if c != 1):
-                raise NotFusedError("a factor beside rows that TMA cannot address")
+def require_side_by_side(nodes: Sequence[ElementNode], units: Sequence[str]) -> None:
+    """Raises NotFusedError for factors that TMA cannot take.
+
+    Elements of all lie side by side along one loop, which is one of ``units``.
+    """
+    along_of = {unit(n) for n in nodes}
+    if len(along_of) != 1 or not along_of <= set(units):
+        raise NotFusedError("a factor whose elements do not lie side by side")
+    for node in nodes:
+        if not addressed(node.offset, node.dtype):
+            raise NotFusedError("a factor that TMA cannot address")
+        if len(node.offset.terms) > TMA_DIMENSIONS:
+            raise NotFusedError("a factor of more dimensions than TMA walks")
+
+
+def require_strides(group: LoweredGroup, factors: Sequence[ElementNode]) -> None:
+    """Raises NotFusedError for strides that hide what divides a factor's.
+
+    Of the strides of all tensors that lie along a loop, a kernel knows what divides
+    them together.
+    """
+    step = TMA_BYTES // factors[0].dtype.bytes
+    units = {unit(n) for n in factors}
+    offsets = [e.offset for e in group.elements]
+    offsets += [s.offset for s in group.stores]
+    for offset in offsets:
+        if not any(n in units and c == 1 for n, c in offset.terms):
+            continue
+        if any(c % step for _, c in offset.terms if c != 1):
+            raise NotFusedError("a factor beside rows that TMA cannot address")
 
 
 def unit(node: ElementNode) -> str | None:

@@ -27,7 +27,7 @@ from argus.programs.naming import KernelTensor, accessed
 from argus.programs.product_text import library_text
 from argus.programs.products import TMA_BYTES, TMA_DIMENSIONS
 from argus.programs.reference_text import reference_lines
-from argus.programs.tile_text import TileWriter
+from argus.programs.ring_text import LOADING_REGISTERS, RingWriter, ring_letters
 from argus.programs.tiling import GroupTiling, TileAxis
 
 _USED = frozenset(
@@ -39,7 +39,6 @@ _USED = frozenset(
         *(f"{name}{i}" for name in ("w", "q", "k", "v") for i in ("", 0, 1, 2)),
     )
 )
-_LOADING_REGISTERS = 24
 _SOFTEN: dict[bool, object] = {True: soften, False: soften_masked}
 """The library's online softmax; True: with a factor of scores."""
 _LEAST = {True: "-1e30", False: "-3.4028234663852886e+38"}
@@ -62,12 +61,10 @@ def attention_source(
 
 def _letters(group: LoweredGroup, form: AttentionForm) -> dict[str, str]:
     found = {form.row: "S", form.along: "T", form.inner: "E", form.across: "D"}
-    for i, loop in enumerate(form.batch):
-        found[loop] = "BHGJN"[i] if i < len("BHGJN") else f"B{i}"
-    return {n: found[n] for n in (*group.rows, *group.columns)}
+    return ring_letters(group, found, form.batch)
 
 
-class _AttentionWriter(TileWriter):
+class _AttentionWriter(RingWriter):
     def __init__(self, group: LoweredGroup, form: AttentionForm) -> None:
         self.form = form
         self.tile = self._tile(group, form)
@@ -77,22 +74,19 @@ class _AttentionWriter(TileWriter):
             TileAxis(form.across, self.tile.bd),
         )
         super().__init__(
-            group, GroupTiling(axes, False, 0), _letters(group, form), _USED
+            group, GroupTiling(axes, False, 0), form, _letters(group, form), _USED
         )
         self.outputs = [
             accessed(self.names.result(s.buffer), s.buffer, s.offset)
             for s in group.stores
         ]
-        self.fields: dict[ElementNode, str] = {}
-        sides = (
-            ("q", [q for q, _ in form.terms]),
-            ("k", [k for _, k in form.terms]),
-            ("v", [v for _, v in form.values]),
-        )
-        for letter, nodes in sides:
-            different = list(dict.fromkeys(nodes))
-            for i, node in enumerate(different):
-                self.fields[node] = f"{letter}{i if len(different) > 1 else ''}"
+        self.factors = {
+            "q": tuple(dict.fromkeys(q for q, _ in form.terms)),
+            "k": tuple(dict.fromkeys(k for _, k in form.terms)),
+            "v": tuple(dict.fromkeys(v for _, v in form.values)),
+        }
+        for letter, nodes in self.factors.items():
+            self.name_fields(letter, nodes)
 
     def _tile(self, group: LoweredGroup, form: AttentionForm) -> AttentionTile:
         both = {form.row, form.along}
@@ -114,41 +108,6 @@ class _AttentionWriter(TileWriter):
             and all(c * size % TMA_BYTES == 0 for _, c in terms if c != 1)
             and store.offset.constant * size % TMA_BYTES == 0
         )
-
-    # -- names
-
-    def start(self, loop: str) -> str:
-        """Where a tile begins."""
-        form = self.form
-        return {form.row: "s", form.along: "t"}.get(loop, "0")
-
-    def _factor(self, node: ElementNode) -> str:
-        """The place of a factor's tile."""
-        t = self.param(node)
-        parts = [
-            self.letters[d].lower()
-            if d in self.form.batch
-            else {self.form.row: "s:", self.form.along: "t:"}.get(d, "0:")
-            for d in t.loops
-        ]
-        return f"{t.name}[{', '.join(parts)}]"
-
-    def _field(self, node: ElementNode) -> str:
-        """What a ring's slot has room for."""
-        sizes = [
-            f"B{self.letters[d]}"
-            for d in self.param(node).loops
-            if d not in self.form.batch
-        ]
-        return f"{type_name(node.dtype)}.tile({', '.join(sizes)})"
-
-    def _ring(self, name: str, stages: str, letter: str) -> None:
-        fields = ", ".join(
-            f"{field}={self._field(node)}"
-            for node, field in self.fields.items()
-            if field[0] == letter
-        )
-        self.line(f"{name} = ag.ring({stages}, {fields})")
 
     # -- the file
 
@@ -201,14 +160,14 @@ class _AttentionWriter(TileWriter):
         if not tile.persistent:
             self.line(f"{self._indices()} = ag.block({self._counts()})")
             self._reach()
-        self._ring("q_ring", "1", "q")
-        self._ring("k_ring", "STAGES", "k")
-        self._ring("v_ring", "STAGES", "v")
+        self.ring("q_ring", "1", self.factors["q"])
+        self.ring("k_ring", "STAGES", self.factors["k"])
+        self.ring("v_ring", "STAGES", self.factors["v"])
         if tile.staged:
             dtype = type_name(self.group.stores[0].buffer.dtype)
             self.line(f"out = ag.shared({dtype}, (BS, BD))")
         budget = tile.registers
-        registers = f", registers={_LOADING_REGISTERS}" if budget else ""
+        registers = f", registers={LOADING_REGISTERS}" if budget else ""
         with self.loop(f'with ag.role("load", warps=1{registers}):'), self._tiles():
             self._load()
         registers = ", registers=REGISTERS" if budget else ""
@@ -254,17 +213,11 @@ class _AttentionWriter(TileWriter):
         return self.form.causal == 0 and self.tile.bs == self.tile.bt
 
     def _load(self) -> None:
-        def fill(ring: str, letter: str) -> None:
-            with self.loop(f"with {ring}.fill() as slot:"):
-                for node, field in self.fields.items():
-                    if field[0] == letter:
-                        self.line(f"slot.{field}.load({self._factor(node)})")
-
-        fill("q_ring", "q")
+        self.fill("q_ring", self.factors["q"])
         with self.loop("for j in ag.range(0, steps):"):
             self.line("t = (steps - 1 - j) * BT")
-            fill("k_ring", "k")
-            fill("v_ring", "v")
+            self.fill("k_ring", self.factors["k"])
+            self.fill("v_ring", self.factors["v"])
 
     def _multiply(self) -> None:
         """All blocks of keys, the last one first: it alone has an end or a diagonal."""

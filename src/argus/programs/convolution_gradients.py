@@ -22,6 +22,7 @@ from argus.ir.dtypes import bf16, f16, f32
 from argus.programs.channels_last import convolution_precision, nearest
 from argus.programs.convolution_operators import convolution
 from argus.programs.numpy_functions import contracted
+from argus.programs.offsets import offsets_through
 from argus.programs.operator_table import each, own
 from argus.programs.tensor_array import TensorArray
 from argus.programs.views import permuted
@@ -29,6 +30,9 @@ from argus.programs.window_operators import windows_of
 
 _LEAST_ROWS = 8
 """Filters, or channels times taps, of a group below which tiles are mostly empty."""
+
+_FRACTION = 4
+"""What is so many times smaller than an input takes little time to be stored."""
 
 
 @own("convolution_backward")
@@ -86,14 +90,7 @@ def _of_filters(
         or narrow.element != wide.element
         or wide.element not in (bf16, f16, f32)
     ):
-        split = windows.reshape(images, groups, -1, *windows.shape[2:])
-        pixels, at = "xyz"[:count], "rst"[:count]
-        made = contracted(
-            r, narrow.operand, split.operand, f"ngk{pixels}", f"ngc{pixels}{at}",
-            f"gkc{at}", precision=precision,
-        )  # fmt: skip
-        found = TensorArray(r, made)
-        return found.reshape(-1, *found.shape[2:])
+        return _in_loops(narrow, windows, count, precision)
     order = [0, 1, *range(2 + count, 2 + 2 * count), *range(2, 2 + count)]
     turned = nearest(windows.seen(permuted(windows.shape, order)), precision)
     if prod(taps) > 1:
@@ -104,3 +101,46 @@ def _of_filters(
         r, rows.operand, line.operand, "ngkx", "ngcx", "gkc", precision=precision
     )
     return TensorArray(r, made).reshape(groups * own_rows, -1, *taps)
+
+
+def _in_loops(
+    narrow: TensorArray, windows: TensorArray, count: int, precision: str
+) -> TensorArray:
+    """Gradients of filters without tensor cores, in parts, so that many blocks sum.
+
+    ``narrow`` is (N, groups, K / groups, *pixels), ``windows`` (N, C, *pixels, *taps).
+    A part is an image; and some of its rows where pixels do not lie side by side, since
+    then a block has channels instead.
+    """
+    images, groups, own_rows, *space = narrow.shape
+    taps = windows.shape[2 + count :]
+    split = windows.reshape(images, groups, -1, *windows.shape[2:])
+    pixels, at = "xyz"[:count], "rst"[:count]
+    each = groups * own_rows * split.shape[2] * prod(taps) * images
+    cut = ""
+    if count > 1 and each <= narrow.size:
+        cut = "n"
+        parts = max(
+            d
+            for d in range(1, space[0] + 1)
+            if space[0] % d == 0 and (d == 1 or each * d * _FRACTION <= narrow.size)
+        )
+        if parts > 1 and not _side_by_side(narrow):
+            digits = (parts, space[0] // parts, *space[1:])
+            narrow = narrow.reshape(images, groups, own_rows, *digits)
+            split = split.reshape(images, groups, split.shape[2], *digits, *taps)
+            cut, pixels = "np", "p" + pixels
+    made = contracted(
+        narrow.recorder, narrow.operand, split.operand, f"ngk{pixels}",
+        f"ngc{pixels}{at}", f"{cut}gkc{at}", precision=precision,
+    )  # fmt: skip
+    found: Any = TensorArray(narrow.recorder, made)
+    if cut:
+        found = np.sum(found, tuple(range(len(cut))))  # type: ignore[call-overload]
+    return found.reshape(-1, *found.shape[2:])
+
+
+def _side_by_side(x: TensorArray) -> bool:
+    """Whether elements of the last dimension follow each other in memory."""
+    found = offsets_through(x.operand)
+    return found is None or found[0][-1] == 1

@@ -32,6 +32,7 @@ from argus.programs.flat_convolutions import (
 )
 from argus.programs.numpy_functions import contracted, flip
 from argus.programs.operator_table import each, own
+from argus.programs.separate_windows import separate_products
 from argus.programs.strided_convolutions import pixel_products, unstrided_products
 from argus.programs.tensor_array import TensorArray
 from argus.programs.views import permuted
@@ -147,6 +148,9 @@ def _transposed(
     Filters are (C, K / groups, *taps).
     """
     taps = weight.shape[2:]
+    found = separate_products(x, weight, stride, padding, dilation, more, groups)
+    if found is not None:
+        return found
     whole = all(d % s == 1 % s for s, d in zip(stride, dilation, strict=True))
     if not whole:
         return _spread_out(x, weight, stride, padding, dilation, more, groups)

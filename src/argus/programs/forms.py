@@ -13,6 +13,8 @@ from __future__ import annotations
 
 from argus.programs.attention_form import AttentionForm, attention_form
 from argus.programs.attention_text import attention_source
+from argus.programs.chained_form import ChainedForm
+from argus.programs.chained_text import chained_source
 from argus.programs.kernel_file import KernelSource
 from argus.programs.kernel_text import kernel_source
 from argus.programs.lowering import LoweredGroup, NotFusedError
@@ -24,7 +26,7 @@ from argus.programs.tma_dimensions import with_few_dimensions
 from argus.programs.unrolling import unrolled
 from argus.programs.window_products import as_window_product
 
-KernelForm = ProductForm | AttentionForm | GroupTiling
+KernelForm = ProductForm | AttentionForm | ChainedForm | GroupTiling
 
 
 def formed(group: LoweredGroup) -> tuple[LoweredGroup, KernelForm]:
@@ -55,5 +57,7 @@ def source_of(
             return product_source(group, form, name, title)
         case AttentionForm():
             return attention_source(group, form, name, title)
+        case ChainedForm():
+            return chained_source(group, form, name, title)
         case GroupTiling():
             return kernel_source(group, form, name, title)

@@ -305,11 +305,18 @@ class GraphCapture:
             raise fail("AG1041", None, f"{call.name} gives a number that is not known")
         parts = call.name.split(".")
         wish = _short(parts[1] if len(parts) > 1 else call.name)
-        made = TorchPrimitive(call, index)
-        found = self.recorder.made(
-            wish, _sizes(said.shape), stored_type(str(said.dtype)), made
-        )
+        shape, strides = _sizes(said.shape), _sizes(said.stride())
+        order = tuple(sorted(range(len(shape)), key=lambda d: (-strides[d], d)))
+        laid = tuple(shape[d] for d in order)
+        dense = _same(laid, tuple(strides[d] for d in order), contiguous(laid))
+        if not dense or order == tuple(range(len(shape))):
+            order, laid = (), shape
+        made = TorchPrimitive(call, index, order)
+        found = self.recorder.made(wish, laid, stored_type(str(said.dtype)), made)
         self._note(found.value, said)
+        if order:
+            back = [order.index(d) for d in range(len(shape))]
+            found = found.through(permuted(laid, back))
         return TensorArray(self.recorder, found)
 
     # -- results

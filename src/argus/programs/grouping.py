@@ -13,8 +13,14 @@ from dataclasses import dataclass
 from math import prod
 
 from argus.programs.alike import KnownKernels
-from argus.programs.attention_chains import chains_to, places_among
+from argus.programs.attention_chains import (
+    ProductChains,
+    chains_to,
+    places_among,
+    product_chains,
+)
 from argus.programs.attention_form import AttentionForm
+from argus.programs.chained_form import ChainedForm, chained_form
 from argus.programs.counting import require_counted_once
 from argus.programs.expressions import ApplyNode
 from argus.programs.forms import KernelForm, formed, source_of
@@ -34,6 +40,7 @@ from argus.programs.tensor_program import (
     ViewedValue,
     operands_of,
 )
+from argus.programs.unrolling import unrolled
 
 _FEW_ROWS = 64
 _MOST_TENSORS = 24
@@ -57,8 +64,8 @@ _FRACTION = 8
 class KernelGroup:
     """A kernel: what it stores, what it computes on the way, and how it is walked.
 
-    ``beside``: what it stores besides, before ``stored`` in the program. ``why`` it is
-    none: then torch computes ``stored``.
+    ``beside``: what it stores besides; the kernel is launched where ``stored`` stands
+    in the program. ``why`` it is none: then torch computes ``stored``.
     """
 
     stored: ProgramValue
@@ -95,6 +102,17 @@ def _attention(
 ) -> tuple[LoweredGroup, KernelForm]:
     """The same of attention, with what it stores beside, of which ``dims`` are."""
     group, form = formed(lowered(stored, inside, dims, chained=True))
+    source_of(group, form, "kernel", "")
+    return group, form
+
+
+def _chained(
+    stored: Sequence[ProgramValue],
+    inside: frozenset[ProgramValue],
+    dims: Sequence[tuple[int, ...]],
+) -> tuple[LoweredGroup, KernelForm]:
+    """The same of chained products."""
+    group, form = chained_form(unrolled(lowered(stored, inside, dims, chained=True)))
     source_of(group, form, "kernel", "")
     return group, form
 
@@ -205,9 +223,12 @@ class _Grouping:
         self.kernels: dict[ProgramValue, KernelGroup] = {}
 
     def groups(self) -> list[KernelGroup]:
+        given = self.program.values, self.free, self.readers, self.needed
+        for chains in product_chains(*given):
+            self._chain(chains)
         for value in reversed(self.program.values):
             if value in self.root:
-                continue  # a part of attention
+                continue  # a part of attention, or of its gradients
             readers = self.readers.get(value, [])
             if (not readers and value not in self.needed) or not value.size:
                 continue
@@ -242,7 +263,7 @@ class _Grouping:
                 return
             for root in roots:
                 if value in self.inside[root]:
-                    self._set(root, self.inside[root] - {value})
+                    self._without(root, value)
         self.inside[value] = set()
         self.root[value] = {value}
         self._set(value, set())
@@ -255,9 +276,10 @@ class _Grouping:
             if root is not None:
                 known = {*self.inside[root], root}
                 further = self._further(value, between, known)
-                if further is not None and not further & self.needed:
-                    inside = {*between, value, *known, *further} - {root}
-                    if self._set_attention(root, inside, ()):
+                ends = () if further is None else tuple(further & self.needed)
+                if further is not None and len(ends) <= 1:
+                    inside = {*between, value, *known, *further} - {root, *ends}
+                    if self._set_attention(root, inside, ends):
                         return True
             further = self._further(value, between, set())
             ends = () if further is None else tuple(further & self.needed)
@@ -336,6 +358,104 @@ class _Grouping:
             return True
         return False
 
+    # -- gradients of attention
+
+    def _chain(self, chains: ProductChains) -> None:
+        """Kernels of chained products, if all of them are some: two together, or one.
+
+        What lies between is in each of them, and stored by none.
+        """
+        order = {v: i for i, v in enumerate(self.program.values)}
+        ends = {self._followed(v): v for v in chains.between}
+        left = sorted(ends, key=order.__getitem__)
+        made: list[KernelGroup] = []
+
+        def parts(stored: Sequence[ProgramValue]) -> set[ProgramValue]:
+            found: set[ProgramValue] = set()
+            for value in stored:
+                found |= {*chains.between[ends[value]], ends[value]}
+                found |= self._followers(ends[value])
+            return found - {*stored}
+
+        while left:
+            root = left.pop()
+            for other in (*reversed(left), None):
+                stored = [root] if other is None else [other, root]
+                inside = parts(stored)
+                read = {o.value for v in (*inside, *stored) for o in operands_of(v)}
+                known = {*inside, *stored, *self.free}
+                if all(order[v] < order[stored[0]] for v in read - known):
+                    stored.reverse()  # the kernel is launched where the first was
+                elif other is not None and any(
+                    order[r] < order[root] for r in self.readers.get(other, ())
+                ):
+                    continue
+                *beside, last = stored
+                found = self._chained_kernel(last, inside, tuple(beside))
+                if found is not None:
+                    made.append(found)
+                    left = [v for v in left if v is not other]
+                    break
+            else:
+                return
+        for kernel in made:
+            self.kernels[kernel.stored] = kernel
+            self.inside[kernel.stored] = set(kernel.inside)
+            for value in {*kernel.inside, *kernel.beside, kernel.stored} - self.free:
+                self.root[value] = {kernel.stored, *self.root.get(value, ())}
+
+    def _followers(self, value: ProgramValue) -> set[ProgramValue]:
+        """What becomes of a product alone, element by element, the product with it."""
+        found = {value}
+        while value not in self.needed:
+            readers = self.readers.get(value, [])
+            made = readers[0].made if len(readers) == 1 else None
+            if not isinstance(made, MapPrimitive) or made.function not in _CHEAP:
+                break
+            if any(o.value is not value for o in operands_of(readers[0])):
+                break
+            if readers[0].size != value.size:
+                break
+            value = readers[0]
+            found.add(value)
+        return found
+
+    def _followed(self, value: ProgramValue) -> ProgramValue:
+        """The last of them."""
+        found = self._followers(value)
+        return next(v for v in found if not set(self.readers.get(v, ())) & found)
+
+    def _chained_kernel(
+        self,
+        root: ProgramValue,
+        inside: set[ProgramValue],
+        beside: tuple[ProgramValue, ...],
+    ) -> KernelGroup | None:
+        """The kernel of chained products that a root is the last result of."""
+        chosen, stored = frozenset(inside), [*beside, root]
+        for dims in places_among(beside[0].shape, root.shape) if beside else [()]:
+            try:
+                group, form = self.known.of(
+                    stored,
+                    chosen,
+                    ("chained", dims),
+                    lambda dims=dims: _chained(
+                        stored, chosen, [dims] if beside else ()
+                    ),
+                )
+            except NotFusedError:
+                continue
+            return KernelGroup(root, chosen, group, form, "", beside)
+        return None
+
+    def _joins_chained(self, value: ProgramValue, root: ProgramValue) -> bool:
+        """Whether the kernel of chained products computes a value, too."""
+        kernel = self.kernels[root]
+        made = self._chained_kernel(root, {*kernel.inside, value}, kernel.beside)
+        if made is not None:
+            self.kernels[root], self.inside[root] = made, set(made.inside)
+        return made is not None
+
     # -- maps, reductions and single products
 
     def _repeated(self, value: ProgramValue, roots: set[ProgramValue]) -> bool:
@@ -361,10 +481,12 @@ class _Grouping:
         kernel = self.kernels[root]
         if kernel.why or _alone(value):
             return False
-        if isinstance(kernel.form, AttentionForm):
+        if isinstance(kernel.form, AttentionForm | ChainedForm):
             plain = isinstance(value.made, MapPrimitive) and (
                 value.made.function in _CHEAP | _CHOOSING
             )
+            if isinstance(kernel.form, ChainedForm):
+                return plain and self._joins_chained(value, root)
             inside = {*self.inside[root], value}
             return plain and self._set_attention(root, inside, kernel.beside)
         try:
@@ -372,6 +494,19 @@ class _Grouping:
         except NotFusedError:
             return False
         return True
+
+    def _without(self, root: ProgramValue, value: ProgramValue) -> None:
+        """The kernel of a root as it was before a value joined."""
+        kernel, inside = self.kernels[root], self.inside[root] - {value}
+        match kernel.form:
+            case AttentionForm():
+                self._set_attention(root, inside, kernel.beside)
+            case ChainedForm():
+                made = self._chained_kernel(root, inside, kernel.beside)
+                assert made is not None  # it was one
+                self.kernels[root], self.inside[root] = made, inside
+            case _:
+                self._set(root, inside)
 
     def _set(
         self, root: ProgramValue, inside: set[ProgramValue], *, strict: bool = False

@@ -110,12 +110,12 @@ def in_torch(step: TorchStep, buffers: ProgramBuffers) -> dict[ProgramValue, Ten
     """What a step computes, with torch: dense tensors in memory of their own."""
     if step.call is None:
         (value,) = step.results
+        given = [buffers.operand(o) for o in operands_of(value)]
         found = {value: _evaluated(value, buffers)}
-        operands = operands_of(value)
     else:
-        found = _called(step.call, step.results, buffers)
-        operands = step.call.operands
-    taken = {_memory(buffers.tensors[o.value]) for o in operands}
+        given = [buffers.operand(o) for o in step.call.operands]
+        found = _called(step.call, step.results, buffers, given)
+    taken = {_memory(tensor) for tensor in given}
     own: dict[ProgramValue, Tensor] = {}
     for value, tensor in found.items():
         dense = tensor.contiguous()
@@ -129,25 +129,16 @@ def _memory(tensor: Tensor) -> int:
 
 
 def _called(
-    call: TorchCall, results: tuple[ProgramValue, ...], buffers: ProgramBuffers
+    call: TorchCall,
+    results: tuple[ProgramValue, ...],
+    buffers: ProgramBuffers,
+    operands: list[Tensor],
 ) -> dict[ProgramValue, Tensor]:
     import torch
 
-    operands = [buffers.operand(o) for o in call.operands]
-
-    def mapped(value: Any) -> Any:
-        if isinstance(value, CallOperand):
-            return operands[value.index]
-        if isinstance(value, list):
-            return [mapped(v) for v in cast("list[Any]", value)]
-        if isinstance(value, dict):
-            items = cast("dict[Any, Any]", value)
-            return {k: mapped(v) for k, v in items.items()}
-        return value
-
     made = call.target(
-        *(mapped(a) for a in call.arguments),
-        **{k: mapped(v) for k, v in call.named.items()},
+        *(_filled(a, operands) for a in call.arguments),
+        **{k: _filled(v, operands) for k, v in call.named.items()},
     )
     found: dict[ProgramValue, Tensor] = {}
     if made is None:  # a check, which has found nothing wrong
@@ -157,8 +148,26 @@ def _called(
         assert isinstance(value.made, TorchPrimitive)
         several = isinstance(made, tuple | list)
         one = cast("Any", made)[value.made.index] if several else made
+        if value.made.order:
+            one = one.permute(value.made.order)
         found[value] = _as_planned(one, value, call)
     return found
+
+
+def _filled(value: Any, operands: list[Tensor]) -> Any:
+    """An argument of a call, with tensors in the places of operands.
+
+    No closure: one that names itself is a cycle, and would keep the tensors until
+    Python looks for garbage. Others would lie elsewhere in each call meanwhile.
+    """
+    if isinstance(value, CallOperand):
+        return operands[value.index]
+    if isinstance(value, list):
+        return [_filled(v, operands) for v in cast("list[Any]", value)]
+    if isinstance(value, dict):
+        items = cast("dict[Any, Any]", value)
+        return {k: _filled(v, operands) for k, v in items.items()}
+    return value
 
 
 def _as_planned(tensor: Tensor, value: ProgramValue, call: TorchCall) -> Tensor:

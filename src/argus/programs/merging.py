@@ -7,7 +7,8 @@ A kernel joins a later one that reads its result, or what it reads, where both a
 kernel for `lowering.py` and `tiling.py`: maps over the same positions, reductions over
 the same columns, what is stored for each row beside what is stored for each position.
 So a sum of two tensors is stored by the kernel that normalises it, and a normalisation
-stores its means. Products and running sums stay kernels of their own.
+stores its means. Small kernels of what one kernel stores side by side become one, too.
+Products and running sums stay kernels of their own.
 """
 
 from __future__ import annotations
@@ -97,7 +98,10 @@ class _Merging:
         at = len(self.found) - 2
         while at >= max(0, len(self.found) - _NEAR):
             other, last = self.found[at], self.found[-1]
-            if not _alone(other) and _related(other, last) and self._may_wait(at):
+            related = not _alone(other) and (
+                _related(other, last) or self._beside(other, last)
+            )
+            if related and self._may_wait(at):
                 made = self._together(other, last)
                 if made is not None:
                     for value in (*_read(other), *_read(last)):
@@ -106,6 +110,16 @@ class _Merging:
                     self.found[-1] = made
                     del self.found[at]
             at -= 1
+
+    def _beside(self, one: KernelGroup, other: KernelGroup) -> bool:
+        """Whether two small kernels walk alike what one kernel stores side by side."""
+        assert one.lowered is not None and other.lowered is not None
+        points = _points(one.lowered)
+        if points != _points(other.lowered) or points > _SMALL:
+            return False
+        first, second = set(_read(one)), set(_read(other))
+        stored = (set(_results(g)) for g in self.found if g.beside)
+        return any(first & results and second & results for results in stored)
 
     def _may_wait(self, at: int) -> bool:
         """Whether nothing between a kernel and the last one reads its results."""

@@ -13,7 +13,7 @@ from itertools import pairwise
 from argus.programs.affine import Affine
 from argus.programs.loops import LoopSpace, NeedsSplitError, NotAffineError
 from argus.programs.tensor_program import ProgramValue, ViewedValue
-from argus.programs.views import BorderedView, ReshapedView
+from argus.programs.views import BorderedView, LinearView, ReshapedView
 
 __all__ = [
     "MOST_SPLITS",
@@ -78,15 +78,84 @@ def source_offset(
 ) -> Affine:
     """Where an operand's element is in its value.
 
-    A reshape of a dense tensor moves nothing, and splits no loop. Raises like
+    As long as views have strides in memory, no reshape splits a loop: a dimension that
+    others become is as good as these where they follow each other. Raises like
     `source_coordinates`.
     """
-    dense = not operand.value.pitch and operand.value.home is None
-    if dense and operand.views and isinstance(operand.views[0], ReshapedView):
-        shape = operand.views[0].shape
-        seen = replace(operand.value, shape=shape)
-        operand = ViewedValue(seen, operand.views[1:])
-    return offset_of(operand.value, source_coordinates(operand, at, space, borders))
+    strides, start, done = operand.value.strides, 0, 0
+    shape = operand.value.shape
+    for view in operand.views:
+        match view:
+            case LinearView(factors=factors, starts=starts):
+                moved = [0] * len(view.shape)
+                for stride, pairs in zip(strides, factors, strict=True):
+                    for d, factor in pairs:
+                        moved[d] += stride * factor
+                start += sum(n * s for n, s in zip(starts, strides, strict=True))
+                strides = tuple(moved)
+            case ReshapedView():
+                found = _reshaped(strides, shape, view.shape)
+                if found is None:  # loops have digits where there are two steps
+                    shape, strides = _merged(shape, strides)
+                    break
+                strides = found
+            case BorderedView():
+                break
+        shape, done = view.shape, done + 1
+    seen = ViewedValue(replace(operand.value, shape=shape), operand.views[done:])
+    total = Affine((), start)
+    coordinates = source_coordinates(seen, at, space, borders)
+    for index, stride in zip(coordinates, strides, strict=True):
+        total = total + index * stride
+    return total
+
+
+def _merged(
+    shape: Sequence[int], strides: Sequence[int]
+) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """Sizes and strides with dimensions that follow each other as one."""
+    found: list[tuple[int, int]] = []
+    for n, step in zip(shape, strides, strict=True):
+        if n == 1:
+            continue
+        if found and found[-1][1] == n * step:
+            found[-1] = (found[-1][0] * n, step)
+        else:
+            found.append((n, step))
+    return tuple(n for n, _ in found), tuple(s for _, s in found)
+
+
+def _reshaped(
+    strides: Sequence[int], shape: Sequence[int], wanted: Sequence[int]
+) -> tuple[int, ...] | None:
+    """The strides of the same elements in another shape; None where it has none.
+
+    Dimensions become one where they follow each other, and one becomes several.
+    """
+    found = [0] * len(wanted)
+    old = [(n, s) for n, s in zip(shape, strides, strict=True) if n != 1]
+    new = [d for d, n in enumerate(wanted) if n != 1]
+    while old and new:
+        size, step = old.pop()
+        own = [new.pop()]
+        room = wanted[own[-1]]
+        while size != room:
+            if size < room:
+                if not old:
+                    return None
+                n, s = old.pop()
+                if s != size * step:  # their elements so far are one dimension
+                    return None
+                size *= n
+            else:
+                if not new:
+                    return None
+                own.append(new.pop())
+                room *= wanted[own[-1]]
+        for d in own:
+            found[d] = step
+            step *= wanted[d]
+    return None if old or new else tuple(found)
 
 
 def source_coordinates(

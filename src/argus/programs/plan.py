@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from argus.programs.alike import KnownKernels
 from argus.programs.attention_form import AttentionForm
 from argus.programs.capture import capture
+from argus.programs.chained_form import ChainedForm
 from argus.programs.copying import copy_what_no_loop_follows
 from argus.programs.expressions import (
     ApplyNode,
@@ -34,6 +35,7 @@ from argus.programs.naming import KernelTensor
 from argus.programs.product_operands import prepare_products
 from argus.programs.products import ProductForm
 from argus.programs.recurrences import RecurrentCall, steps_of
+from argus.programs.result_order import in_order_of_results
 from argus.programs.splitting import split_reductions
 from argus.programs.tensor_program import (
     ContractPrimitive,
@@ -194,7 +196,7 @@ def plan_of(model: Module, inputs: Sequence[Any]) -> ProgramPlan:
 
 def plan_program(program: TensorProgram) -> ProgramPlan:
     """The plan of a tensor program, after products and long sums are prepared."""
-    program = copy_what_no_loop_follows(join(program))
+    program = copy_what_no_loop_follows(in_order_of_results(join(program)))
     program = split_reductions(prepare_products(program))
     known = KnownKernels()
     found = merged(program, grouped(program, known), known)
@@ -279,6 +281,8 @@ def computed(group: KernelGroup) -> str:
     assert group.lowered is not None
     if isinstance(group.form, AttentionForm):
         return "attention"
+    if isinstance(group.form, ChainedForm):
+        return "chained products"
     names: list[str] = []
     inner: set[ExpressionNode] = set()
     if isinstance(group.form, ProductForm):

@@ -55,8 +55,8 @@ TERMS = ((1, 1), (2, 0), (0, 2), (1, 0), (0, 1), (0, 0))
 _PARTS = 3
 _MANY_QUERIES = 64 * 128
 """Rows from which on attention fills a device, and is better whole than in parts."""
-_LEFT, _RIGHT, _SUM = "TUS"
-"""Letters of parts of the left and right factor, and of the sum."""
+_LEFT, _RIGHT, _SUM = "T", "U", "SW"
+"""Letters of parts of the left and right factor, and of two sums."""
 _ROWS = 8
 """What sizes of rows of results are multiples of, for factors with the same rows."""
 _FEW_ROWS = range(64, 513)
@@ -228,34 +228,48 @@ class _Preparing(ProgramRewriter):
         inner = max(summed, key=sizes.__getitem__)
         m, n = (prod(sizes[s] for s in side) for side in (mine, theirs))
         batch = prod(sizes[s] for s in set(made.result) - mine - theirs)
-        outer = prod(sizes[s] for s in summed if s != inner)
+        others = [s for s in summed if s != inner]
+        common = [
+            s for s in others if s in made.left_letters and s in made.right_letters
+        ]
+        most = max(common, key=sizes.__getitem__, default="")
         split = made.precision == "split"
         dtype = bf16 if made.terms or split else made.left.value.dtype
-        count = parts_of_sum(
+        counts = parts_of_sum(
             m,
             n,
             sizes[inner],
             batch,
-            outer,
+            prod(sizes[s] for s in others),
             element=dtype,
             terms=len(TERMS) if split else max(1, len(made.terms)),
+            repeats=sizes.get(most, 1),
         )
-        if count == 1 or made.left is made.right:
+        if counts == (1, 1) or made.left is made.right:
             return made
         if batch * m >= _MANY_QUERIES and softmax_before(value):
             return made
-        part = replace(
-            made,
-            left=_cut(made.left, made.left_letters, inner, count),
-            right=_cut(made.right, made.right_letters, inner, count),
-            left_letters=made.left_letters.replace(inner, _SUM + inner),
-            right_letters=made.right_letters.replace(inner, _SUM + inner),
-            result=_SUM + made.result,
-        )
+        cuts = [
+            (s, letter, c)
+            for s, letter, c in zip((most, inner), _SUM, counts, strict=True)
+            if c > 1
+        ]
+        part = made
+        for letter, new, count in cuts:
+            part = replace(
+                part,
+                left=_cut(part.left, part.left_letters, letter, count),
+                right=_cut(part.right, part.right_letters, letter, count),
+                left_letters=part.left_letters.replace(letter, new + letter),
+                right_letters=part.right_letters.replace(letter, new + letter),
+            )
+        each = "".join(new for _, new, _ in cuts)
+        part = replace(part, result=each + made.result)
         name = self.recorder.named(f"{value.name}_parts")
-        parts = ProgramValue(name, (count, *value.shape), f32, part)
+        sizes_of_parts = [count for *_, count in cuts]
+        parts = ProgramValue(name, (*sizes_of_parts, *value.shape), f32, part)
         self.values.append(parts)
-        return ReducePrimitive("sum", ViewedValue(parts), (0,))
+        return ReducePrimitive("sum", ViewedValue(parts), tuple(range(len(cuts))))
 
 
 def _splits_itself(made: ContractPrimitive, mine: set[str], theirs: set[str]) -> bool:

@@ -406,35 +406,43 @@ _STEP_COST = {True: 0.69 / (128 * 256 * 32), False: 0.455 / (128 * 128 * 64)}
 """Microseconds of an element of K of an element of the first tile of `_WIDE` (True) and
 of `_PARTS`, on an H200."""
 _MOST_PARTS = 64
-_LEAST_PART = 512
+_LEAST_PART = 256
 _PART = 64
-"""Into how many parts a sum is cut at most; elements of K below which no part is worth
-a block; and what parts are multiples of."""
+"""Into how many parts a sum is cut at most; elements of a sum below which no part is
+worth a block; and what parts of K are multiples of."""
 
 
 def parts_of_sum(
-    m: int, n: int, k: int, batch: int, outer: int, *, element: DType, terms: int = 1
-) -> int:
-    """Into how many equal parts a sum over K is cut, which are results first.
+    m: int, n: int, k: int, batch: int, outer: int, *, element: DType, terms: int = 1,
+    repeats: int = 1,
+) -> tuple[int, int]:  # fmt: skip
+    """Into how many equal parts a sum is cut, which are results first.
 
-    What is predicted to take least, by the library's table. ``element``: of the factors
-    that are multiplied, ``terms`` times each.
+    Those of ``repeats``, a divisor of ``outer`` that may be cut, and those of K: what
+    is predicted to take least, by the library's table. ``element``: of the factors that
+    are multiplied, ``terms`` times each.
     """
     found = table()
 
-    def time(parts: int) -> float:
-        groups = batch * parts
+    def time(parts: tuple[int, int]) -> float:
+        count, rest, inner = prod(parts), outer // parts[0], k // parts[1]
+        groups = batch * count
         if element == f32 or terms > 1:
             _, waves = _of_table(m, n, groups, element)
-            each = _STEP_COST[element == f32] * (k // parts) * outer * terms
-            us = waves * each
+            us = waves * _STEP_COST[element == f32] * inner * rest * terms
         else:
-            us = _measured(m, n, k // parts, groups * outer, groups, (False, False))[1]
-        return us + (found.sum(parts, batch * m, n) if parts > 1 else 0.0)
+            us = _measured(m, n, inner, groups * rest, groups, (False, False))[1]
+        return us + (found.sum(count, batch * m, n) if count > 1 else 0.0)
 
-    most = min(_MOST_PARTS, k // _LEAST_PART)
-    able = (d for d in range(2, most + 1) if k % (d * _PART) == 0)
-    return min((1, *able), key=time)
+    able = [
+        (a, b)
+        for a in range(1, repeats + 1)
+        for b in range(1, k // _PART + 1)
+        if 1 < a * b <= min(_MOST_PARTS, k * outer // _LEAST_PART)
+        and repeats % a == 0
+        and (b == 1 or k % (b * _PART) == 0)
+    ]
+    return min([(1, 1), *able], key=time)
 
 
 def _of_table(m: int, n: int, batch: int, element: DType) -> tuple[ProductTile, float]:
@@ -458,7 +466,9 @@ def _measured(
 
     def able(tile: MeasuredTile) -> bool:
         sizes = tile.statics
-        if tile.form not in _FORMS or not tile.fits(m):
+        if tile.form not in _FORMS or not tile.fits(m, n):
+            return False
+        if sizes.get("ACROSS") or sizes["BK"] < wide:
             return False
         if batch > 1 and sizes.get("CLUSTER", 1) > 1:
             return False

@@ -169,7 +169,9 @@ def _step_data(step: PlanStep, named: Callable[[KernelSource], str]) -> Data:
     call = step.call
     if torch_operator(call.name) is not call.target:
         raise _unsaid(f"{call.name} is no operator of torch.ops")
-    data["indices"] = [cast("TorchPrimitive", v.made).index for v in step.results]
+    made = [cast("TorchPrimitive", v.made) for v in step.results]
+    data["indices"] = [m.index for m in made]
+    data["orders"] = [list(m.order) for m in made]
     data["operands"] = [_viewed_data(o) for o in call.operands]
     data["arguments"] = [_plain(a) for a in call.arguments]
     return data | {"named": {k: _plain(v) for k, v in call.named.items()}}
@@ -331,8 +333,9 @@ class _Reader:
             tuple(map(self._viewed, said["operands"])),
             said["why"],
         )
-        for name, index in zip(results, said["indices"], strict=True):
-            made = TorchPrimitive(call, index)
+        numbers = zip(results, said["indices"], said["orders"], strict=True)
+        for name, index, order in numbers:
+            made = TorchPrimitive(call, index, tuple(order))
             self.values[name] = self._value(name, values[name], made)
         found = tuple(self.values[name] for name in results)
         return TorchStep(said["torch"], said["why"], call, found)

@@ -88,7 +88,7 @@ class ProgramRewriter:
 
     def _primitive(self, made: Primitive) -> Primitive:
         if isinstance(made, TorchPrimitive):
-            return TorchPrimitive(self._call(made.call), made.index)
+            return replace(made, call=self._call(made.call))
         return with_operands(made, self.operand)
 
     def _call(self, call: TorchCall) -> TorchCall:

@@ -17,6 +17,7 @@ import numpy
 from argus.ir.dtypes import f32, i64
 from argus.ir.numerics import arithmetic
 from argus.programs.known_tables import digit_table
+from argus.programs.numpy_functions import wide_product
 from argus.programs.operator_table import own
 from argus.programs.table_operators import gather
 from argus.programs.tensor_array import TensorArray
@@ -28,6 +29,10 @@ np: Any = numpy
 _EXACT_FLOATS = 1 << 24
 _WORK = 1 << 32
 """Comparisons, at most."""
+_MOST_ONES = 1 << 24
+"""Elements of the matrix that says which row is whose, at most."""
+_MOST_PRODUCTS = 1 << 32
+"""Products with it, at most: as long as torch sorts."""
 
 
 def _hits(table: Any, n: int, source: Any) -> Any:
@@ -39,6 +44,31 @@ def _hits(table: Any, n: int, source: Any) -> Any:
     shape = (*table.shape[:-1], n, table.shape[-1])
     places = TensorArray(recorder, recorder.positions(shape, table.ndim - 1))
     return np.equal(table.cast(i64)[..., None, :], places)
+
+
+@own("embedding_dense_backward")
+def embedding_gradient(
+    grad: TensorArray, table: TensorArray, n: int, padding: int, by_count: bool = False
+) -> TensorArray:
+    """Rows (n, d) that are sums of those (..., d) whose entry (...) is their place.
+
+    A product with a matrix of ones and zeros, where there are few rows: else torch,
+    which sorts the table, is faster. Those at the place ``padding`` are left out.
+    Where a gradient is not finite all rows of its column are none.
+    """
+    entries, across = table.size, grad.shape[-1]
+    if by_count:
+        raise UntranslatedError("gradients of rows that are divided by their counts")
+    if entries * n > _MOST_ONES or entries * n * across > _MOST_PRODUCTS:
+        raise UntranslatedError("gradients of many rows, which torch sorts")
+    hits = _hits(table.reshape(entries), n, grad)
+    if 0 <= padding < n:
+        rows = TensorArray(grad.recorder, grad.recorder.positions((n, 1), 0))
+        hits = np.logical_and(hits, np.not_equal(rows, padding))
+    ones: Any = np.where(hits, 1.0, 0.0).cast(grad.element)
+    rest = grad.reshape(entries, across)
+    found = wide_product(grad.recorder, ones.operand, rest.operand)
+    return TensorArray(grad.recorder, found).cast(grad.element)
 
 
 def _last_hit(hits: Any) -> Any:

@@ -254,10 +254,15 @@ class JoinedPrimitive:
 
 @dataclass(frozen=True)
 class TorchPrimitive:
-    """Result number ``index`` of a call that torch makes; see `TorchCall`."""
+    """Result number ``index`` of a call that torch makes; see `TorchCall`.
+
+    ``order``: which of its dimensions are those of the value, outermost first in
+    memory as torch lays it; empty: all in order.
+    """
 
     call: TorchCall
     index: int
+    order: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)

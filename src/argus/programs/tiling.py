@@ -86,6 +86,8 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         return _scan(group, accesses)
     fixed = fixed_loops(group)
     windows = [n for n in group.columns if n in fixed]
+    if windows and _of_pixels(group, accesses, fixed):
+        return _along(group, _vector(group, accesses))
     if len(windows) > 1 or (windows and group.sizes[windows[0]] <= LARGEST_WINDOW):
         return windows_tiling(group, accesses, windows)
     if len(group.columns) > 1 and (_stores_columns(group) or len(levels_of(group)) > 1):
@@ -101,6 +103,22 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     if vector in group.columns:
         return _along(group, vector)
     return _across(group, vector)
+
+
+def _of_pixels(
+    group: LoweredGroup, accesses: list[Affine], fixed: frozenset[str]
+) -> bool:
+    """Whether what is summed is an image, and each result is of a tap.
+
+    Gradients of filters are so: pixels lie side by side, and are more than taps.
+    """
+    if len(levels_of(group)) > 1 or _stores_columns(group):
+        return False
+    if any(r.function not in ("sum", "max", "min") for r in group.reductions):
+        return False
+    summed = prod(group.sizes[n] for n in group.columns)
+    taps = prod(group.sizes[n] for n in group.rows if n in fixed)
+    return summed > max(taps, FEW_TAPS) and _vector(group, accesses) in group.columns
 
 
 def _vector(group: LoweredGroup, accesses: list[Affine]) -> str:

@@ -29,6 +29,8 @@ LARGEST_WINDOW = 4096
 """Most elements of a tile that holds windows."""
 _APART = 4
 """Elements between results' windows from which a row of a window is an axis."""
+_SMALL = 8
+"""How many times fewer elements a tensor has that counts for nothing beside another."""
 _LEAST_ACROSS = 4
 """Results along a loop, below which another one is no worse for storing."""
 _LONGEST = 256
@@ -57,9 +59,12 @@ def windows_tiling(
     if len(group.columns) > 1 and any(f.startswith("arg") for f in functions):
         raise NotFusedError("a position among the elements of several dimensions")
     vector = read_along(group) or _side_by_side(group, accesses)
+    points = {a: prod(group.sizes[n] for n in a.loops) for a in accesses}
+    least = max(points.values()) / _SMALL
     whole = windows if any(f.startswith("arg") for f in functions) else [
         n
         for access in accesses
+        if points[access] >= least  # filters are read again, wherever they lie
         if access.factor(vector) > _APART or vector == ""
         for n in access.loops & set(windows)
         if access.factor(n) == 1 or vector == ""
