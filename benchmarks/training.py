@@ -15,6 +15,9 @@ loss weighs each element of the result with a weight of its own. A row, a line o
     kernels      of the forward and of the backward graph; `left`: what torch computes
     *_us         with --gpu: medians of a step (`eager`, `compile`, `argus`, and
                  `argus_graph`: replayed as CUDA graphs), L2 written over before each
+    device       with --profile: of argus, eager and compile, microseconds of a step on
+                 the device, and the kernels that take the most of them, each with how
+                 often it is launched
 
 Without --gpu sizes are small as in `programs.py`, f32 is multiplied in full, and
 kernels are interpreted.
@@ -38,6 +41,8 @@ from torch.utils import _pytree
 from argus.programs.backend import GraphReport
 
 _NEGLIGIBLE = 1e-3
+_SHOWN = 14
+"""Kernels that a profile names."""
 
 
 class Step:
@@ -108,7 +113,7 @@ def _chance(gpu: bool) -> torch.Tensor:
     return torch.cuda.get_rng_state() if gpu else torch.random.get_rng_state()
 
 
-def row_of(path: Path, gpu: bool) -> dict[str, Any]:
+def row_of(path: Path, gpu: bool, profiled: bool = False) -> dict[str, Any]:
     """What is said of a file."""
     step = Step(path, "cuda" if gpu else "cpu")
     torch.manual_seed(1)
@@ -136,11 +141,30 @@ def row_of(path: Path, gpu: bool) -> dict[str, Any]:
     row["left"] += [f"{r.role}: all of it: {r.whole}" for r in reports if r.whole]
     del found, wanted
     if gpu:
-        row |= _times(step, call)
+        row |= _times(step, call, profiled)
     return row
 
 
-def _times(step: Step, call: Callable[..., Any]) -> dict[str, Any]:
+def device_times(run: Callable[[], None]) -> dict[str, Any]:
+    """Microseconds on the device of one call, and the kernels that take the most."""
+    from torch.profiler import ProfilerActivity, profile
+
+    run()
+    torch.cuda.synchronize()
+    with profile(activities=[ProfilerActivity.CUDA]) as taken:
+        run()
+        torch.cuda.synchronize()
+    events: Any = taken.key_averages()
+    found = sorted(
+        ((e.device_time_total, e.count, e.key[:90]) for e in events), reverse=True
+    )
+    return {
+        "us": round(sum(us for us, _, _ in found), 1),
+        "kernels": [(name, round(us, 1), n) for us, n, name in found[:_SHOWN]],
+    }
+
+
+def _times(step: Step, call: Callable[..., Any], profiled: bool) -> dict[str, Any]:
     from program_gpu import median_us
 
     graphs = {"graph": True}
@@ -159,6 +183,9 @@ def _times(step: Step, call: Callable[..., Any]) -> dict[str, Any]:
                 torch._dynamo.reset()
             made = make()
             said[f"{name}_us"] = median_us(lambda made=made: step.run(made))
+            if profiled and name != "argus_graph":
+                found = device_times(lambda made=made: step.run(made))
+                said.setdefault("device", {})[name] = found
         except Exception as problem:  # noqa: BLE001 - the row says so
             first = str(problem).strip().partition("\n")[0]
             said[f"{name}_failed"] = f"{type(problem).__name__}: {first}"[:200]
@@ -172,6 +199,7 @@ def main() -> None:
     )
     parser.add_argument("files", type=Path, nargs="+")
     parser.add_argument("--gpu", action="store_true")
+    parser.add_argument("--profile", action="store_true", help="times by kernel")
     parser.add_argument("--out", type=Path, help="lines of JSON")
     options = parser.parse_args()
     if not options.gpu:  # torch multiplies f32 in full there
@@ -179,7 +207,7 @@ def main() -> None:
     for path in options.files:
         torch._dynamo.reset()
         try:
-            row = row_of(path, options.gpu)
+            row = row_of(path, options.gpu, options.profile)
         except Exception as problem:  # noqa: BLE001 - a row says so
             first = str(problem).strip().partition("\n")[0]
             row = {"file": f"{path.parent.name}/{path.name}"}
