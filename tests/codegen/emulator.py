@@ -162,6 +162,8 @@ static double rsqrt(double x) { return 1 / std::sqrt(x); }
 static float argus_exp2(float x) { return std::exp2(x); }
 static float argus_rcp(float x) { return 1 / x; }
 static float argus_tanh(float x) { return std::tanh(x); }
+static float argus_log1p(float x) { return std::log1p(x); }
+static float argus_div(float a, float b) { return a / b; }
 static float argus_nearest_tf32(float x) {
   if (x != x) return x;
   u32 b;

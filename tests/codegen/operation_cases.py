@@ -92,12 +92,13 @@ def _elementwise(dtype: str) -> Iterator[Case]:
         if error is None or wide.bits > function.widest:
             continue
         ranges = [(-1e30, 1e30)] * (function.arity - 1) + [(error.low, error.high)]
-        value = ", ".join(
+        values = [
             f"ag.where(({v} >= {low}) & ({v} <= {high}), {v}, 1.0)"
             for v, (low, high) in zip("xyz", ranges, strict=False)
-        )
+        ]
         bound = error.relative, error.absolute
-        result = f"ag.{fn}({value})"
+        quotient = fn == "div"
+        result = " / ".join(values) if quotient else f"ag.{fn}({', '.join(values)})"
         if dtype != wide.name:
             result = f"{result}.to(ag.{dtype})"
         rounding.write(result, "N", Output(dtype, (n,), bound))

@@ -11,8 +11,7 @@ from isa_device import I32, Device, Form, bits16, differences, generator
 
 from argus.ir import philox
 from argus.ir.dtypes import DTYPES
-from argus.ir.functions import FUNCTIONS
-from argus.isa import math, memory, registers
+from argus.isa import memory, registers
 
 COUNT = 1 << 16
 Inputs = Callable[[np.random.Generator], list[np.ndarray]]
@@ -151,60 +150,6 @@ def conversions(dtype: str) -> Iterator[Form]:
         lambda _: [no_nan_patterns(widen)],
         np.float32,
         exactly(widen),
-    )
-
-
-def within(function: str, reference: Callable[[np.ndarray], np.ndarray]) -> Check:
-    """Relative error within the bound, where the exact result is a normal f32."""
-
-    def compare(arrays: list[np.ndarray], got: np.ndarray) -> list[str]:
-        exact = reference(arrays[0].astype(np.float64))
-        normal = (np.abs(exact) >= 2.0**-126) & (np.abs(exact) < 2.0**127)
-        error = np.abs(got.astype(np.float64) - exact) / np.abs(exact)
-        error = np.where(normal, error, 0.0)
-        worst = int(np.argmax(error))
-        bound = math.ERROR_BOUNDS[function]
-        if error[worst] <= bound:
-            return []
-        return [f"error {error[worst]:.3g} > {bound:.3g} at x = {arrays[0][worst]!r}"]
-
-    return compare
-
-
-def approximations() -> Iterator[Form]:
-    def uniform(low: float, high: float) -> Inputs:
-        return lambda rng: [rng.uniform(low, high, 1 << 20).astype(np.float32)]
-
-    def wide(rng: np.random.Generator) -> list[np.ndarray]:
-        x = np.exp2(rng.uniform(-125, 125, 1 << 20)) * rng.choice([-1, 1], 1 << 20)
-        return [x.astype(np.float32)]
-
-    table: list[tuple[str, Inputs, Callable[[np.ndarray], np.ndarray]]] = [
-        ("argus_exp2", uniform(-126, 127), np.exp2),
-        ("argus_rcp", wide, lambda x: 1 / x),
-        ("argus_tanh", uniform(-9, 9), np.tanh),
-    ]
-    for name, inputs, reference in table:
-        yield map_form(
-            name, name, f"{name}(x)", inputs, np.float32, within(name, reference)
-        )
-
-    yield map_form(
-        "argus_nearest_tf32",
-        "argus_nearest_tf32",
-        "argus_nearest_tf32(x)",
-        wide,
-        np.float32,
-        exactly(FUNCTIONS["nearest_tf32"].numpy),
-    )
-    limits = np.array([-np.inf, -1000.0, 0.0, np.inf], dtype=np.float32)
-    yield map_form(
-        "argus_exp2 at its limits",
-        "argus_exp2",
-        "argus_exp2(x)",
-        lambda _: [limits],
-        np.float32,
-        exactly(lambda x: np.array([0.0, 0.0, 1.0, np.inf], dtype=np.float32)),
     )
 
 
@@ -592,7 +537,6 @@ def forms() -> Iterator[Form]:
     yield from extremes_in_memory()
     for dtype in ("bf16", "f16"):
         yield from conversions(dtype)
-    yield from approximations()
     yield from extremes()
     yield from divisions()
     yield from ends()

@@ -24,6 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).parent))
 
+import isa_functions
 import isa_matrix
 import isa_numbers
 import isa_scalar
@@ -56,7 +57,7 @@ Outcome = dict[str, Any]
 def group_forms(group: str) -> list[Form]:
     match group.split():
         case ["scalar"]:
-            return [*isa_scalar.forms(), *isa_numbers.forms()]
+            return [*isa_scalar.forms(), *isa_functions.forms(), *isa_numbers.forms()]
         case ["sync"]:
             return list(isa_sync.forms())
         case ["matrix"]:

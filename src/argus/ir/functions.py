@@ -241,13 +241,14 @@ _ALL = (
     ScalarFunction(
         "div",
         2,
-        "{0} / {1}",
+        "argus_div({0}, {1})",
         lambda a, b: a / b,
         "float",
         integer=False,
         law="div",
-        issue=9.0,
+        issue=12.0,
         special=True,
+        error=Error(2.0**-23, low=2.0**-120, high=2.0**120),
         double=Double("{0} / {1}", 30.0),
     ),
     ScalarFunction(
@@ -474,7 +475,7 @@ _ALL = (
     ScalarFunction(
         "log1p",
         1,
-        "log1pf({0})",
+        "argus_log1p({0})",
         np.log1p,
         "float",
         False,

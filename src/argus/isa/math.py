@@ -1,7 +1,7 @@
 """Arithmetic: approximate functions, wrapping sums, floor division, min and max.
 
 The approximate functions flush subnormal f32 operands and results to zero (.ftz). Their
-errors, as stated by the PTX ISA, are in `ERROR_BOUNDS`.
+errors are in `ERROR_BOUNDS`.
 """
 
 from __future__ import annotations
@@ -17,9 +17,12 @@ ERROR_BOUNDS = {
     "argus_exp2": 2.0**-22,
     "argus_rcp": 2.0**-23,
     "argus_tanh": 2.0**-11,
+    "argus_log1p": 2.0**-23,
+    "argus_div": 2.0**-23,
 }
 """Largest relative error over the normal range (PTX ISA, Floating Point Instructions:
-ex2.approx 2**-22 (2 ulp), rcp.approx 1 ulp, tanh.approx 2**-11)."""
+ex2.approx 2**-22 (2 ulp), rcp.approx 1 ulp, tanh.approx 2**-11; of sequences as
+tried, on a GPU too)."""
 
 _FLOAT = "PTX ISA, Floating Point Instructions: "
 
@@ -33,6 +36,55 @@ def _approximate(function: str, name: str) -> Instruction:
         _FLOAT + name.split(".")[0],
         rules=(f"relative error at most {bound:.3g} (normal range)",),
     )
+
+
+_LOG1P = (
+    -0.5, 0.3333345, -0.2500023, 0.19990993, -0.16642937, 0.14467801, -0.13192843,
+    0.10592155, -0.04620477,
+)  # fmt: skip
+"""(log1p(f) - f) / f**2 for f from -0.25 to 0.5: coefficients by powers of f, fitted to
+the least largest error."""
+
+
+def _log1p() -> Instruction:
+    """Without branches, so that those of several elements are computed side by side.
+
+    1 + x is 2**e (1 + f); of a sum that is 0, less, infinite or NaN it is what lg2 is.
+    """
+    function = "argus_log1p"
+    steps = "".join(f"p = fmaf(p, f, {c!r}f);\n" for c in _LOG1P[-2::-1])
+    text = device(
+        f"float {function}(float x)",
+        "float sum = 1.0f + x, log2;\n"
+        "int e = (__float_as_int(sum) - 0x3f400000) & 0xff800000;\n"
+        "float f = __int_as_float(__float_as_int(x) - e);\n"
+        "f += fmaf(0.25f, __int_as_float(0x40800000 - e), -1.0f);\n"
+        f"float p = {_LOG1P[-1]!r}f;\n{steps}"
+        "float y = fmaf((float)e, 0x1.62e43p-24f, fmaf(p * f, f, f));\n"
+        'asm("lg2.approx.f32 %0, %1;" : "=f"(log2) : "f"(sum));\n'
+        "return sum > 0.0f && sum < __int_as_float(0x7f800000) ? y : log2;",
+    )
+    bound = ERROR_BOUNDS[function]
+    rule = f"relative error at most {bound:.3g} (normal range)"
+    return _record(function, "fma.rn.f32", text, _FLOAT + "fma", rules=(rule,))
+
+
+def _div() -> Instruction:
+    """Without branches, as div.rn has them: div.full, and one step of Newton's.
+
+    A quotient that is a number of f32 is that number.
+    """
+    function = "argus_div"
+    text = device(
+        f"float {function}(float a, float b)",
+        "float q, r;\n"
+        'asm("div.full.f32 %0, %1, %2;" : "=f"(q) : "f"(a), "f"(b));\n'
+        'asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));\n'
+        "float near = fmaf(fmaf(-b, q, a), r, q);\n"
+        "return fabsf(near) < __int_as_float(0x7f800000) ? near : q;",
+    )
+    rule = "the nearest number but for ties within 2**-20 ulp; 2 ulp near overflow"
+    return _record(function, "div.full.f32", text, _FLOAT + "div", rules=(rule,))
 
 
 def _nearest_tf32() -> Instruction:
@@ -278,6 +330,8 @@ def records() -> tuple[Instruction, ...]:
         _approximate("argus_exp2", "ex2.approx.ftz.f32"),
         _approximate("argus_rcp", "rcp.approx.ftz.f32"),
         _approximate("argus_tanh", "tanh.approx.f32"),
+        _log1p(),
+        _div(),
         _nearest_tf32(),
         _extreme("min"),
         _extreme("max"),

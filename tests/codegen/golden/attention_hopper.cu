@@ -280,7 +280,7 @@ attention_kernel(
     float t_11[32];
     #pragma unroll
     for (int r = 0; r < 32; ++r)
-      t_11[r] = o[r] / total_2[r];
+      t_11[r] = argus_div(o[r], total_2[r]);
     u32 t_12[16];
     #pragma unroll
     for (int r = 0; r < 16; ++r)

@@ -107,7 +107,7 @@ softmax_kernel(
   float ratio[8];
   #pragma unroll
   for (int r = 0; r < 8; ++r)
-    ratio[r] = p[r] / totals[r];
+    ratio[r] = argus_div(p[r], totals[r]);
 
   // kernel.py:12
   u32 out[4];
