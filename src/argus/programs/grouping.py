@@ -22,10 +22,13 @@ from argus.programs.attention_chains import (
 from argus.programs.attention_form import AttentionForm
 from argus.programs.chained_form import ChainedForm, chained_form
 from argus.programs.counting import require_counted_once
-from argus.programs.expressions import ApplyNode
 from argus.programs.forms import KernelForm, formed, source_of
 from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
-from argus.programs.products import ProductForm
+from argus.programs.products import (
+    ProductForm,
+    followed_long,
+    hides_what_follows,
+)
 from argus.programs.tensor_program import (
     ContractPrimitive,
     FilledPrimitive,
@@ -52,10 +55,6 @@ _CHEAP = frozenset({"add", "sub", "mul", "neg", "abs", "maximum", "minimum", "ca
 """Functions that take no longer than reading what they give."""
 _CHOOSING = frozenset({"where", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"})
 """Functions of masks that attention computes anew for each head."""
-_BRANCHING = frozenset({"tanh", "erf", "log1p"})
-"""Functions whose code branches on the element."""
-_MANY_POINTS = 2**24
-"""Results for which a further launch counts for nothing."""
 _FRACTION = 8
 """A tensor that is so many times smaller than another counts for nothing beside it."""
 
@@ -159,15 +158,9 @@ def _no_gaps(group: LoweredGroup, before: KernelGroup) -> None:
         raise NotFusedError("rows that do not follow each other")
 
 
-def _no_long_epilogue(group: LoweredGroup) -> None:
-    """Raises NotFusedError where the warps that multiply would compute too much.
-
-    They are few, and wait for each function that branches: of an element that takes
-    4 to 8 ps on an H200 (measured), and storing and reading it again 2 ps.
-    """
-    points = prod(group.sizes[n] for n in group.rows)
-    functions = {n.function for n in group.nodes if isinstance(n, ApplyNode)}
-    if points >= _MANY_POINTS and functions & _BRANCHING:
+def _no_long_epilogue(group: LoweredGroup, form: ProductForm) -> None:
+    """Raises NotFusedError where the warps that multiply would compute too much."""
+    if followed_long(group) and not hides_what_follows(form):
         raise NotFusedError("an epilogue that takes longer than reading its product")
 
 
@@ -521,11 +514,11 @@ class _Grouping:
             group, form = self.known.of(
                 [root], chosen, "kernel", lambda: _one_kernel(root, chosen)
             )
-            if strict and not isinstance(form, ProductForm):
+            if strict and isinstance(form, ProductForm):
+                _no_long_epilogue(group, form)
+            elif strict:
                 _no_product(group, self.kernels[root])
                 _no_gaps(group, self.kernels[root])
-            elif strict:
-                _no_long_epilogue(group)
             made = KernelGroup(root, chosen, group, form)
         except NotFusedError as error:
             if strict:

@@ -234,6 +234,8 @@ class _ProductWriter(TileWriter):
             self.line(f'ag.require({inside}, "all indices are inside")')
         if tile.cluster > 1:
             self.line("ag.cluster(CLUSTER)")
+        if tile.resident > 1:
+            self.line(f"ag.launch(min_blocks={tile.resident})")
         if not tile.persistent:
             self.line(f"{self._indices()} = ag.block({self._counts()})")
         tiles = {f: self._field(self.param(node)) for node, f in self.fields.items()}

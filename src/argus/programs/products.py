@@ -49,8 +49,9 @@ class ProductTile:
     """Sizes of a block's tile, and how it is walked; names as in `kernels/gemm`.
 
     ``swap``: computed transposed, for tiles with few rows. ``persistent``: as many
-    blocks as the device holds. ``apart``: each step is added up in f32 by itself.
-    ``split``: f32 is split into parts of bf16 by a role; registers of a thread of it.
+    blocks as the device holds, ``resident`` on a multiprocessor. ``apart``: each step
+    is added up in f32 by itself. ``split``: f32 is split into parts of bf16 by a role;
+    registers of a thread of it.
     """
 
     bm: int
@@ -64,12 +65,15 @@ class ProductTile:
     persistent: bool = True
     apart: bool = False
     split: int = 0
+    resident: int = 1
 
     @property
     def registers(self) -> int:
         """Budget of a thread that multiplies; 0: what the launch gives it."""
         if self.split:
             return _BESIDE_SPLIT
+        if self.resident > 1:
+            return _BESIDE_OTHERS if self.warpgroups > 1 else 0
         return REGISTERS[self.warpgroups] if self.persistent else 0
 
 
@@ -246,6 +250,7 @@ class _Loops:
             factors=(len({a for a, _ in self.terms}), len({b for _, b in self.terms})),
             turned=turned,
             split=self.precision == "split",
+            followed=followed_long(self.group),
         )
         return ProductForm(
             self.reduction, tuple(self.terms), row, column, inner, batch, outer,
@@ -341,6 +346,8 @@ _PARTS = (
 """Tiles for products of parts, and what an element of one costs beside the first."""
 _BESIDE_SPLIT = 168
 """Registers of a thread that multiplies, beside a warpgroup that splits."""
+_BESIDE_OTHERS = 96
+"""Registers of a thread of one of two warpgroups, beside another such block."""
 _SPLIT = ProductTile(128, 128, 32, 2, 2, apart=True, split=120)
 """The tile of a product whose kernel splits its factors."""
 _WIDE = (
@@ -358,6 +365,18 @@ _WIDE = (
 """The same for tf32. The first seven were measured on an H200; what the others cost is
 an estimate.
 """
+_FOLLOWED = (
+    (ProductTile(128, 128, 32, 4, 2), 1.0),
+    (ProductTile(64, 128, 32, 3, 1, resident=2), 1.0),
+    (ProductTile(128, 64, 32, 3, 2, resident=2), 1.1),
+    (ProductTile(64, 64, 32, 3, 1, resident=4), 1.7),
+)
+"""The same where functions follow that take long: while some warps compute these,
+others multiply. Measured with GELU and Mish behind convolutions on an H200."""
+_LONG = frozenset({"tanh", "erf", "log1p"})
+"""Functions of which each element takes 15 instructions and more."""
+_MANY_RESULTS = 2**24
+"""Results for which a further launch counts for nothing."""
 
 _FORMS = ("persistent", "small")
 """The library's forms that load by TMA, for 16 bits."""
@@ -374,21 +393,22 @@ def chosen_tile(
     factors: tuple[int, int] = (1, 1),
     turned: tuple[bool, bool] = (False, False),
     split: bool = False,
+    followed: bool = False,
 ) -> ProductTile:
     """The tile with the least predicted time.
 
     ``factors``: how many tensors are left and right factors. ``split``: the kernel
-    splits factors of f32.
+    splits factors of f32. ``followed``: see `followed_long`.
     """
     if split:
         return _SPLIT
     if element != f32 and factors == (1, 1):
         return _of_library(_measured(m, n, k, batch * outer, batch, turned)[0])
-    tile, _ = _of_table(m, n, batch, element)
+    tile, _ = _of_table(m, n, batch, _tiles(element, followed))
     shared = tile.bm == 128 and m > tile.bm and batch == 1
     each = tile.bm * factors[0] + tile.bn * factors[1]
     staged = 2 * tile.bm * _STAGED if tile.persistent and not tile.swap else 0
-    fitting = (_SHARED - staged) // (each * tile.bk * element.bytes)
+    fitting = (_SHARED // tile.resident - staged) // (each * tile.bk * element.bytes)
     return replace(tile, cluster=2 if shared else 1, stages=min(tile.stages, fitting))
 
 
@@ -398,8 +418,24 @@ def predicted_time(
     """The time of such a product of TF32 or 16 bits, to be compared with others."""
     if element != f32:
         return _measured(m, n, k, batch * outer, batch, (False, False))[1]
-    tile, cost = _of_table(m, n, batch, element)
+    tile, cost = _of_table(m, n, batch, _tiles(element))
     return cost * ceil(k / tile.bk) * outer
+
+
+def followed_long(group: LoweredGroup) -> bool:
+    """Whether functions follow a product that take longer than reading it again.
+
+    Few warps multiply: in the largest tiles they took 4 to 8 ps for an element, storing
+    and reading it 2 ps. In those of `_FOLLOWED`, 0.1 to 1.7 ps (measured on an H200).
+    """
+    results = prod(group.sizes[n] for n in group.rows)
+    functions = {n.function for n in group.nodes if isinstance(n, ApplyNode)}
+    return results >= _MANY_RESULTS and bool(functions & _LONG)
+
+
+def hides_what_follows(form: ProductForm) -> bool:
+    """Whether its tiles are those of `_FOLLOWED` where functions take long."""
+    return form.element == f32 and not form.tile.split
 
 
 _STEP_COST = {True: 0.69 / (128 * 256 * 32), False: 0.455 / (128 * 128 * 64)}
@@ -428,7 +464,7 @@ def parts_of_sum(
         count, rest, inner = prod(parts), outer // parts[0], k // parts[1]
         groups = batch * count
         if element == f32 or terms > 1:
-            _, waves = _of_table(m, n, groups, element)
+            _, waves = _of_table(m, n, groups, _tiles(element))
             us = waves * _STEP_COST[element == f32] * inner * rest * terms
         else:
             us = _measured(m, n, inner, groups * rest, groups, (False, False))[1]
@@ -445,15 +481,25 @@ def parts_of_sum(
     return min([(1, 1), *able], key=time)
 
 
-def _of_table(m: int, n: int, batch: int, element: DType) -> tuple[ProductTile, float]:
+_Costs = tuple[tuple[ProductTile, float], ...]
+
+
+def _tiles(element: DType, followed: bool = False) -> _Costs:
+    if element != f32:
+        return _PARTS
+    return _FOLLOWED if followed else _WIDE
+
+
+def _of_table(m: int, n: int, batch: int, tiles: _Costs) -> tuple[ProductTile, float]:
     count = table().multiprocessors
 
     def time(entry: tuple[ProductTile, float]) -> float:
         tile, cost = entry
         blocks = batch * ceil(m / tile.bm) * ceil(n / tile.bn)
-        return ceil(blocks / count) * tile.bm * tile.bn * cost
+        waves = ceil(blocks / (count * tile.resident))
+        return waves * tile.resident * tile.bm * tile.bn * cost
 
-    best = min(_WIDE if element == f32 else _PARTS, key=time)
+    best = min(tiles, key=time)
     return best[0], time(best)
 
 
