@@ -167,7 +167,8 @@ def _read(line: Line, tile: str, name: str, dtype: str) -> Value:
 
 def _drained(line: Line, ring: str, field: str, x: Value, name: str = "") -> Value:
     with line.d.block(f"with {ring}.drain() as slot:"):
-        return _read(line, f"slot.{field}", name or x.name, x.dtype)
+        made = _read(line, f"slot.{field}", name or x.name, x.dtype)
+    return replace(made, exact=x.exact)
 
 
 def _use(line: Line, take, storer: Role | None, out: str) -> None:

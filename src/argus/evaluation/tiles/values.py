@@ -95,8 +95,15 @@ def filled(e: Expr, dtype: DType, env: Mapping[str, Any], exact: bool) -> Array:
         wide = np.float64 if exact else computing(dtype).type
     else:
         wide = np.int64
+    return fitted(_scalar(e, env, np.dtype(wide), exact), dtype, exact)
+
+
+def _scalar(e: Expr, env: Mapping[str, Any], kind: np.dtype[Any], exact: bool) -> Array:
+    """A scalar in a type. Whole numbers of more than 64 bits wrap, as they do there."""
     value = operand_value(e, env, np.float64 if exact else np.float32)
-    return fitted(np.array(value).astype(wide), dtype, exact)
+    if kind.kind in "iu" and isinstance(value, int):
+        value = (value + (1 << 63)) % (1 << 64) - (1 << 63)
+    return np.asarray(value).astype(kind)
 
 
 def _reduced(op: o.Reduce, values: Array) -> Array:
@@ -127,7 +134,7 @@ def _elementwise(
     for arg in op.args:
         if isinstance(arg, Expr):
             kind = np.dtype(np.bool_) if arg.type == "bool" else wide
-            args.append(np.asarray(operand_value(arg, env, real)).astype(kind))
+            args.append(_scalar(arg, env, np.dtype(kind), exact))
         elif arg.dtype == boolean:
             args.append(tiles[arg])
         else:
