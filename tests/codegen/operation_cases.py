@@ -99,6 +99,7 @@ def _elementwise(dtype: str) -> Iterator[Case]:
         bound = error.relative, error.absolute
         quotient = fn == "div"
         result = " / ".join(values) if quotient else f"ag.{fn}({', '.join(values)})"
+        result = f"({result})" if quotient else result
         if dtype != wide.name:
             result = f"{result}.to(ag.{dtype})"
         rounding.write(result, "N", Output(dtype, (n,), bound))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from math import frexp
 
 import numpy as np
 
@@ -14,7 +15,7 @@ from argus.codegen.registers import compute_type
 from argus.codegen.storage import layout_of
 from argus.ir import ops as o
 from argus.ir.dtypes import DType, boolean
-from argus.ir.expr import Expr
+from argus.ir.expr import Const, Expr
 from argus.ir.functions import FUNCTIONS
 from argus.ir.numerics import common
 
@@ -58,19 +59,34 @@ def elementwise(cx: Emission, op: o.Elementwise) -> None:
 
     Raises CodegenError when an operand's layout is not the result's.
     """
-    function = FUNCTIONS[op.fn]
     types = [a.dtype if isinstance(a, o.Tile) else None for a in op.args]
     dtype = common(op.fn, types, op.result.dtype)
-    template = function.spelling(dtype)
+    name, args = _cheapest(op)
+    template = FUNCTIONS[name].spelling(dtype)
     for arg in op.args:
         if isinstance(arg, o.Tile) and not layout_of(arg).same_as(layout_of(op.result)):
             raise CodegenError(f"{op.fn}: layouts of {arg!r} and {op.result!r} differ")
 
     def value(step: RegisterIteration, regs: Ints) -> CppExpression:
-        parts = [_operand(cx, arg, dtype, step, regs) for arg in op.args]
+        parts = [_operand(cx, arg, dtype, step, regs) for arg in args]
         return CppExpression(template.format(*(p.operand for p in parts)), TERNARY)
 
     registers.fill(cx, cx.array(op.result), num_regs(op.result), value)
+
+
+def _cheapest(op: o.Elementwise) -> tuple[str, tuple[o.Tile | Expr, ...]]:
+    """The function and its operands: a quotient by a power of two is a product."""
+    match op.fn, op.args:
+        case "div", (x, Const(value=float(by))) if _is_power(by):
+            return "mul", (x, Const(1 / by))
+        case _:
+            return op.fn, op.args
+
+
+def _is_power(value: float) -> bool:
+    """Whether it is a power of two of which the inverse is a normal f32."""
+    mantissa, exponent = frexp(value)
+    return abs(mantissa) == 0.5 and -100 < exponent < 100
 
 
 def _operand(

@@ -70,21 +70,23 @@ def _log1p() -> Instruction:
 
 
 def _div() -> Instruction:
-    """Without branches, as div.rn has them: div.full, and one step of Newton's.
+    """Without branches, which div.rn has: a step of Newton's behind rcp.approx.
 
-    A quotient that is a number of f32 is that number.
+    What is divided by one number shares its inverse. A quotient that is a number of f32
+    is that number.
     """
     function = "argus_div"
     text = device(
         f"float {function}(float a, float b)",
-        "float q, r;\n"
-        'asm("div.full.f32 %0, %1, %2;" : "=f"(q) : "f"(a), "f"(b));\n'
-        'asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(r) : "f"(b));\n'
-        "float near = fmaf(fmaf(-b, q, a), r, q);\n"
+        "float scale = fabsf(b) > 0x1p120f ? 0x1p-16f : 1.0f, inverse;\n"
+        "a *= scale, b *= scale;\n"
+        'asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(inverse) : "f"(b));\n'
+        "float q = a * inverse;\n"
+        "float near = fmaf(fmaf(-b, q, a), inverse, q);\n"
         "return fabsf(near) < __int_as_float(0x7f800000) ? near : q;",
     )
-    rule = "the nearest number but for ties within 2**-20 ulp; 2 ulp near overflow"
-    return _record(function, "div.full.f32", text, _FLOAT + "div", rules=(rule,))
+    rule = "the nearest number but for ties within 2**-20 ulp; divisors are normal"
+    return _record(function, "rcp.approx.ftz.f32", text, _FLOAT + "rcp", rules=(rule,))
 
 
 def _nearest_tf32() -> Instruction:

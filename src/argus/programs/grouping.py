@@ -160,7 +160,7 @@ def _no_gaps(group: LoweredGroup, before: KernelGroup) -> None:
 
 def _no_long_epilogue(group: LoweredGroup, form: ProductForm) -> None:
     """Raises NotFusedError where the warps that multiply would compute too much."""
-    if followed_long(group) and not hides_what_follows(form):
+    if followed_long(group) and not hides_what_follows(group, form):
         raise NotFusedError("an epilogue that takes longer than reading its product")
 
 

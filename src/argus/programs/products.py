@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from math import ceil, gcd, prod
 
 from argus.ir.dtypes import DType, bf16, f16, f32
+from argus.ir.functions import FUNCTIONS
 from argus.kernels.gemm.entry import REGISTERS
 from argus.kernels.gemm.tiles import LINE, MeasuredTile, table
 from argus.programs.affine import Affine
@@ -377,6 +378,8 @@ _LONG = frozenset({"tanh", "erf", "log1p"})
 """Functions of which each element takes 15 instructions and more."""
 _MANY_RESULTS = 2**24
 """Results for which a further launch counts for nothing."""
+_MOST_BEHIND = 64
+"""Instructions for an element that tiles of `_FOLLOWED` hide: one Mish has 55."""
 
 _FORMS = ("persistent", "small")
 """The library's forms that load by TMA, for 16 bits."""
@@ -433,9 +436,13 @@ def followed_long(group: LoweredGroup) -> bool:
     return results >= _MANY_RESULTS and bool(functions & _LONG)
 
 
-def hides_what_follows(form: ProductForm) -> bool:
-    """Whether its tiles are those of `_FOLLOWED` where functions take long."""
-    return form.element == f32 and not form.tile.split
+def hides_what_follows(group: LoweredGroup, form: ProductForm) -> bool:
+    """Whether its tiles are those of `_FOLLOWED`, and do so for these functions."""
+    behind = (
+        FUNCTIONS.get(n.function) for n in group.nodes if isinstance(n, ApplyNode)
+    )
+    issued = sum(f.among(f32).issue for f in behind if f is not None)
+    return form.element == f32 and not form.tile.split and issued <= _MOST_BEHIND
 
 
 _STEP_COST = {True: 0.69 / (128 * 256 * 32), False: 0.455 / (128 * 128 * 64)}

@@ -102,7 +102,8 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         return windows_tiling(group, accesses, [])
     if vector in group.columns:
         return _along(group, vector)
-    return _across(group, vector)
+    rows = [n for n in _vectors(group, accesses) if n in group.rows]
+    return _across(group, max(rows, key=lambda n: min(group.sizes[n], SQUARE)))
 
 
 def _of_pixels(
@@ -121,8 +122,11 @@ def _of_pixels(
     return summed > max(taps, FEW_TAPS) and _vector(group, accesses) in group.columns
 
 
-def _vector(group: LoweredGroup, accesses: list[Affine]) -> str:
-    """The loop along which most elements lie next to each other."""
+def _vectors(group: LoweredGroup, accesses: list[Affine]) -> list[str]:
+    """Loops along which most elements lie next to each other; the first is the inner.
+
+    Raises NotFusedError where there is none.
+    """
     weights = dict.fromkeys((*group.rows, *group.columns), 0)
     for access in accesses:
         points = prod(group.sizes[n] for n in access.loops)
@@ -130,10 +134,16 @@ def _vector(group: LoweredGroup, accesses: list[Affine]) -> str:
             if factor == 1:
                 weights[name] += points
     best = max(weights.values(), default=0)
-    for name in (*group.columns[::-1], *group.rows[::-1]):
-        if weights[name] == best:
-            return name
-    raise NotFusedError("no loops")
+    names = (*group.columns[::-1], *group.rows[::-1])
+    able = [n for n in names if weights[n] == best]
+    if not able:
+        raise NotFusedError("no loops")
+    return able
+
+
+def _vector(group: LoweredGroup, accesses: list[Affine]) -> str:
+    """The inner one of them."""
+    return _vectors(group, accesses)[0]
 
 
 def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
@@ -260,6 +270,12 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
     return GroupTiling(axes, held, warps, whole=whole)
 
 
+def _wide(size: int) -> int:
+    """Elements of a row that a block takes: many, and few past the end of the row."""
+    able = (w for w in (128, 64, 32) if w == 32 or w < 2 * size)
+    return min(power(size), min(able, key=lambda w: -(-size // w) * w * (1 + 3 / w)))
+
+
 def _across(group: LoweredGroup, vector: str) -> GroupTiling:
     """Reductions across the vector axis, which belongs to the rows."""
     inner = group.columns[-1]
@@ -267,10 +283,18 @@ def _across(group: LoweredGroup, vector: str) -> GroupTiling:
     levels = levels_of(group)
     arg = any(r.function.startswith("arg") for level in levels for r in level)
     others = prod(group.sizes[n] for n in group.rows if n != vector)
-    wide = min(power(size), 128)
+    passes = len(levels) + any(
+        s.offset.loops & set(group.columns) for s in group.stores
+    )
+    wide = _wide(size)
     while wide > 32 and others * -(-size // wide) < FEW_BLOCKS:
         wide //= 2
     high = min(power(depth), max(1, 1024 // wide))
+    if len(group.columns) == 1 and passes > 1 and power(depth) * 32 <= _HELD:
+        # Read once: a block holds as many elements of a row as it needs columns.
+        high = power(depth)
+        while wide > 32 and (high * wide > _HELD or size <= wide // 2):
+            wide //= 2
     if arg and len(group.columns) > 1:
         raise NotFusedError("a position among the elements of several dimensions")
     if arg and all(r.body.dtype.is_float for level in levels for r in level):
@@ -281,9 +305,6 @@ def _across(group: LoweredGroup, vector: str) -> GroupTiling:
             raise NotFusedError("a position among more elements than a block holds")
         wide = min(wide, max(4, _HELD // power(depth)))
         high = power(depth)
-    passes = len(levels) + any(
-        s.offset.loops & set(group.columns) for s in group.stores
-    )
     held = arg or (len(group.columns) == 1 and high >= depth and passes > 1)
     warps = max(1, min(8, high * wide // 128))
     return GroupTiling((TileAxis(inner, high), TileAxis(vector, wide)), held, warps)
