@@ -37,7 +37,7 @@ def test_a_quotient(tmp_path: Path, quotient: str, printed: str) -> None:
     """Of a power of two, of which the inverse is a number, a product."""
     path = tmp_path / "k.py"
     path.write_text(KERNEL.format(quotient), encoding="utf-8")
-    types = {n: DTYPES["f32"] for n in "XY"}
+    types = dict.fromkeys("XY", DTYPES["f32"])
     program = specialise(
         load_kernels(path).kernels["k"],
         dtypes=types,

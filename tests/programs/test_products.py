@@ -15,7 +15,8 @@ from torch.nn import functional  # noqa: E402
 from argus.ir.dtypes import DType, bf16, f32  # noqa: E402
 from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
-from argus.programs.products import ProductForm, parts_of_sum  # noqa: E402
+from argus.programs.product_tiles import parts_of_sum  # noqa: E402
+from argus.programs.products import ProductForm  # noqa: E402
 from argus.programs.proofs import proof_of  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula  # noqa: E402

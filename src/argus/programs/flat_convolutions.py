@@ -25,7 +25,8 @@ from argus.programs.channels_last import (
     filters_last,
     products_last,
 )
-from argus.programs.products import TMA_BYTES, TMA_DIMENSIONS, predicted_time
+from argus.programs.product_tiles import predicted_time
+from argus.programs.products import TMA_BYTES, TMA_DIMENSIONS
 from argus.programs.tensor_array import TensorArray
 from argus.programs.tma_dimensions import LARGEST
 from argus.programs.views import LinearView

@@ -24,11 +24,8 @@ from argus.programs.chained_form import ChainedForm, chained_form
 from argus.programs.counting import require_counted_once
 from argus.programs.forms import KernelForm, formed, source_of
 from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
-from argus.programs.products import (
-    ProductForm,
-    followed_long,
-    hides_what_follows,
-)
+from argus.programs.product_tiles import followed_long, hides_what_follows
+from argus.programs.products import ProductForm
 from argus.programs.tensor_program import (
     ContractPrimitive,
     FilledPrimitive,
@@ -160,7 +157,7 @@ def _no_gaps(group: LoweredGroup, before: KernelGroup) -> None:
 
 def _no_long_epilogue(group: LoweredGroup, form: ProductForm) -> None:
     """Raises NotFusedError where the warps that multiply would compute too much."""
-    if followed_long(group) and not hides_what_follows(group, form):
+    if followed_long(group) and not hides_what_follows(group, form.element, form.tile):
         raise NotFusedError("an epilogue that takes longer than reading its product")
 
 

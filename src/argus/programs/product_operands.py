@@ -24,10 +24,10 @@ from argus.programs.affine import Affine
 from argus.programs.attention_chains import softmax_before
 from argus.programs.lowering import over_windows
 from argus.programs.offsets import offsets_through
+from argus.programs.product_tiles import parts_of_sum
 from argus.programs.products import (
     TMA_BYTES,
     addressed,
-    parts_of_sum,
     short_sum,
 )
 from argus.programs.recorder import ProgramRecorder

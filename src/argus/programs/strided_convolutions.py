@@ -27,7 +27,8 @@ from argus.programs.flat_convolutions import (
     worth_flat,
 )
 from argus.programs.numpy_functions import contracted
-from argus.programs.products import TMA_BYTES, predicted_time
+from argus.programs.product_tiles import predicted_time
+from argus.programs.products import TMA_BYTES
 from argus.programs.tensor_array import TensorArray
 from argus.programs.views import permuted
 from argus.programs.window_operators import windows_of
