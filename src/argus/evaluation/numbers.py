@@ -5,7 +5,8 @@
 Called by `proving.py` for kernels of files. What the terms of a kernel say is unsafe
 (`argus.verify.numbers`) is a finding of its own, which does not bind. At sizes at which
 nothing is divided by nothing, or the maximum of nothing is stored, the kernel is run:
-what is no finite number there, of finite inputs, is refuted.
+what is no finite number there, of finite inputs, is refuted. An infinity that the
+reference says, too (the largest of no elements), is meant.
 """
 
 from __future__ import annotations
@@ -24,6 +25,7 @@ from argus.equivalence.fitting import (
     require_exact,
 )
 from argus.equivalence.programs import KnownPrograms
+from argus.equivalence.references import Unusable, load, reference_of
 from argus.equivalence.sizes import (
     environment,
     free_sizes,
@@ -31,8 +33,9 @@ from argus.equivalence.sizes import (
     with_others_small,
 )
 from argus.evaluation.equal.inputs import MODES, draw
-from argus.evaluation.equal.trying import Trial, found_by
+from argus.evaluation.equal.trying import Trial, WholeTensor, found_by, said
 from argus.evaluation.tiles import NotExecutable, Stuck
+from argus.interpret.numbers import Array
 from argus.ir.program import Program
 from argus.lang.kernel import literal
 from argus.requests import Request, of_each_form
@@ -205,7 +208,33 @@ def _shown(
             made = found_by(trial, range(trial.grid), seconds=2.0)
     except (Stuck, NotExecutable, ZeroDivisionError, ArgusError):
         return None
-    floats = [one for one in made.values() if one.values.dtype.kind == "f"]
-    if any((one.written & ~np.isfinite(one.values)).any() for one in floats):
-        return dict(whole)
-    return None
+    strange = {
+        name: one.written & ~np.isfinite(one.values)
+        for name, one in made.items()
+        if one.values.dtype.kind == "f"
+    }
+    if not any(there.any() for there in strange.values()):
+        return None
+    return None if _meant(request, trial, made, strange) else dict(whole)
+
+
+def _meant(
+    request: Request,
+    trial: Trial,
+    made: Mapping[str, WholeTensor],
+    strange: Mapping[str, Array],
+) -> bool:
+    """Whether the reference says the same infinities: of nothing, they are right."""
+    declared = reference_of(request.kernel)
+    if declared is None:
+        return False
+    try:
+        with np.errstate(all="ignore"):
+            wanted = said(trial, load(declared))
+    except (Unusable, ArgusError):
+        return False
+    return all(
+        not there.any()
+        or (name in wanted and (made[name].values == wanted[name])[there].all())
+        for name, there in strange.items()
+    )

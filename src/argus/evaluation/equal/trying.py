@@ -30,9 +30,11 @@ __all__ = [
     "Difference",
     "Trial",
     "Unlike",
+    "WholeTensor",
     "expected",
     "found_by",
     "initial",
+    "said",
     "writing",
     "wrong",
 ]
@@ -130,6 +132,24 @@ def expected(
 ) -> dict[str, Array]:
     """What the reference says. Raises Unusable, and Unlike for other shapes.
 
+    What is not finite says nothing.
+    """
+    found = said(trial, reference, narrow=narrow, values=values)
+    for name, value in found.items():
+        if not np.isfinite(value).all():
+            raise Unusable(f"`{name}` has elements that are not finite")
+    return found
+
+
+def said(
+    trial: Trial,
+    reference: Reference,
+    *,
+    narrow: bool = False,
+    values: Mapping[str, Array] | None = None,
+) -> dict[str, Array]:
+    """What the reference says, NaN and infinities, too. Raises as :func:`expected`.
+
     ``narrow``: whole numbers are given in their own types, in which they may wrap.
     ``values``: numbers that tensors have instead of those of the trial.
     """
@@ -150,8 +170,6 @@ def expected(
             raise Unlike(f"`{name}` is {value.shape} there, and {own} here", shapes)
         if value.dtype.kind not in "fiub":
             raise Unusable(f"`{name}` has elements of type {value.dtype}")
-        if not np.isfinite(value).all():
-            raise Unusable(f"`{name}` has elements that are not finite")
     return found
 
 

@@ -19,6 +19,7 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.ops import Tile
 from argus.ir.program import CLUSTER_RANK, SM_COUNT, Program, ScalarParam
 from argus.ir.walk import defined, walk
+from argus.verify.decide.facts import conjuncts
 from argus.verify.tags.held import table_range
 from argus.verify.tags.world import LoadedScalar, OpaqueScalar, TagWorld, Total
 
@@ -195,8 +196,8 @@ class _Maker:
                         names[p.sym.name] = self.rng.integers(0, 64, n)
         names[SM_COUNT.name] = self.rng.choice(np.array([1, 2, 3, 4, 8, 132]), n)
         points = Points(self.world, names)
-        for requirement in self.program.requirements:
-            points = self._define(points, requirement.cond)
+        for cond in conjuncts(r.cond for r in self.program.requirements):
+            points = self._define(points, cond)
         points = self._strides(points)
         keep = np.ones(points.size, np.bool_)
         for requirement in self.program.requirements:

@@ -247,10 +247,17 @@ def _reaches(
     empty = within(hole.where, hole.extent, state.scope)
     if empty.proved or empty.verdict is Verdict.UNKNOWN:
         return empty
+    unknown = Agreement(
+        Verdict.UNKNOWN, "", f"whether elements outside {hole.what} are stored"
+    )
     points = state.scope.points
-    assert points is not None and isinstance(hole.where, Coord)
-    limit = points.of(hole.extent)
-    base = points.of(hole.where.base)
+    if points is None or not points.size or not isinstance(hole.where, Coord):
+        return unknown  # no admissible sizes were found, or they choose no iteration
+    try:
+        limit = points.of(hole.extent)
+        base = points.of(hole.where.base)
+    except KeyError:  # an unknown scalar is part of the coordinate
+        return unknown
     exprs = [extent for _, extent in conditions]
     keep = state.scope.admissible(hole.where.base, hole.extent, *exprs)
     for i in np.flatnonzero(keep)[:256] if keep is not None else ():
@@ -273,9 +280,7 @@ def _reaches(
             where = np.unravel_index(int(np.argmax(reached)), reached.shape)
             element = tuple(int(x) for x in where)
             return Agreement(Verdict.REFUTED, "admissible sizes", "", model, element)
-    return Agreement(
-        Verdict.UNKNOWN, "", f"whether elements outside {hole.what} are stored"
-    )
+    return unknown
 
 
 def _complete(state: WalkState, op: o.AnyOp, value: AbstractValue) -> None:
