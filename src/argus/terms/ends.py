@@ -9,7 +9,7 @@ from __future__ import annotations
 from fractions import Fraction
 from math import ceil, floor
 
-from argus.terms.leaves import Call, Leaf, Max, Whole
+from argus.terms.leaves import Call, Leaf, Max, Sum, Whole
 from argus.terms.term import Term
 
 __all__ = ["ends", "is_whole"]
@@ -82,5 +82,7 @@ def _is_whole(leaf: Leaf) -> bool:
             return True
         case Max():
             return all(is_whole(g.body) for g in leaf.generators)
+        case Sum():
+            return is_whole(leaf.body)
         case _:
             return False

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from argus.terms.arithmetic import called, multiply
 from argus.terms.cast import truncated
+from argus.terms.cut_data import with_data_cut
 from argus.terms.folds import rebound_fold
 from argus.terms.integers import Atom, Truncated, Truth, Variable
 from argus.terms.leaves import Base, Call, Fold, Generated, Leaf, Sum, Whole
@@ -119,6 +120,18 @@ def _in_whole(
     return leaf_term(Whole(atom))
 
 
+def cut_in_set(
+    world: World,
+    domain: IndexSet,
+    where: IndexSet,
+    hidden: frozenset[Variable] = _NONE,
+) -> IndexSet:
+    """The same set, wherever another one holds, with its data as it is there."""
+    return with_data_cut(
+        world, domain, where, lambda term, there: restrict(world, term, there, hidden)
+    )
+
+
 def _said(
     world: World,
     domain: IndexSet,
@@ -127,6 +140,7 @@ def _said(
     hidden: frozenset[Variable],
 ) -> tuple[IndexSet, IndexSet]:
     """What a set says of a sum, and what the sum is over there."""
+    domain = cut_in_set(world, domain, where, hidden)
     over = _without(world, domain, body, where, hidden)
     free = body.free_variables() | over.variables()
     return _relevant(world, where, hidden - free), over

@@ -1,4 +1,4 @@
-"""Sums over a few numbers, written out.
+"""Sums and maxima over a few numbers, written out.
 
 Of ``j * c`` with a size ``c`` nothing is known but facts; of ``2 * c`` everything. So
 a sum over a variable of a few values that a product depends on is the sum of its parts.
@@ -10,13 +10,16 @@ from __future__ import annotations
 
 from argus.terms.affine import least_of
 from argus.terms.integers import Atom, Integer, Variable
-from argus.terms.leaves import Sum
+from argus.terms.leaves import Max, Sum
+from argus.terms.maxima import Source, maximum_over, opened
 from argus.terms.positions import positions
+from argus.terms.powers import raised
+from argus.terms.sets import IndexSet
 from argus.terms.sums import renamed, sum_over, tidy
-from argus.terms.term import ZERO, Product, Term
+from argus.terms.term import ZERO, Product, Term, leaf_term
 from argus.terms.world import World
 
-__all__ = ["unrolled"]
+__all__ = ["unrolled", "written_out"]
 
 _MOST = 16
 """Values that a variable has, at most."""
@@ -54,6 +57,61 @@ def _in_product(world: World, part: Product, every: bool) -> Term | None:
     return None
 
 
+def written_out(world: World, term: Term) -> Term:
+    """The same term without sums and maxima over a few numbers, in maxima, too."""
+    found = unrolled(world, term, every=True)
+    total, changed = ZERO, False
+    for part, coefficient in found.parts.items():
+        made = Term({Product({}, part.exponent): coefficient})
+        for leaf, power in part.factors:
+            factor = _maximum(world, leaf) if isinstance(leaf, Max) else None
+            changed = changed or factor is not None
+            whole = leaf_term(leaf) if factor is None else factor
+            made = made * raised(whole, power)
+        total = total + made
+    return total if changed else found
+
+
+def _maximum(world: World, leaf: Max) -> Term | None:
+    """A maximum over a few numbers as that of each; None where it stays."""
+    sources: list[Source] = []
+    changed = False
+    for generator in leaf.generators:
+        opened_ = opened(
+            world, [(generator.variables, generator.domain, generator.body)]
+        )
+        for names, domain, body in opened_:
+            points = _points(world, list(names), domain, body)
+            for left, there, inner in points:
+                out = written_out(world, inner)
+                changed = changed or out != inner
+                sources.append((left, there, out))
+            changed = changed or len(points) != 1 or len(points[0][0]) != len(names)
+    return maximum_over(world, sources) if changed else None
+
+
+def _points(
+    world: World, names: list[Variable], domain: IndexSet, body: Term
+) -> list[Source]:
+    """A source at each of the few values of its variables, as far as they are few."""
+    for variable in names:
+        first = least_of(world, domain, variable)
+        if first is None or first.variables() & set(names):
+            continue
+        if not _are_few(world, domain, variable, first):
+            continue
+        found: list[Source] = []
+        others = [v for v in names if v != variable]
+        for number in range(_MOST):
+            env = {variable: first + number}
+            there = world.substitute(domain, env)
+            if not world.is_empty(there):
+                inner = world.substitute(body, env)
+                found += _points(world, others, there, inner)
+        return found
+    return [(names, domain, body)]
+
+
 def _first(world: World, leaf: Sum, variable: Variable, every: bool) -> Integer | None:
     """Where a sum over a few values begins; None where it stays as it is."""
     zero = Integer.of(0)
@@ -83,9 +141,15 @@ def _depends(atom: Atom, variable: Variable) -> bool:
 
 
 def _is_small(world: World, leaf: Sum, variable: Variable, first: Integer) -> bool:
+    return _are_few(world, leaf.domain, variable, first)
+
+
+def _are_few(
+    world: World, domain: IndexSet, variable: Variable, first: Integer
+) -> bool:
     value = Integer.atom(variable) - first
     inside = world.compare(value, ">=", 0) & world.compare(value, "<", _MOST)
-    return world.is_subset(leaf.domain, inside)
+    return world.is_subset(domain, inside)
 
 
 def _written_out(world: World, leaf: Sum, variable: Variable, first: Integer) -> Term:

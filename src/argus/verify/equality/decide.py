@@ -40,6 +40,7 @@ from argus.verify.equality.coverage import (
     unwritten,
 )
 from argus.verify.equality.defined import asked, empty_maximum, unmet, zero_divisor
+from argus.verify.equality.divided import Compared
 from argus.verify.equality.final import final
 from argus.verify.equality.mentioned import context
 from argus.verify.equality.result import (
@@ -102,6 +103,8 @@ class _Comparison:
         count = len(self.world.obligations)
         self.noted = count if noted is None else noted
         self.axioms: dict[str, None] = {}
+        self.compared: dict[str, list[Compared]] = {}
+        """By output: where terms are equal, and what the specification's are."""
 
     def run(self) -> EqualityResult:
         """All outputs in the order of their first store, then those without any."""
@@ -198,17 +201,27 @@ class _Comparison:
         Of a position itself it is known that it lies within the sizes, so that
         quotients and remainders of reshapes are in simpler form there.
         """
-        found = self._values(store.where, store.value, array.at(list(store.coords)))
+        world, shown = self.world, self.compared.setdefault(store.tensor.name, [])
+        mine = store.where, store.value
+        found = self._values(*mine, array.at(list(store.coords)), shown)
         if found is None:
             return None
-        world = self.world
         at, _ = positions(world, store.tensor.dims, sizes)
         place = {variable_of(p): c for p, c in zip(at, store.coords, strict=True)}
         wanted = array.at(at).substituted(world, place)
-        return self._values(store.where, store.value, wanted)
+        return self._values(*mine, wanted, shown)
 
-    def _values(self, where: IndexSet, value: Value, wanted: Value) -> Mismatch | None:
-        """Where two values are not shown to be equal. Raises Unknown."""
+    def _values(
+        self,
+        where: IndexSet,
+        value: Value,
+        wanted: Value,
+        shown: list[Compared] | None = None,
+    ) -> Mismatch | None:
+        """Where two values are not shown to be equal. Raises Unknown.
+
+        ``shown`` gets what is.
+        """
         world = self.world
         where, value = alike(world, where, value, wanted)
         if value.kind == wanted.kind == "truth":
@@ -234,6 +247,8 @@ class _Comparison:
                 found = self._case(at, mine, theirs)
                 if found is not None:
                     return found
+                if shown is not None and isinstance(theirs[1], Term):
+                    shown.append((at, theirs[1]))
                 compared = compared or not _nothing(world, at, mine, theirs)
         if not compared:
             raise Unknown("whether any launch admits what is required and assumed")
@@ -298,7 +313,8 @@ class _Comparison:
 
     def _defined(self, output: OutputDecision) -> OutputDecision:
         stores = [s for s in self.denotation.stores if s.tensor.name == output.tensor]
-        reason = unmet(self.world, stores, self.noted)
+        known = self.compared.get(output.tensor, ())
+        reason = unmet(self.world, stores, self.noted, known)
         for store in stores:
             for held, x in store.value.cases:
                 if isinstance(x, Term):

@@ -39,6 +39,7 @@ from argus.terms.powers import is_positive
 from argus.terms.show import show
 from argus.terms.term import ONE_PRODUCT
 from argus.verify.denotation import Store
+from argus.verify.equality.divided import Compared, shares_divisor
 from argus.verify.equality.mentioned import leaves
 
 __all__ = ["asked", "empty_maximum", "unmet", "zero_divisor"]
@@ -51,10 +52,16 @@ def asked(world: World) -> tuple[str, ...]:
     return tuple(dict.fromkeys(f"{show(t)} is greater than 0" for t in terms))
 
 
-def unmet(world: World, stores: Sequence[Store], noted: int) -> str:
+def unmet(
+    world: World,
+    stores: Sequence[Store],
+    noted: int,
+    compared: Sequence[Compared] = (),
+) -> str:
     """An obligation that is not shown; "" where all are.
 
-    ``noted``: how many are the kernel's. Later ones are those of its specification.
+    ``noted``: how many are the kernel's. Later ones are those of its specification,
+    of which ``compared`` has the terms that were shown to be the kernel's.
     """
     for number, obligation in enumerate(world.obligations):
         match obligation.kind:
@@ -65,7 +72,10 @@ def unmet(world: World, stores: Sequence[Store], noted: int) -> str:
                         f"whether {_text(obligation)}, a factor of infinity, is above 0"
                     )
             case "not empty":
-                if number < noted and not _has_points(world, obligation, stores):
+                if number < noted and not (
+                    _has_points(world, obligation, stores)
+                    or _is_shared(world, obligation, stores, compared)
+                ):
                     return f"whether {_text(obligation)}, a divisor, has no terms"
             case "finite":
                 if number < noted and not _met(world, obligation, stores):
@@ -177,6 +187,20 @@ def _has_points(world: World, found: TermObligation, stores: Sequence[Store]) ->
     except Unknown:
         return False
     return _within(world, found.where, some, stores)
+
+
+def _is_shared(
+    world: World,
+    found: TermObligation,
+    stores: Sequence[Store],
+    compared: Sequence[Compared],
+) -> bool:
+    """Whether the reference divides by the same wherever a store is reached."""
+    term = found.term
+    return isinstance(term, Term) and all(
+        shares_divisor(world, found.where & store.where, term, compared)
+        for store in stores
+    )
 
 
 def _has_base(part: Product) -> bool:

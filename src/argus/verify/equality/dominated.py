@@ -27,11 +27,13 @@ from argus.terms import (
     World,
     leaf_term,
 )
+from argus.terms.ends import is_whole
 from argus.terms.fractions import reduced
-from argus.terms.integers import Truncated
+from argus.terms.integers import Truncated, Truth
 from argus.terms.maxima import maximum_over, opened
 from argus.terms.mentioned import inputs, inputs_of_leaf
-from argus.terms.powers import is_nonnegative
+from argus.terms.powers import is_nonnegative, raised
+from argus.terms.restrict import restrict
 from argus.terms.term import Rational
 
 __all__ = ["without_dominated"]
@@ -50,8 +52,8 @@ def without_dominated(world: World, here: IndexSet, term: Term) -> Term:
         product = Term({Product({}, part.exponent): coefficient})
         for leaf, power in part.factors:
             whole = leaf_term(leaf, power)
-            if isinstance(leaf, Max) and power == 1:
-                whole = _largest(world, here, leaf)
+            if isinstance(leaf, Max):
+                whole = raised(_largest(world, here, leaf), power)
             product = product * whole
         made = made + product
     return made
@@ -76,7 +78,9 @@ def _largest(world: World, here: IndexSet, leaf: Max) -> Term:
             if other is one or other.variables or not other.domain.is_universe:
                 continue
             body = without_dominated(world, here, other.body)
-            if never_negative(world, here, body - one.body):
+            if never_negative(world, here, body - one.body) or (
+                one.body.constant == 1 and _is_counted(world, here, body)
+            ):
                 left.remove(one)
                 break
     found = [
@@ -88,6 +92,23 @@ def _largest(world: World, here: IndexSet, leaf: Max) -> Term:
         (g.variables, g.domain, body) for g, body in zip(left, found, strict=True)
     ]
     return maximum_over(world, opened(world, sources))
+
+
+def _is_counted(world: World, here: IndexSet, term: Term) -> bool:
+    """Whether a set says of a whole number that it is above 0: then it is at least 1.
+
+    So ``max(n, 1)`` is n where it was asked whether n is above 0.
+    """
+    if not is_whole(term):
+        return False
+    for atom in (a for monomial in here.monomials for a in monomial):
+        if isinstance(atom, Truth) and atom.op == "gt":
+            asked = atom.term
+            assert isinstance(asked, Term)
+            true = world.compare(Integer.atom(atom), "==", 1)
+            if restrict(world, asked, here) == restrict(world, term, here):
+                return world.is_subset(here, true)
+    return False
 
 
 def never_negative(

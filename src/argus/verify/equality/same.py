@@ -11,12 +11,13 @@ from __future__ import annotations
 import islpy as isl
 
 from argus.terms import IndexSet, Integer, Term, Unknown, Variable, World
+from argus.terms.affine import equal_to
 from argus.terms.fractions import divided
 from argus.terms.integers import Comparison
-from argus.terms.restrict import restrict
+from argus.terms.restrict import cut_in_set, restrict
 from argus.terms.sets import PARAMETER, plain
 from argus.terms.sums import tidy
-from argus.terms.unrolled import unrolled
+from argus.terms.unrolled import unrolled, written_out
 from argus.verify.equality.aligned import aligned
 from argus.verify.equality.dominated import without_dominated
 from argus.verify.equality.mentioned import choices, context, overs
@@ -39,11 +40,15 @@ def same(
     Raises Unknown for a term of which nothing is claimed.
     """
     here = context(world, where, left, right)
+    here = cut_in_set(world, here, here)
     if here.is_nothing:
         return None
     for term in (left, right):
         if term.undefined is not None:
             raise Unknown(f"an element that is {term.undefined}")
+    if left == right and left.infinite and not world.finite_infinity:
+        return None  # an infinity that both say, and no number that stands for it
+    for term in (left, right):
         if term.infinite:
             raise Unknown("an element that is infinite")
     if left == right:
@@ -69,6 +74,15 @@ def same(
     if parts != difference:
         parts = aligned(world, here, _within(world, parts, here))
         if not tidy(world, parts).parts:
+            return None
+    one, other = (_within(world, written_out(world, term), here) for term in (a, b))
+    if (one, other) != (a, b) and not tidy(world, one - other).parts:
+        return None
+    env = _solved(world, here, a, b)
+    if env:
+        one, other = (world.substitute(x, env) for x in (a, b))
+        there = world.close(world.substitute(here, env))
+        if not tidy(world, _within(world, one - other, there)).parts:
             return None
     one, other = (without_dominated(world, here, term) for term in (a, b))
     if (one, other) != (a, b):
@@ -115,6 +129,22 @@ def _fixed(world: World, here: IndexSet, variable: Variable) -> int | None:
         return None
     value = found.plain_get_val_if_fixed(isl.dim_type.param, at)
     return int(value.to_python()) if value.is_int() else None
+
+
+def _solved(
+    world: World, here: IndexSet, left: Term, right: Term
+) -> dict[Variable, Integer]:
+    """What a variable of a term is wherever a set holds, by others; of one at most.
+
+    Where the last window ends at the end of a row, L is 2*t + 1, and what is divided by
+    the number of elements in it is divided by 2.
+    """
+    variables = left.free_variables() | right.free_variables()
+    for variable in sorted(variables, key=lambda v: v.key):
+        value = equal_to(world, here, variable, frozenset())
+        if value is not None and variable not in value.variables():
+            return {variable: value}
+    return {}
 
 
 def _split(world: World, here: IndexSet, term: Term) -> IndexSet | None:

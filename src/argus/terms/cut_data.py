@@ -1,0 +1,64 @@
+"""What is compared or cut of data, in the sets of sums and maxima, where a set holds.
+
+``k != int(argmax X[m, j] over m < M, j < N)`` says the same as without ``m < M`` where
+that holds. A tile that is loaded with padding has such a condition in its data, and a
+reference has none.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from argus.terms.integers import Atom, Integer, Monomial, Truncated, Truth
+from argus.terms.sets import IndexSet
+from argus.terms.substitution import in_set_by
+from argus.terms.term import Term
+from argus.terms.world import World
+
+Cut = Callable[[Term, IndexSet], Term]
+"""A term as it is where a set holds."""
+
+
+def is_data(atom: Atom) -> bool:
+    """Whether an atom is made of data that has sums or maxima."""
+    return isinstance(atom, Truth | Truncated) and atom.height > 0
+
+
+def without_data(world: World, where: IndexSet) -> IndexSet:
+    """What a set says of all but such data."""
+    names = [
+        world.space.name(m) for m in where.monomials if any(is_data(a) for a in m)
+    ]
+    return where.without(names) if names else where
+
+
+def with_data_cut(
+    world: World, domain: IndexSet, where: IndexSet, cut: Cut
+) -> IndexSet:
+    """The same set, wherever another one holds, with its data as it is there."""
+    mentioned = [a for m in domain.monomials for a in m if is_data(a)]
+    if not mentioned:
+        return domain
+    there = without_data(world, where)
+    if there.is_universe:
+        return domain
+    known = {atom: _cut(world, atom, there, cut) for atom in mentioned}
+
+    def change(monomial: Monomial) -> Integer:
+        found = Integer.of(1)
+        for atom in monomial:
+            found = found * known.get(atom, Integer.atom(atom))
+        return found
+
+    return in_set_by(world, domain, change)
+
+
+def _cut(world: World, atom: Atom, there: IndexSet, cut: Cut) -> Integer:
+    assert isinstance(atom, Truth | Truncated)
+    assert isinstance(atom.term, Term)
+    term = cut(atom.term, there)
+    if term == atom.term or term.special is not None:
+        return Integer.atom(atom)
+    if isinstance(atom, Truth):
+        return world.truth_of(atom.op, term)
+    return world.truncation_of(term)
