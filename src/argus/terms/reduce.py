@@ -10,9 +10,9 @@ from argus.terms.integers import Integer, Variable
 from argus.terms.maxima import Source, maximum_over
 from argus.terms.sets import IndexSet, intersection
 from argus.terms.sums import sum_over, tidy
-from argus.terms.term import ZERO
+from argus.terms.term import ZERO, Term, undefined
 from argus.terms.unknown import Unknown
-from argus.terms.value import Value
+from argus.terms.value import Case, Value, merged
 from argus.terms.world import World
 
 
@@ -36,6 +36,10 @@ def reduce(
         return _quantified(world, function, names, value, inside)
     real = to_real(world, value)
     cases = [(s & inside, x) for s, x in real.terms]
+    numbers = [case for case in cases if not _is_no_number(function, case[1])]
+    if len(numbers) < len(cases):
+        lost = [case for case in cases if _is_no_number(function, case[1])]
+        return _but_for(world, function, names, lost, numbers)
     if function == "sum":
         total = ZERO
         for where, term in cases:
@@ -55,6 +59,44 @@ def reduce(
         place = fold(world, "argmax", [(names, s, x.scaled(sign)) for s, x in cases])
         return Value.whole(truncated(world, place))
     raise Unknown(f"the reduction {function}")
+
+
+def _is_no_number(function: str, term: Term) -> bool:
+    """Whether nothing can be said of a reduction that such a term takes part in."""
+    return term.undefined is not None or (function == "sum" and term.infinite != 0)
+
+
+def _but_for(
+    world: World,
+    function: str,
+    names: Sequence[Variable],
+    lost: Sequence[Case],
+    numbers: Sequence[Case],
+) -> Value:
+    """A reduction of numbers, but for where something takes part that is none.
+
+    So what padded rows have is not known, and what the other rows have is.
+    """
+    found: list[tuple[IndexSet, Term]] = []
+    known = IndexSet.universe
+    for where, term in lost:
+        closed = world.close(where)
+        if world.is_empty(closed):
+            continue
+        why = undefined(term.undefined or "a sum of infinities")
+        try:
+            there = known & world.project(closed, names)
+        except Unknown:
+            there = known
+        found.append((there, why))
+        known = known - there
+    made = Value("real", tuple((s, x) for s, x in numbers))
+    rest = reduce(world, function, list(names), made)
+    for where, x in rest.cases:
+        assert isinstance(x, Term)
+        if not world.is_empty(where & known):
+            found.append((where & known, x))
+    return merged(world, "real", found)
 
 
 def _variable(value: Variable | Integer) -> Variable:

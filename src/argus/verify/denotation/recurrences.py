@@ -248,6 +248,9 @@ class _Solver:
         factors: Cases = []
         gained: Cases = []
         for where, term in one.yielded.terms:
+            if term.undefined is not None:  # whatever it is multiplied with before
+                gained.append((where, term))
+                continue
             parts = parted(term, _own(one))
             if parts is None or one.name in carried_in(where):
                 return None
@@ -257,8 +260,10 @@ class _Solver:
             factors.append((where, factor))
             gained.append((where, rest))
         rest = Value("real", tuple(gained))
+        if not factors:
+            return None
         if len({x for _, x in factors}) != 1:
-            return self._weighted(one, factors, rest)
+            return self._weighted(one, _everywhere(factors, gained), rest)
         factor = factors[0][1]
         if factor == ZERO:
             return self._handed_on(one)
@@ -269,7 +274,7 @@ class _Solver:
         return (
             self._rescaled(one, factor, rest)
             or self._geometric(one, factor, rest)
-            or self._weighted(one, factors, rest)
+            or self._weighted(one, _everywhere(factors, gained), rest)
         )
 
     def _counted(self, one: Recurrence) -> Form | None:
@@ -485,6 +490,11 @@ def _own(one: Recurrence) -> Leaf:
     if one.init.kind == "real":
         return one.leaf
     return Whole(Applied(CARRIED + one.name, integers(one.axes)))
+
+
+def _everywhere(factors: Cases, gained: Cases) -> Cases:
+    """Factors with one wherever what is added is no number: which does not matter."""
+    return factors + [(where, ONE) for where, x in gained if x.undefined is not None]
 
 
 def _carried_leaves(term: Term) -> list[Carried]:
