@@ -1,14 +1,16 @@
-"""Buffers that two roles hand over by named barriers.
+"""Buffers that roles hand over by named barriers.
 
-At a named barrier that both roles sync on, and nobody else, the k-th sync of one is the
-k-th of the other. Let the writer have met c(t) times at a barrier before its t-th
+At a named barrier of which the threads are those of all roles that sync on it, the k-th
+sync of one is the k-th of each other. Let the writer have met c(t) times at a barrier before its t-th
 write, and the reader r times before it reads. Write t comes before the read if
 c(t) < r: the writer went on from the write to meeting c(t), which the reader has left.
 
 Where c(t) = t + k with one k for each barrier, the last write that comes before the
 read by any of the barriers is that with t = r - 1 - k, the largest of them. If syncs at
 these barriers are the reader's only way to learn of anything, no later write comes
-before it; that none is under way meanwhile is shown by `argus.verify.order`.
+before it: what a third role knows of the writer when it meets the reader there, the
+writer has done before it came to the same meeting. That no write is under way meanwhile
+is shown by `argus.verify.order`.
 """
 
 from __future__ import annotations
@@ -83,13 +85,13 @@ class Meetings:
 
         Raises Unknown where it does.
         """
-        one, other = self.roles[writer], self.roles[reader]
+        other = self.roles[reader]
         if other.otherwise:
             raise Unknown("which writes a role has seen that syncs in several ways")
         for name in other.named:
-            meeting = {n for n, role in self.roles.items() if name in role.named}
-            threads = one.threads + other.threads
-            if meeting != {writer, reader} or self._plain[name] != threads:
+            meeting = {n: r for n, r in self.roles.items() if name in r.named}
+            threads = sum(role.threads for role in meeting.values())
+            if writer not in meeting or self._plain[name] != threads:
                 raise Unknown(f"who meets at the named barrier `{name}`")
             if name in self._odd:
                 raise Unknown(f"the named barrier `{name}`, where some only arrive")
