@@ -27,6 +27,7 @@ from argus.equivalence.fitting import (
 from argus.equivalence.programs import KnownPrograms
 from argus.equivalence.references import Unusable, load, reference_of
 from argus.equivalence.sizes import (
+    elements_of,
     environment,
     free_sizes,
     shapes_of,
@@ -53,6 +54,8 @@ _CONFIRMED = ("AG0331", "AG0332")
 _SECONDS = 5.0
 """CPU time for questions about numbers."""
 _BLOCKS = 96
+_ELEMENTS = 1 << 21
+"""Elements of all tensors of a run, at most."""
 _SMALL = 3
 
 
@@ -185,6 +188,8 @@ def _shown(
     whole = with_others_small(program, names, _SMALL)
     free = free_sizes(program)
     if whole is None or any(whole[n] != names[n] for n in free if n in names):
+        return None
+    if elements_of(program, whole) > _ELEMENTS:
         return None
     signature = request.kernel.signature
     scalars: dict[str, int | float] = {}
