@@ -1,16 +1,18 @@
 """Buffers that roles hand over by named barriers.
 
-At a named barrier of which the threads are those of all roles that sync on it, the k-th
-sync of one is the k-th of each other. Let the writer have met c(t) times at a barrier before its t-th
-write, and the reader r times before it reads. Write t comes before the read if
-c(t) < r: the writer went on from the write to meeting c(t), which the reader has left.
+A named barrier of which the threads are those of all roles that use it has rounds to
+which each role comes once: the k-th time that a role comes is that of each other. (That
+nobody comes twice is shown by `argus.verify.order`.) Let the writer have come c(t)
+times to a barrier before its t-th write, and the reader r times before it reads. Write
+t comes before the read if c(t) < r: after it the writer came to round c(t), for which
+the reader has waited.
 
 Where c(t) = t + k with one k for each barrier, the last write that comes before the
-read by any of the barriers is that with t = r - 1 - k, the largest of them. If syncs at
-these barriers are the reader's only way to learn of anything, no later write comes
-before it: what a third role knows of the writer when it meets the reader there, the
-writer has done before it came to the same meeting. That no write is under way meanwhile
-is shown by `argus.verify.order`.
+read by any of the barriers is that with t = r - 1 - k, the largest of them. If waiting
+at these barriers is the reader's only way to learn of anything, no later write comes
+before it. A third role may tell the reader only what the writer has done before it came
+to the same round, if the writer waits there, too; or if it waits nowhere but where the
+reader does. That no write is under way meanwhile is shown by `argus.verify.order`.
 """
 
 from __future__ import annotations
@@ -32,10 +34,14 @@ __all__ = ["Meetings", "last_write", "written"]
 
 @dataclass(frozen=True)
 class RoleSyncs:
-    """How a role syncs: threads, named barriers, and whether in other ways, too."""
+    """How a role syncs: threads, named barriers, and whether in other ways, too.
+
+    ``waiting``: those of the named barriers at which it waits.
+    """
 
     threads: int
     named: frozenset[str]
+    waiting: frozenset[str]
     otherwise: bool
 
 
@@ -45,8 +51,9 @@ class Meetings:
     def __init__(self, program: Program) -> None:
         self.roles: dict[str, RoleSyncs] = {}
         self._plain: dict[str, int] = {}
-        """Threads of a barrier of which all operations wait for the same number."""
+        """The number of threads of a barrier, as it is first used."""
         self._odd: set[str] = set()
+        """Used for several numbers, or by a role that waits and that only arrives."""
         lanes = program.target.warp_threads
         for op in program.body.ops:
             if isinstance(op, o.Roles):
@@ -57,14 +64,17 @@ class Meetings:
 
     def _read(self, role: o.Role, lanes: int) -> RoleSyncs:
         named: set[str] = set()
+        waiting: set[str] = set()
+        arriving: set[str] = set()
         otherwise = False
         for op in walk(role.body):
             match op:
                 case o.Sync():
                     if op.name is not None:
                         named.add(op.name)
+                        (arriving if op.arrive_only else waiting).add(op.name)
                         known = self._plain.setdefault(op.name, op.threads)
-                        if op.arrive_only or known != op.threads:
+                        if known != op.threads:
                             self._odd.add(op.name)
                 case (
                     o.RingAcquire() | o.RingWait() | o.BarrierWait() | o.ClusterSync()
@@ -78,24 +88,36 @@ class Meetings:
                     pass
                 case _:
                     assert_never(op)
-        return RoleSyncs(role.warps * lanes, frozenset(named), otherwise)
+        self._odd |= waiting & arriving
+        return RoleSyncs(
+            role.warps * lanes, frozenset(named), frozenset(waiting), otherwise
+        )
+
+    def _may_tell(self, writer: str, reader: str) -> bool:
+        """Whether another role may know of a write that the reader does not."""
+        seen = self.roles[reader].waiting
+        others = [r for n, r in self.roles.items() if n not in (writer, reader)]
+        return any(r.otherwise or not r.waiting <= seen for r in others)
 
     def between(self, writer: str, reader: str) -> frozenset[str]:
-        """Barriers at which two roles meet, if the reader knows no other way to sync.
+        """Barriers at which a reader waits, if it always waits for the writer, too.
 
-        Raises Unknown where it does.
+        Raises Unknown where it does not, or syncs in other ways.
         """
-        other = self.roles[reader]
+        one, other = self.roles[writer], self.roles[reader]
         if other.otherwise:
             raise Unknown("which writes a role has seen that syncs in several ways")
-        for name in other.named:
+        for name in other.waiting:
             meeting = {n: r for n, r in self.roles.items() if name in r.named}
             threads = sum(role.threads for role in meeting.values())
+            more = len(meeting) > 2 and name not in one.waiting
+            if more and self._may_tell(writer, reader):
+                raise Unknown(f"what other roles have seen that meet at `{name}`")
             if writer not in meeting or self._plain[name] != threads:
                 raise Unknown(f"who meets at the named barrier `{name}`")
             if name in self._odd:
-                raise Unknown(f"the named barrier `{name}`, where some only arrive")
-        return other.named
+                raise Unknown(f"who comes to which round of `{name}`")
+        return other.waiting
 
 
 def written(context: Context, op: o.StoreShared) -> Integer:

@@ -248,6 +248,12 @@ def meet(
             "more threads than it counts",
             events=(*barrier.arrivals, here),
         )
+    if any(did.group is group for did in barrier.arrivals):
+        # Whose k-th arrival is in round k is what the data of a buffer follows from.
+        findings.gaps.append(
+            f"line {op.span.line}: {group.who} arrives twice in one round of"
+            f" {barrier.name}"
+        )
     round_ = barrier.completed
     barrier.contribute(group.know.clock())
     barrier.pending = max(barrier.pending - group.threads, 0)
