@@ -14,8 +14,19 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
-from argus.terms.integers import Atom, Entry, Integer, Monomial, Opaque, Truth, Variable
+from argus.terms.ends import ends
+from argus.terms.integers import (
+    Atom,
+    Entry,
+    Integer,
+    Monomial,
+    Opaque,
+    Truncated,
+    Truth,
+    Variable,
+)
 from argus.terms.sets import IndexSet, union
+from argus.terms.term import Term
 
 if TYPE_CHECKING:
     from argus.terms.world import World
@@ -333,8 +344,21 @@ def _of_atom(world: World, atom: Atom) -> IndexSet:
             return found
         case Truth():
             return world.compare(value, ">=", 0) & world.compare(value, "<=", 1)
+        case Truncated():
+            return _of_cut(world, value, atom)
         case _:
             return IndexSet.universe
+
+
+def _of_cut(world: World, value: Integer, atom: Truncated) -> IndexSet:
+    """Between which numbers a term that is cut towards 0 lies, if its form says so."""
+    found = IndexSet.universe
+    low, high = ends(atom.term) if isinstance(atom.term, Term) else (None, None)
+    if low is not None:
+        found = found & world.compare(value, ">=", int(low))
+    if high is not None:
+        found = found & world.compare(value, "<=", int(high))
+    return found
 
 
 def _least(world: World, value: Integer, left: Integer, right: Integer) -> IndexSet:
