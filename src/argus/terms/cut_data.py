@@ -26,9 +26,7 @@ def is_data(atom: Atom) -> bool:
 
 def without_data(world: World, where: IndexSet) -> IndexSet:
     """What a set says of all but such data."""
-    names = [
-        world.space.name(m) for m in where.monomials if any(is_data(a) for a in m)
-    ]
+    names = [world.space.name(m) for m in where.monomials if any(is_data(a) for a in m)]
     return where.without(names) if names else where
 
 
