@@ -102,7 +102,33 @@ def draw(
                 _put_named(op, found, rng)
             if not _arrange(op, found, env, rng):
                 return None
+    if mode.few:
+        _put_last(program, found, env, most - 1, rng)
     return found if _assumed(program, found, env) else None
+
+
+def _put_last(
+    program: Program,
+    arrays: Mapping[str, Array],
+    env: Mapping[str, int | float],
+    last: int,
+    rng: np.random.Generator,
+) -> None:
+    """An entry of each table is the last index, if that may be assumed of it.
+
+    An index that is cut to a constant is another one there.
+    """
+    for param in program.params:
+        if not isinstance(param, GlobalTensor) or param.dtype.is_float:
+            continue
+        flat = arrays[param.name].reshape(-1)
+        if param.dtype.bits < 32 or not flat.size:
+            continue
+        at = int(rng.integers(flat.size))
+        before = flat[at]
+        flat[at] = last
+        if not _assumed(program, arrays, env):
+            flat[at] = before
 
 
 def _stored(dtype: DType, values: Array) -> Array:

@@ -53,11 +53,38 @@ def telling(world: World, found: Mismatch) -> tuple[dict[Variable, int], ...]:
                     break
             if time.process_time() > until:
                 break
+        if not scored:
+            point = _of_products(world, found)
+            if point is not None:
+                apart = _apart(found.left, found.right, point)
+                scored[frozenset(point.items())] = apart, point
     except Unknown:
         pass  # there is no time left, or a set is too hard: what was found is enough
     ranked = sorted(scored.values(), key=lambda x: -x[0])
     several = 1 if ranked and ranked[0][0] > _CLEAR else _MOST
     return tuple(dict(point) for _, point in ranked[:several])
+
+
+def _of_products(world: World, found: Mismatch) -> dict[Variable, int] | None:
+    """A point of a set that speaks of products of sizes: all but one are few.
+
+    Of ``M*N`` isl knows nothing; of ``M*65`` all.
+    """
+    sizes = _sizes(found)
+    products = [m for m in found.where.monomials if len(m) > 1]
+    for size in sizes:
+        others = {
+            a for m in products if size in m for a in m if a is not size and a in sizes
+        }
+        fixed = {v: _LEAST[1] for v in sizes if v in others}
+        if not fixed:
+            continue
+        env = {v: Integer.of(n) for v, n in fixed.items()}
+        where = world.substitute(found.where, env)
+        point = least(world, where, [v for v in sizes if v not in fixed])
+        if point is not None:
+            return {**point, **fixed}
+    return None
 
 
 def _parts(world: World, found: Mismatch) -> Iterator[tuple[IndexSet, float]]:
