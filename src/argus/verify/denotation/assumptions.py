@@ -7,17 +7,27 @@ with tables for every entry of them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Select, Sym
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, subexpressions, symbols
+from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
-from argus.terms import IndexSet, Integer, Unknown, Value
+from argus.ir.walk import expressions, walk
+from argus.terms import (
+    IndexSet,
+    Integer,
+    Unknown,
+    Value,
+    Variable,
+    World,
+    intersection,
+)
 from argus.verify.denotation.scalars import integer, scalars, truth
-from argus.verify.denotation.state import Context, ranges
+from argus.verify.denotation.state import Context, ranges, variable_of
 
-__all__ = ["assume", "require"]
+__all__ = ["assume", "require", "require_elements"]
 
 
 def require(context: Context, program: Program) -> None:
@@ -31,6 +41,53 @@ def require(context: Context, program: Program) -> None:
                 _require(context, condition, requirement.why)
             except Unknown:
                 continue
+
+
+def require_elements(
+    context: Context, program: Program, outputs: Sequence[str]
+) -> None:
+    """Sizes that positions are divided by are not 0 where an output has elements.
+
+    Of a matrix that becomes a row, ``L == M * N``: nothing is said of N = 0, where
+    there is no element. Asked of sizes that stand below a quotient, or in a product of
+    sizes that is required.
+    """
+    world = context.world
+    required = intersection(r.where for r in world.requirements)
+    tensors = [p for p in program.params if isinstance(p, GlobalTensor)]
+    shapes = [scalars(context, t.shape) for t in tensors if t.name in outputs]
+    products = [m for m in required.monomials if len(m) > 1]
+    below = {s.name for s in _divisors(program)}
+    dims = dict.fromkeys(d for t in tensors for e in t.shape for d in symbols(e))
+    for dim in dims:
+        size = world.size(dim.name)
+        if dim.name not in below and not any(size.single in m for m in products):
+            continue
+        env = {variable_of(size): Integer.of(0)}
+        rest = world.close(world.substitute(required, env))
+        if shapes and all(_is_empty(world, shape, env, rest) for shape in shapes):
+            some = world.compare(size, ">=", 1)
+            world.require(some, "nothing is said of outputs without elements")
+
+
+def _is_empty(
+    world: World,
+    shape: Sequence[Integer],
+    env: Mapping[Variable, Integer],
+    where: IndexSet,
+) -> bool:
+    """Whether a shape has no elements where variables are replaced, and a set holds."""
+    extents = (world.substitute(extent, env) for extent in shape)
+    return any(world.is_subset(where, world.compare(e, "==", 0)) for e in extents)
+
+
+def _divisors(program: Program) -> Iterator[Sym]:
+    """Symbols below quotients and in remainders."""
+    for op in walk(program.body):
+        for whole in expressions(op):
+            for e in subexpressions(whole):
+                if isinstance(e, Binary) and e.op in ("//", "%"):
+                    yield from symbols(e.right)
 
 
 def _conjuncts(e: Expr) -> Iterator[Expr]:

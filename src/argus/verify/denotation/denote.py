@@ -11,7 +11,7 @@ from argus.ir.memory import GlobalTensor, SharedAlloc, SharedView
 from argus.ir.program import Program, ScalarParam
 from argus.ir.walk import walk
 from argus.terms import Integer, Scalar, Unknown, Value, World, leaf_term
-from argus.verify.denotation.assumptions import require
+from argus.verify.denotation.assumptions import require, require_elements
 from argus.verify.denotation.buffers import bodies, writes_shared
 from argus.verify.denotation.in_place import overwritten
 from argus.verify.denotation.ranges import assume_range, range_of
@@ -48,6 +48,7 @@ def denote(program: Program, world: World) -> Denotation:
     try:
         _parameters(walk_, program)
         require(walk_, program)
+        require_elements(walk_, program, _outputs(program))
         walk_.grid.enter()
     except Unknown as why:
         return Denotation((), world, dict.fromkeys(_outputs(program), why), NOTES)
