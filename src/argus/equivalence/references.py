@@ -8,10 +8,12 @@ but what the reference is asked for.
 from __future__ import annotations
 
 import inspect
+import resource
 import warnings
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
@@ -71,7 +73,7 @@ class Reference:
         named = named_arguments(self.function, given, sizes, self.optional)
         named |= {n: given[n] for n in self.parameters if n in given}
         try:
-            with np.errstate(all="ignore", invalid="warn"), _casting():
+            with np.errstate(all="ignore", invalid="warn"), _casting(), _bounded():
                 result = self.function(**named)
         except (Exception, SystemExit) as error:  # it is the user's program
             raise Failed(f"{self.name} failed: {error!r}") from error
@@ -79,6 +81,33 @@ class Reference:
         if missing := [n for n in outputs if n not in found]:
             raise Unusable(f"{self.name} has no output {missing[0]}")
         return {n: np.asarray(found[n]) for n in outputs}
+
+
+_BYTES = 1 << 32
+"""What a reference may allocate beside what is there. Its inputs are small."""
+
+
+@contextmanager
+def _bounded() -> Generator[None]:
+    """A limit on memory: an entry of a table may be the size of an array.
+
+    ``np.bincount`` of an entry near 2**31 would take 16 GiB, and is a MemoryError so.
+    """
+    try:
+        text = Path("/proc/self/statm").read_text()
+    except OSError:  # of another system: there is no limit
+        yield
+        return
+    used = int(text.split()[0]) * resource.getpagesize()
+    soft, hard = resource.getrlimit(resource.RLIMIT_AS)
+    most = used + _BYTES
+    if soft != resource.RLIM_INFINITY:
+        most = min(most, soft)
+    resource.setrlimit(resource.RLIMIT_AS, (most, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_AS, (soft, hard))
 
 
 @contextmanager

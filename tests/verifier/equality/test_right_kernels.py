@@ -55,9 +55,12 @@ WHOLE = {
         *("windows_back", "packed_documents", "either_way", "ignored_labels"),
         *("hashed", "quantised_rows", "optional_parts"),
     ),
+    "handoffs.py": ("three_meet", "each_arrives", "two_readers"),
+    "losses.py": ("segment_max",),
     "products.py": ("gemm_w4",),
     "recurrences.py": ("mamba_scan", "segment_counter", "welford_chunk"),
     "rows.py": ("atomic_scalar", "moe_router_top1"),
+    "windows.py": ("pixel_shuffle",),
 }
 
 
@@ -132,6 +135,60 @@ MISTAKES = {
         ("0.5 * d * d,", "0.5 * d * a,"),
     ),
     ("rows.py", "and_mask"): (("x & 15", "x & 7"), ("x & 15", "x & 14")),
+    # A read of the buffer before what is meant to be in it, of the other role's.
+    ("handoffs.py", "three_meet"): (("* 3.0", "* 2.0"),),
+    ("handoffs.py", "each_arrives"): (
+        ("s.store(ag.load(X[i * 64 :, n:]", "s.store(ag.load(X[i * 64 :, n + 32 :]"),
+        ('ag.arrive("full", threads=256)', 'ag.arrive("full", threads=288)'),
+    ),
+    ("handoffs.py", "two_readers"): (("n:], (64, 32)) * 3.0", "0:], (64, 32)) * 3.0"),),
+    ("losses.py", "kl_divergence"): (
+        ("e * (p - q)", "e * (q - p)"),
+        ("d = d * ag.exp(mp - np_)", "d = d * ag.exp(mq - nq)"),
+        ("< N, p)", "< N - 1, p)"),
+    ),
+    ("losses.py", "focal_loss"): (("== t\n", "== t + 1\n"),),
+    # The second largest may be at the place of the first; of padding.
+    ("losses.py", "top2_gating"): (
+        ('b = ag.argmax(y, "E")', 'b = ag.argmax(x, "E")'),
+        ("fill=-ag.inf", "fill=-10.0"),
+    ),
+    ("losses.py", "masked_mean"): (("s / c", "s / N"),),
+    ("losses.py", "masked_scores"): (
+        ("x, -ag.inf)", "x, -1e30)"),
+        ("x, -ag.inf)", "x, ag.inf)"),
+    ),
+    ("losses.py", "segment_max"): (("(BP, BD), fill=-ag.inf)", "(BP, BD))"),),
+    ("losses.py", "block_sparse"): (
+        ("c = Col[i, w]", "c = Col[0, w]"),
+        ("Cnt[i]", "Cnt[0]"),
+    ),
+    ("losses.py", "quantised_groups"): (
+        ('ag.max(ag.abs(x), "K")', 'ag.max(x, "K")'),
+        ("a / 127.0", "a / 128.0"),
+    ),
+    ("losses.py", "nearest"): (("Q[m, 2]", "Q[m, 1]"), ("(0, M)", "(1, M)")),
+    ("recurrences.py", "moving_average_first"): (
+        ("(BD,))\n    Y[0", "(BD,)) * a\n    Y[0"),
+        ("y * (1.0 - a)", "y * a"),
+    ),
+    ("recurrences.py", "discounted_returns"): (
+        ("t = T - 1 - s", "t = s"),
+        ("+ y * g", "+ y * g * g"),
+    ),
+    # Windows that count what is beside the row, or one element less.
+    ("windows.py", "average_pool"): (
+        ("(2 * t + 2, L)", "(2 * t + 2, L + 1)"),
+        ("2 * t - 1, 0)", "2 * t - 1, -1)"),
+    ),
+    ("windows.py", "min_pool"): (
+        ("2 * q + r % 2", "2 * q + r // 2"),
+        ("ag.static_range(4)", "ag.static_range(3)"),
+        ("ag.inf, f32", "100.0, f32"),
+    ),
+    ("windows.py", "pixel_shuffle"): (("+ q % R", "+ p % R"),),
+    ("windows.py", "flattened"): (("l % N", "(l + 1) % N"), ("l // N", "l // M")),
+    ("windows.py", "dilated"): (("* dil,", "* 2,"),),
     # The other nibble, the scale of the next group.
     ("products.py", "gemm_w4"): (
         ("(w & 15)", "(w >> 4)"),

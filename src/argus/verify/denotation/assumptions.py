@@ -8,6 +8,7 @@ with tables for every entry of them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from typing import assert_never
 
 from argus.ir import ops as o
@@ -22,7 +23,6 @@ from argus.terms import (
     Value,
     Variable,
     World,
-    intersection,
 )
 from argus.verify.denotation.scalars import integer, scalars, truth
 from argus.verify.denotation.state import Context, ranges, variable_of
@@ -53,10 +53,10 @@ def require_elements(
     sizes that is required.
     """
     world = context.world
-    required = intersection(r.where for r in world.requirements)
+    required = [r.where for r in world.requirements]
     tensors = [p for p in program.params if isinstance(p, GlobalTensor)]
     shapes = [scalars(context, t.shape) for t in tensors if t.name in outputs]
-    products = [m for m in required.monomials if len(m) > 1]
+    products = [m for where in required for m in where.monomials if len(m) > 1]
     below = {s.name for s in _divisors(program)}
     dims = dict.fromkeys(d for t in tensors for e in t.shape for d in symbols(e))
     for dim in dims:
@@ -64,10 +64,21 @@ def require_elements(
         if dim.name not in below and not any(size.single in m for m in products):
             continue
         env = {variable_of(size): Integer.of(0)}
-        rest = world.close(world.substitute(required, env))
+        rest = world.close(_replaced(world, required, env))
         if shapes and all(_is_empty(world, shape, env, rest) for shape in shapes):
             some = world.compare(size, ">=", 1)
             world.require(some, "nothing is said of outputs without elements")
+
+
+def _replaced(
+    world: World, required: Sequence[IndexSet], env: Mapping[Variable, Integer]
+) -> IndexSet:
+    """What is required with variables replaced, but for what divides by nothing."""
+    found = IndexSet.universe
+    for where in required:
+        with suppress(ZeroDivisionError):
+            found = found & world.substitute(where, env)
+    return found
 
 
 def _is_empty(
@@ -77,8 +88,12 @@ def _is_empty(
     where: IndexSet,
 ) -> bool:
     """Whether a shape has no elements where variables are replaced, and a set holds."""
-    extents = (world.substitute(extent, env) for extent in shape)
-    return any(world.is_subset(where, world.compare(e, "==", 0)) for e in extents)
+    for extent in shape:
+        with suppress(ZeroDivisionError):
+            none = world.compare(world.substitute(extent, env), "==", 0)
+            if world.is_subset(where, none):
+                return True
+    return False
 
 
 def _divisors(program: Program) -> Iterator[Sym]:

@@ -2,8 +2,8 @@
 
 A mean over what a mask keeps divides by a number that is 0 for some data. Where the
 reference divides by the same number it says nothing of such data, and no kernel has to
-show that there are none. Whether a number of sizes alone is 0 is asked of the launch all
-the same.
+show that there are none. Whether a number of sizes alone is 0 is asked of the launch
+all the same.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Powers of one base, as those with the least exponent.
 
 A recurrence ``c' = a*c + g`` adds up g(i) * a^(n-1-i), and one that has begun a step
-earlier, or that is asked for a step later, a^(n-i). Of ``a^(n-i)`` with n - i >= 1 it is
-known to be ``a * a^(n-1-i)``, and a^0 is 1.
+earlier, or that is asked for a step later, a^(n-i). For n - i >= 1 that is
+``a * a^(n-1-i)``, and a^0 is 1.
 """
 
 from __future__ import annotations

@@ -82,12 +82,8 @@ def same(
     one, other = (_within(world, written_out(world, term), here) for term in (a, b))
     if (one, other) != (a, b) and not tidy(world, one - other).parts:
         return None
-    env = _solved(world, here, a, b)
-    if env:
-        one, other = (world.substitute(x, env) for x in (a, b))
-        there = world.close(world.substitute(here, env))
-        if not tidy(world, _within(world, one - other, there)).parts:
-            return None
+    if _is_same_solved(world, here, a, b):
+        return None
     one, other = (without_dominated(world, here, term) for term in (a, b))
     if (one, other) != (a, b):
         return same(world, where, one, other, splits)
@@ -135,16 +131,27 @@ def _fixed(world: World, here: IndexSet, variable: Variable) -> int | None:
     return int(value.to_python()) if value.is_int() else None
 
 
-def _solved(
-    world: World, here: IndexSet, left: Term, right: Term
-) -> dict[Variable, Integer]:
-    """What a variable of a term is wherever a set holds, by others; of one at most.
+def _is_same_solved(world: World, here: IndexSet, left: Term, right: Term) -> bool:
+    """Whether terms are equal with variables as what a set says them to be by others.
 
     Where the last window ends at the end of a row, L is 2*t + 1, and what is divided by
     the number of elements in it is divided by 2.
     """
-    variables = left.free_variables() | right.free_variables()
-    for variable in sorted(variables, key=lambda v: v.key):
+    term = left - right
+    for _ in range(_SPLITS):
+        env = _solved(world, here, term)
+        if not env:
+            return False
+        term = world.substitute(term, env)
+        here = world.close(world.substitute(here, env))
+        if not tidy(world, _within(world, term, here)).parts:
+            return True
+    return False
+
+
+def _solved(world: World, here: IndexSet, term: Term) -> dict[Variable, Integer]:
+    """What a variable of a term is wherever a set holds, by others; of one at most."""
+    for variable in sorted(term.free_variables(), key=lambda v: v.key):
         value = equal_to(world, here, variable, frozenset())
         if value is not None and variable not in value.variables():
             return {variable: value}

@@ -210,3 +210,51 @@ def softmax_online_two_pass_reference(X, t):
     z = X / t
     e = np.exp(z - z.max(-1, keepdims=True))
     return e / e.sum(-1, keepdims=True)
+
+
+@ag.kernel
+def moving_average_first(X: f32["T D"], Y: f32["T D"], a: f32 = 0.1, *, BD: int = 128):
+    """y[t] = (1 - a) y[t-1] + a x[t]; y[0] = x[0]."""
+    T, D = X.shape
+    ag.require(T > 0, "steps")
+    j = ag.block(ag.cdiv(D, BD))
+    y = ag.load(X[0, j * BD :], (BD,))
+    Y[0, j * BD :] = y
+    for t in ag.range(1, T):
+        y = y * (1.0 - a) + ag.load(X[t, j * BD :], (BD,)) * a
+        Y[t, j * BD :] = y
+
+
+@ag.reference
+def moving_average_first_reference(X, a):
+    T, D = X.shape
+    y = X[0]
+    Y = np.zeros((T, D))
+    Y[0] = y
+    for t in range(1, T):
+        y = (1 - a) * y + a * X[t]
+        Y[t] = y
+    return Y
+
+
+@ag.kernel
+def discounted_returns(R: f32["B T"], Y: f32["B T"], g: f32 = 0.99, *, BB: int = 64):
+    """y[t] = r[t] + g y[t + 1], from behind; a column at a time."""
+    B, T = R.shape
+    i = ag.block(ag.cdiv(B, BB))
+    y = ag.zeros((BB,), f32, dims="B")
+    for s in ag.range(0, T):
+        t = T - 1 - s
+        y = ag.load(R[i * BB :, t], (BB,)) + y * g
+        Y[i * BB :, t] = y
+
+
+@ag.reference
+def discounted_returns_reference(R, g):
+    B, T = R.shape
+    y = np.zeros((B,))
+    Y = np.zeros((B, T))
+    for s in range(T):
+        y = R[:, T - 1 - s] + g * y
+        Y[:, T - 1 - s] = y
+    return Y

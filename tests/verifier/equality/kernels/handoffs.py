@@ -1,0 +1,89 @@
+"""Roles that hand a buffer over by named barriers."""
+
+import argus as ag
+from argus import f32
+
+
+@ag.kernel
+def three_meet(X: f32["M N"], Y: f32["M N"], Z: f32["M"]):
+    """One role makes, one stores, one adds up; named barriers between the three."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 64))
+    s = ag.shared(f32, (64, 32), dims="M N")
+    with ag.role("make", warpgroups=1):
+        for n in ag.range(0, N, 32):
+            s.store(ag.load(X[i * 64 :, n:], (64, 32)) * 3.0)
+            ag.sync("ready", threads=384)
+            ag.sync("done", threads=384)
+    with ag.role("copy", warpgroups=1):
+        for n in ag.range(0, N, 32):
+            ag.sync("ready", threads=384)
+            Y[i * 64 :, n:] = s.load()
+            ag.sync("done", threads=384)
+    with ag.role("add", warpgroups=1):
+        acc = ag.zeros((64,), f32, dims="M")
+        for n in ag.range(0, N, 32):
+            ag.sync("ready", threads=384)
+            acc = acc + ag.sum(s.load(), "N")
+            ag.sync("done", threads=384)
+        Z[i * 64 :] = acc
+
+
+@ag.reference
+def three_meet_reference(X):
+    return {"Y": 3 * X, "Z": 3 * X.sum(1)}
+
+
+@ag.kernel
+def each_arrives(X: f32["M N"], Y: f32["M N"]):
+    """Producer and consumer with full and empty; each only arrives at the other's."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 64))
+    s = ag.shared(f32, (64, 32), dims="M N")
+    with ag.role("make", warpgroups=1):
+        for n in ag.range(0, N, 32):
+            ag.sync("empty", threads=256)
+            s.store(ag.load(X[i * 64 :, n:], (64, 32)) * 2.0)
+            ag.arrive("full", threads=256)
+    with ag.role("use", warpgroups=1):
+        ag.arrive("empty", threads=256)
+        for n in ag.range(0, N, 32):
+            ag.sync("full", threads=256)
+            Y[i * 64 :, n:] = s.load()
+            if n + 32 < N:
+                ag.arrive("empty", threads=256)
+
+
+@ag.reference
+def each_arrives_reference(X):
+    return 2 * X
+
+
+@ag.kernel
+def two_readers(X: f32["M N"], Y: f32["M N"], Z: f32["M"]):
+    """The maker arrives at full, which two roles wait for; both arrive at empty."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 64))
+    s = ag.shared(f32, (64, 32), dims="M N")
+    with ag.role("make", warpgroups=1):
+        for n in ag.range(0, N, 32):
+            s.store(ag.load(X[i * 64 :, n:], (64, 32)) * 3.0)
+            ag.sync("full", threads=384)
+            ag.sync("empty", threads=384)
+    with ag.role("copy", warpgroups=1):
+        for n in ag.range(0, N, 32):
+            ag.sync("full", threads=384)
+            Y[i * 64 :, n:] = s.load()
+            ag.arrive("empty", threads=384)
+    with ag.role("add", warpgroups=1):
+        acc = ag.zeros((64,), f32, dims="M")
+        for n in ag.range(0, N, 32):
+            ag.sync("full", threads=384)
+            acc = acc + ag.sum(s.load(), "N")
+            ag.arrive("empty", threads=384)
+        Z[i * 64 :] = acc
+
+
+@ag.reference
+def two_readers_reference(X):
+    return {"Y": 3 * X, "Z": 3 * X.sum(1)}

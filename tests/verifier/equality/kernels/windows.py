@@ -1,0 +1,136 @@
+"""Windows of a row or an image, and arrays in another shape."""
+
+import argus as ag
+from argus import bf16, f32, i32
+
+
+@ag.kernel
+def average_pool(X: f32["B L"], Y: f32["B T"], *, BT: int = 64):
+    """Average pool, window 3, stride 2, padding 1, the border does not count."""
+    B, L = X.shape
+    T = Y.shape[1]
+    ag.require(T == (L - 1) // 2 + 1, "windows")
+    b, j = ag.block(B, ag.cdiv(T, BT))
+    s = ag.zeros((BT,), f32, dims="T")
+    for r in ag.static_range(3):
+        v = X.view("B T", shape=(B, T), at=lambda b, t: (b, 2 * t + r - 1))
+        s = s + ag.load(v[b, j * BT :], (BT,))
+    t = j * BT + ag.index(s, "T")
+    first = ag.maximum(2 * t - 1, 0)
+    last = ag.minimum(2 * t + 2, L)
+    Y[b, j * BT :] = s / (last - first).to(f32)
+
+
+@ag.reference
+def average_pool_reference(X):
+    B, L = X.shape
+    p = np.pad(X, ((0, 0), (1, 1)))
+    c = np.pad(np.ones((L,)), (1, 1))
+    T = (L - 1) // 2 + 1
+    s = sum(p[:, r : r + 2 * T - 1 : 2] for r in range(3))
+    n = sum(c[r : r + 2 * T - 1 : 2] for r in range(3))
+    return s / n
+
+
+@ag.kernel
+def min_pool(X: f32["B H W"], Y: f32["B P Q"], *, BP: int = 8, BQ: int = 32):
+    """Min pool 2 by 2, stride 2, of sizes that may be odd (floor)."""
+    B, H, W = X.shape
+    P, Q = Y.shape[1], Y.shape[2]
+    ag.require((P == H // 2) & (Q == W // 2), "whole windows")
+    b, i, j = ag.block(B, ag.cdiv(P, BP), ag.cdiv(Q, BQ))
+    m = ag.full((BP, BQ), ag.inf, f32, dims="P Q")
+    for r in ag.static_range(4):
+        v = X.view(
+            "B P Q",
+            shape=(B, P, Q),
+            at=lambda b, p, q: (b, 2 * p + r // 2, 2 * q + r % 2),
+        )
+        m = ag.minimum(m, ag.load(v[b, i * BP :, j * BQ :], (BP, BQ)))
+    Y[b, i * BP :, j * BQ :] = m
+
+
+@ag.reference
+def min_pool_reference(X):
+    B, H, W = X.shape
+    x = X[:, : H // 2 * 2, : W // 2 * 2]
+    return x.reshape(B, H // 2, 2, W // 2, 2).min((2, 4))
+
+
+@ag.kernel
+def pixel_shuffle(X: f32["B C H W"], Y: f32["B O P Q"], *, R: int = 2, BQ: int = 128):
+    """Depth to space: Y[b, o, h R + r, w R + s] = X[b, (o R + r) R + s, h, w]."""
+    B, C, H, W = X.shape
+    O, P, Q = Y.shape[1], Y.shape[2], Y.shape[3]
+    ag.require((C == O * R * R) & (P == H * R) & (Q == W * R), "shuffle")
+    v = X.view(
+        "B O P Q",
+        shape=(B, O, P, Q),
+        at=lambda b, o, p, q: (b, (o * R + p % R) * R + q % R, p // R, q // R),
+    )
+    b, o, p, j = ag.block(B, O, P, ag.cdiv(Q, BQ))
+    Y[b, o, p, j * BQ :] = ag.load(v[b, o, p, j * BQ :], (BQ,))
+
+
+@ag.reference
+def pixel_shuffle_reference(X):
+    B, C, H, W = X.shape
+    O = C // 4
+    x = X.reshape(B, O, 2, 2, H, W).transpose(0, 1, 4, 2, 5, 3)
+    return x.reshape(B, O, H * 2, W * 2)
+
+
+@ag.kernel
+def flattened(X: f32["M N"], Y: f32["L"], *, B: int = 256):
+    """Flatten a matrix: an index tile computed in i32."""
+    M, N = X.shape
+    ag.require(Y.shape[0] == M * N, "flat")
+    ag.require(M * N < 2**31, "fits")
+    i = ag.block(ag.cdiv(Y.shape[0], B))
+    flat = X.view("L", shape=(M * N,), at=lambda l: (l // N, l % N))
+    Y[i * B :] = ag.load(flat[i * B :], (B,))
+
+
+@ag.reference
+def flattened_reference(X):
+    return X.reshape(-1)
+
+
+@ag.kernel
+def dilated(
+    X: bf16["B L C"],
+    F: bf16["N K"],
+    Y: f32["M N"],
+    dil: i32 = 2,
+    *,
+    C: int = 32,
+    R: int = 3,
+):
+    """Dilated causal convolution as a product: K is (tap, channel)."""
+    B, L, _ = X.shape
+    M, N = Y.shape
+    ag.require(
+        (M == B * L) & (ag.dim("K") == R * C) & (dil >= 1) & (dil <= 64), "pixels"
+    )
+    cols = X.view(
+        "M K",
+        shape=(M, R * C),
+        at=lambda m, k: (m // L, m % L + (k // C - (R - 1)) * dil, k % C),
+    )
+    i, j = ag.block(ag.cdiv(M, 64), ag.cdiv(N, 64))
+    acc = ag.zeros((64, 64), f32)
+    for k in ag.range(0, R * C, 32):
+        acc = ag.dot(
+            ag.load(cols[i * 64 :, k:], (64, 32)),
+            ag.load(F[j * 64 :, k:], (64, 32)).T,
+            acc,
+        )
+    Y[i * 64 :, j * 64 :] = acc
+
+
+@ag.reference
+def dilated_reference(X, F, dil):
+    B, L, C = X.shape
+    p = np.pad(X, ((0, 0), (2 * dil, 0), (0, 0)))
+    t = [p[:, r * dil : r * dil + L] for r in range(3)]
+    return np.concatenate(t, -1).reshape(B * L, 3 * C) @ F.T
