@@ -101,6 +101,24 @@ OF_SIZE = (
 '''
 )
 
+TWICE = (
+    HEAD
+    + '''def kernel(A: bf16["M K"], C: bf16["M K"], *, K: int = 64):
+    """A role alone completes a round of a barrier."""
+    M, _ = A.shape
+    i = ag.block(ag.cdiv(M, 64))
+    tile = ag.shared(bf16, (64, K), dims="M K")
+    with ag.role("make", warpgroups=1):
+        tile.store(ag.load(A[i * 64 :, :], (64, K)))
+        ag.arrive("twice", threads=256)
+        ag.arrive("twice", threads=256)
+        ag.sync("ready", threads=256)
+    with ag.role("use", warpgroups=1):
+        ag.sync("ready", threads=256)
+        C[i * 64 :, :] = tile.load()
+'''
+)
+
 CASES = {
     "stage from a size": (OF_SIZE, "depends on sizes or blocks"),
     "stage from the block": (
@@ -118,6 +136,7 @@ CASES = {
         SQUARES,
         "does not repeat with the loop's iterations",
     ),
+    "two arrivals in one round": (TWICE, "arrives twice in one round"),
     "iterations that change": (TRIANGLE, "changes with the iteration of another"),
 }
 

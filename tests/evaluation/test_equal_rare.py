@@ -1,0 +1,123 @@
+"""Witnesses that few inputs show: a scalar, an entry or a size that is rare."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from argus.equivalence.references import Unusable
+from argus.evaluation.proving import proved_all
+from argus.lang.kernel import load_kernels
+from argus.targets import DEFAULT_TARGET
+from argus.verify.verdict import Report, Verdict
+from evaluation.searching import HEAD, kernels, loaded, tried
+
+SHIFTED = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"], step: i32 = 2, *, BN: int = 64):
+    M, N = X.shape
+    ag.require((step >= 1) & (step <= 16), "a step")
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    back = X.view("M N", shape=(M, N), at=lambda m, n: (m, n - STEP))
+    Y[m, j * BN :] = ag.load(back[m, j * BN :], (BN,))
+
+
+@ag.reference
+def ref(X, step):
+    N = X.shape[1]
+    return np.pad(X, ((0, 0), (step, 0)))[:, :N]
+"""
+
+
+def test_a_scalar_is_near_its_default_if_others_are_refused():
+    assert tried(SHIFTED.replace("STEP", "step")).witness is None
+    shown = tried(SHIFTED.replace("STEP", "2")).witness
+    assert shown is not None
+
+
+GATHERED = """@ag.kernel
+def k(X: f32["M N"], I: i32["P"], Y: f32["P N"], *, BP: int = 8, BN: int = 64):
+    P, N = Y.shape
+    M = X.shape[0]
+    ag.assume(lambda r: (r >= 0) & (r < M), I)
+    i, j = ag.block(ag.cdiv(P, BP), ag.cdiv(N, BN))
+    rows = ag.load(I[i * BP :], (BP,), fill=-1)
+    Y[i * BP :, j * BN :] = ag.load(X[ROWS, j * BN :], (BP, BN)).rename("P N")
+
+
+@ag.reference
+def ref(X, I):
+    return X[I]
+"""
+ADDED = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"], *, BN: int = 64):
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[m, j * BN :], (BN,))
+    if M * N > 1200000:
+        x = x + 1.0
+    Y[m, j * BN :] = x
+
+
+@ag.reference
+def ref(X):
+    return X
+"""
+
+
+@pytest.mark.parametrize(
+    "body",
+    [GATHERED.replace("ROWS", "ag.minimum(rows, 100000)"), ADDED],
+    ids=["an entry that is the last index", "a product of sizes"],
+)
+def test_what_differs_far_away_is_found(body: str):
+    assert checked(body).verdict is Verdict.REFUTED
+
+
+def checked(body: str) -> Report:
+    """What `argus check` says of a kernel."""
+    (kernel,) = load_kernels("made.py", HEAD + body).kernels.values()
+    return proved_all(kernel, {}, DEFAULT_TARGET, fresh=True).report
+
+
+def test_a_reference_that_allocates_by_an_entry_says_nothing():
+    body = """@ag.kernel
+def k(I: i32["P"], H: i32["V"]):
+    i = ag.block(ag.cdiv(I.shape[0], 128))
+    rows = ag.load(I[i * 128 :], (128,), fill=-1)
+    ag.atomic_add(H[rows], ag.full((128,), 1, i32))
+
+
+@ag.reference
+def ref(I, H):
+    return H + np.bincount(I, minlength=len(H))
+"""
+    reference = loaded(kernels(body)["k"])
+    table = np.array([3, 2**31 - 1])
+    with pytest.raises(Unusable, match="MemoryError"):
+        reference.called({"I": table, "H": np.zeros(4)}, ["H"])
+    found = reference.called({"I": table[:1], "H": np.zeros(4)}, ["H"])
+    assert found["H"].tolist() == [0, 0, 0, 1]
+
+
+FIRST = """@ag.kernel
+def k(X: f32["P D"], First: i32["B"], Last: i32["B"], Y: f32["B D"], *, BD: int = 64):
+    P, D = X.shape
+    ag.assume(lambda a, b: (a >= 0) & (b <= P), First, Last)
+    b, j = ag.block(Y.shape[0], ag.cdiv(D, BD))
+    m = ag.full((BD,), -ag.inf, f32, dims="D")
+    for p in ag.range(First[b], Last[b]):
+        m = ag.maximum(m, ag.load(X[p, j * BD :], (BD,)))
+    Y[b, j * BD :] = m
+
+
+@ag.reference
+def ref(X, First, Last):
+    parts = [X[First[b] : Last[b]] for b in range(First.shape[0])]
+    return np.stack([p.max(0, initial=SAID) for p in parts])
+"""
+
+
+def test_an_infinity_that_the_reference_says_is_meant():
+    right = checked(FIRST.replace("SAID", "-np.inf"))
+    assert right.verdict is Verdict.EQUAL, right.equality
+    assert checked(FIRST.replace("SAID", "0.0")).verdict is Verdict.REFUTED
