@@ -12,7 +12,7 @@ from argus.terms.sets import IndexSet, intersection
 from argus.terms.sums import sum_over, tidy
 from argus.terms.term import ZERO, Term, undefined
 from argus.terms.unknown import Unknown
-from argus.terms.value import Case, Value, merged
+from argus.terms.value import Value, merged
 from argus.terms.world import World
 
 
@@ -70,8 +70,8 @@ def _but_for(
     world: World,
     function: str,
     names: Sequence[Variable],
-    lost: Sequence[Case],
-    numbers: Sequence[Case],
+    lost: Sequence[tuple[IndexSet, Term]],
+    numbers: Sequence[tuple[IndexSet, Term]],
 ) -> Value:
     """A reduction of numbers, but for where something takes part that is none.
 
@@ -90,7 +90,7 @@ def _but_for(
             there = known
         found.append((there, why))
         known = known - there
-    made = Value("real", tuple((s, x) for s, x in numbers))
+    made = Value("real", tuple(numbers))
     rest = reduce(world, function, list(names), made)
     for where, x in rest.cases:
         assert isinstance(x, Term)

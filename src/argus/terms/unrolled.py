@@ -9,14 +9,16 @@ side adds up by positions and the other one element by element.
 from __future__ import annotations
 
 from argus.terms.affine import least_of
-from argus.terms.integers import Atom, Integer, Variable
-from argus.terms.leaves import Max, Sum
+from argus.terms.cast import truncated
+from argus.terms.folds import rebound_fold
+from argus.terms.integers import Atom, Integer, Truncated, Variable
+from argus.terms.leaves import Fold, Leaf, Max, Sum, Whole
 from argus.terms.maxima import Source, maximum_over, opened
 from argus.terms.positions import positions
 from argus.terms.powers import raised
 from argus.terms.sets import IndexSet
 from argus.terms.sums import renamed, sum_over, tidy
-from argus.terms.term import ZERO, Product, Term, leaf_term
+from argus.terms.term import ZERO, Product, Term, leaf_term, whole
 from argus.terms.world import World
 
 __all__ = ["unrolled", "written_out"]
@@ -64,12 +66,30 @@ def written_out(world: World, term: Term) -> Term:
     for part, coefficient in found.parts.items():
         made = Term({Product({}, part.exponent): coefficient})
         for leaf, power in part.factors:
-            factor = _maximum(world, leaf) if isinstance(leaf, Max) else None
+            factor = _inside(world, leaf)
             changed = changed or factor is not None
-            whole = leaf_term(leaf) if factor is None else factor
-            made = made * raised(whole, power)
+            one = leaf_term(leaf) if factor is None else factor
+            made = made * raised(one, power)
         total = total + made
     return total if changed else found
+
+
+def _inside(world: World, leaf: Leaf) -> Term | None:
+    """A leaf of which what is inside is written out; None where it stays."""
+    match leaf:
+        case Max():
+            return _maximum(world, leaf)
+        case Fold():
+            sources = opened(
+                world, [(g.variables, g.domain, g.body) for g in leaf.generators]
+            )
+            out = [(v, s, written_out(world, x)) for v, s, x in sources]
+            return rebound_fold(world, leaf, out) if out != sources else None
+        case Whole(atom=Truncated(term=Term() as term)):
+            made = written_out(world, term)
+            return whole(truncated(world, made)) if made != term else None
+        case _:
+            return None
 
 
 def _maximum(world: World, leaf: Max) -> Term | None:

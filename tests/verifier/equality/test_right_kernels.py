@@ -167,7 +167,13 @@ MISTAKES = {
         ('ag.max(ag.abs(x), "K")', 'ag.max(x, "K")'),
         ("a / 127.0", "a / 128.0"),
     ),
-    ("losses.py", "nearest"): (("Q[m, 2]", "Q[m, 1]"), ("(0, M)", "(1, M)")),
+    ("losses.py", "nearest"): (
+        ("Q[m, 2]", "Q[m, 1]"),
+        ("(0, M)", "(1, M)"),
+        ("d < best", "d <= best"),
+        ("best, m, at", "best, m + 1, at"),
+        ("ag.inf, f32", "100.0, f32"),
+    ),
     ("recurrences.py", "moving_average_first"): (
         ("(BD,))\n    Y[0", "(BD,)) * a\n    Y[0"),
         ("y * (1.0 - a)", "y * a"),

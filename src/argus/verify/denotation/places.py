@@ -10,6 +10,10 @@ before, where they have one, else what it was before the loop. For: ``best`` beg
 minus infinity and is then the largest number so far, so that ``at`` changes where an
 iteration has a larger one, and keeps the earlier of two that are equal. Places grow
 from iteration to iteration (shown here): the earlier one is the smaller one.
+
+An iteration may have one number, x, of which the place is that of the iteration:
+
+    at = j if x > best else at
 """
 
 from __future__ import annotations
@@ -39,10 +43,11 @@ from argus.verify.denotation.dependence import CARRIED
 from argus.verify.denotation.rescaling import Form, Recurrence
 from argus.verify.denotation.state import integers, variable_of
 
-__all__ = ["place_of_extreme"]
+__all__ = ["Gained", "place_of_extreme"]
 
-Extreme = Callable[[Term, int], bool]
-"""Whether a carried value is the largest (1) or smallest (-1) of such terms so far."""
+Gained = Callable[[int], list[tuple[IndexSet, Term]] | None]
+"""The number of an iteration, by cases, of which a carried value is the largest so far
+(1), or its negative if it is the smallest (-1); None where it is neither."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,7 @@ def place_of_extreme(
     world: World,
     counter: Variable,
     one: Recurrence,
-    others: dict[str, tuple[Recurrence, Extreme]],
+    others: dict[str, tuple[Recurrence, Gained]],
 ) -> Form | None:
     """The form of such a place; ``others``: what it may be the place of."""
     me = Integer.atom(Applied(CARRIED + one.name, integers(one.axes)))
@@ -86,20 +91,67 @@ def place_of_extreme(
     if len({x for _, x in taken}) != 1 or one.init.kind != "integer":
         return None
     family = _family(world, taken[0][1])
-    if family is None:
-        return None
     where = union(s for s, _ in taken)
+    if family is None:
+        found = _of_turns(world, counter, one, (where, taken[0][1]), others)
+        return None if found is None else _form(world, counter, one.init, found)
     largest = maximum_over(world, family.sources)
-    for best, is_extreme in others.values():
+    for best, gained in others.values():
         for sign in (1, -1):
             old = leaf_term(Carried(best.name, integers(one.axes))).scaled(sign)
             grows = world.truth_of("gt", largest - old)
             if not world.equal_sets(where, world.compare(grows, "==", 1)):
                 continue
             axes = dict(zip(one.axes, integers(best.axes), strict=True))
-            begins = all(x.infinite == -sign for _, x in best.init.terms)
-            if begins and is_extreme(world.substitute(largest, axes), sign):
+            cases = gained(sign) if _begins(best, sign) else None
+            term = world.substitute(largest, axes)
+            if cases is None or any(x != term for _, x in cases):
+                continue
+            if world.is_subset(IndexSet.universe, union(s for s, _ in cases)):
                 return _form(world, counter, one.init, family)
+    return None
+
+
+def _begins(best: Recurrence, sign: int) -> bool:
+    """Whether it is larger (smaller) than no number before the loop."""
+    return all(x.infinite == -sign for _, x in best.init.terms)
+
+
+def _of_turns(
+    world: World,
+    counter: Variable,
+    one: Recurrence,
+    taken: tuple[IndexSet, Integer],
+    others: dict[str, tuple[Recurrence, Gained]],
+) -> _Family | None:
+    """One number in each iteration, at a place that grows with the counter."""
+    where, place = taken
+    step = place.coefficient(counter)
+    if step is None or step < 1:
+        return None
+    rest = place - Integer.atom(counter) * step
+    if counter in rest.variables():
+        return None
+    p = world.fresh("p")
+    turn = {counter: world.quotient(p - rest, step)}
+    for best, gained in others.values():
+        axes = dict(zip(best.axes, integers(one.axes), strict=True))
+        for sign in (1, -1):
+            cases = gained(sign) if _begins(best, sign) else None
+            if cases is None:
+                continue
+            old = leaf_term(Carried(best.name, integers(one.axes))).scaled(sign)
+            own = [
+                (world.substitute(s, axes), world.substitute(x, axes)) for s, x in cases
+            ]
+            larger = union(
+                s & world.compare(world.truth_of("gt", x - old), "==", 1)
+                for s, x in own
+            )
+            if world.equal_sets(where, larger):
+                here = world.compare(p, "==", place)
+                parts = [(s & here, world.substitute(x, turn)) for s, x in own]
+                return _Family(variable_of(p), tuple(parts), Integer.of(0))
     return None
 
 

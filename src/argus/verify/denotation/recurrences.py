@@ -32,7 +32,7 @@ that leaves no m in what is added to both in an iteration:
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from fractions import Fraction
 from functools import partial
 
@@ -58,14 +58,14 @@ from argus.terms import (
     reduce,
     reduced,
     replace,
-    union,
 )
 from argus.terms.linear import coefficients, geometric, parted, weighted
+from argus.terms.maxima import maximum_of_generators
 from argus.terms.powers import exponential
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.dependence import CARRIED, carried_in
 from argus.verify.denotation.following import Followed, followed, unknown_number
-from argus.verify.denotation.places import place_of_extreme
+from argus.verify.denotation.places import Gained, place_of_extreme
 from argus.verify.denotation.rescaling import (
     Form,
     Recurrence,
@@ -201,20 +201,14 @@ class _Solver:
         """The place of an extreme that is carried, too: see `places.py`."""
         if one.yielded.kind != "integer":
             return None
-        others: dict[str, tuple[Recurrence, Callable[[Term, int], bool]]] = {}
+        others: dict[str, tuple[Recurrence, Gained]] = {}
         for name in carried_in(one.yielded) - {one.name}:
             best = self.found.get(name)
             if best is None or best.yielded.kind != "real":
                 return None
             if len(best.axes) == len(one.axes):
-                others[name] = best, partial(self._is_extreme, best)
+                others[name] = best, partial(self._gained, best)
         return place_of_extreme(self.world, self.counter, one, others)
-
-    def _is_extreme(self, one: Recurrence, term: Term, sign: int) -> bool:
-        gained = self._gained(one, sign)
-        if gained is None or any(x != term for _, x in gained):
-            return False
-        return self.world.is_subset(IndexSet.universe, union(s for s, _ in gained))
 
     def _gained(self, one: Recurrence, sign: int) -> Cases | None:
         """What is compared with the carried value in an iteration."""
@@ -234,7 +228,7 @@ class _Solver:
             mine = [g for g in leaf.generators if g not in rest]
             if len(mine) != 1 or not mine[0].domain.is_universe or not rest:
                 return None
-            other = leaf_term(Max(rest))
+            other = maximum_of_generators(self.world, rest)
             names = carried_in(other)
             if one.name in names or not self._known(names):
                 return None

@@ -246,12 +246,13 @@ def quantised_groups_reference(X):
 
 
 @ag.kernel
-def nearest(P: f32["N 3"], Q: f32["M 3"], Y: f32["N"], *, BN: int = 64):
-    """Chamfer: squared distance to the nearest of other points."""
+def nearest(P: f32["N 3"], Q: f32["M 3"], Y: f32["N"], At: i32["N"], *, BN: int = 64):
+    """Chamfer: squared distance to the nearest of other points, and which it is."""
     M = Q.shape[0]
     ag.require(M > 0, "points")
     i = ag.block(ag.cdiv(P.shape[0], BN))
     best = ag.full((BN,), ag.inf, f32, dims="N")
+    at = ag.zeros((BN,), i32, dims="N")
     x = ag.load(P[i * BN :, 0], (BN,))
     y = ag.load(P[i * BN :, 1], (BN,))
     z = ag.load(P[i * BN :, 2], (BN,))
@@ -259,10 +260,14 @@ def nearest(P: f32["N 3"], Q: f32["M 3"], Y: f32["N"], *, BN: int = 64):
         dx = x - Q[m, 0]
         dy = y - Q[m, 1]
         dz = z - Q[m, 2]
-        best = ag.minimum(best, dx * dx + dy * dy + dz * dz)
+        d = dx * dx + dy * dy + dz * dz
+        at = ag.where(d < best, m, at)
+        best = ag.minimum(best, d)
     Y[i * BN :] = best
+    At[i * BN :] = at
 
 
 @ag.reference
 def nearest_reference(P, Q):
-    return ((P[:, None, :] - Q[None, :, :]) ** 2).sum(2).min(1)
+    d = ((P[:, None, :] - Q[None, :, :]) ** 2).sum(2)
+    return d.min(1), d.argmin(1)
