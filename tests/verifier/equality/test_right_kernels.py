@@ -178,6 +178,10 @@ MISTAKES = {
         ("(BD,))\n    Y[0", "(BD,)) * a\n    Y[0"),
         ("y * (1.0 - a)", "y * a"),
     ),
+    ("recurrences.py", "welford_rows"): (
+        ("d / (m + 1)", "d / (m + 2)"),
+        ("d * (x - mu)", "d * d"),
+    ),
     ("recurrences.py", "discounted_returns"): (
         ("t = T - 1 - s", "t = s"),
         ("+ y * g", "+ y * g * g"),

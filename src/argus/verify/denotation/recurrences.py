@@ -32,9 +32,10 @@ that leaves no m in what is added to both in an iteration:
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from functools import partial
+from itertools import product
 
 from argus.terms import (
     MINUS_INFINITY,
@@ -58,6 +59,7 @@ from argus.terms import (
     reduce,
     reduced,
     replace,
+    union,
 )
 from argus.terms.linear import coefficients, geometric, parted, weighted
 from argus.terms.maxima import maximum_of_generators
@@ -384,11 +386,9 @@ class _Solver:
 
     def _balanced(self, one: Recurrence, gained: Value) -> Form | None:
         """A sum of what is quadratic in another carried value."""
-        if len(gained.terms) != 1:
-            return None
-        ((where, term),) = gained.terms
-        for me in _carried_leaves(term):
-            found = self._without_square(one, where, term, me)
+        leaves = [leaf for _, x in gained.terms for leaf in _carried_leaves(x)]
+        for me in dict.fromkeys(leaves):
+            found = self._without_square(one, gained.terms, me)
             if found is not None:
                 return found
         return None
@@ -400,37 +400,40 @@ class _Solver:
         return found[0][1] if len(found) == 1 else None
 
     def _without_square(
-        self, one: Recurrence, where: IndexSet, summand: Term, me: Carried
+        self, one: Recurrence, gained: Sequence[tuple[IndexSet, Term]], me: Carried
     ) -> Form | None:
         """The form of ``c + t*q*m*m``, without that; None where m is left in it.
 
-        ``where``: elements for which both recurrences say what they yield.
+        ``gained``: what is added, by elements for which both recurrences say it.
         """
         world, counter = self.world, self.counter
         scale, other = self.scales.get(me.name), self.found.get(me.name)
-        if scale is None or other is None or len(other.yielded.terms) != 1:
+        if scale is None or other is None:
             return None
         axes = dict(zip(other.axes, me.indices, strict=True))
-        known = world.substitute(other.yielded.terms[0][0], axes)
-        if not world.is_subset(where, known):
-            return None
-        after = self._beside(world.substitute(other.yielded.terms[0][1], axes), me)
-        gained = self._beside(summand, me)
-        if gained is None or after is None:
+        yielded = [
+            (world.substitute(s, axes), world.substitute(x, axes))
+            for s, x in other.yielded.terms
+        ]
+        if not all(world.is_subset(s, union(r for r, _ in yielded)) for s, _ in gained):
             return None
         q = scale.at(Integer.atom(counter))
         if len(q.terms) != 1:
             return None
-        old, own = q.terms[0][1], leaf_term(me)
         following = world.substitute(scale.following, axes)
-        grown = reduced(following * after * after - old * own * own)
-        times = _ratio(coefficients(reduced(gained), me), coefficients(grown, me))
-        if times is None:
+        ratios: set[Fraction] = set()
+        left: Cases = []
+        for (s, x), (r, y) in product(gained, yielded):
+            if world.is_empty(s & r):
+                continue
+            found = self._balance(x, y, me, (q.terms[0][1], following))
+            if found is None:
+                return None
+            ratios.add(found[0])
+            left.append((s & r, found[1]))
+        if len(ratios) != 1:
             return None
-        left = reduced(gained + grown.scaled(times))
-        names = carried_in(left)
-        if me.name in names or not self._known(names):
-            return None
+        (times,) = ratios
 
         def square(at: Integer) -> Value:
             there = world.substitute(self._form(me.name)(at), axes)
@@ -438,8 +441,27 @@ class _Solver:
             return apply(world, "mul", apply(world, "mul", weighted, there), there)
 
         first = apply(world, "add", one.init, square(Integer.of(0)))
-        total = self._summed(first, Value("real", ((where, left),)), None)
+        total = self._summed(first, Value("real", tuple(left)), None)
         return lambda at: apply(world, "sub", total(at), square(at))
+
+    def _balance(
+        self, summand: Term, yielded: Term, me: Carried, scale: tuple[Term, Term]
+    ) -> tuple[Fraction, Term] | None:
+        """(t, what is added to ``c + t*q*m*m``): without m; None where there is none.
+
+        ``scale``: q, and what it is in the next iteration.
+        """
+        after, gained = self._beside(yielded, me), self._beside(summand, me)
+        if gained is None or after is None:
+            return None
+        old, own = scale[0], leaf_term(me)
+        grown = reduced(scale[1] * after * after - old * own * own)
+        times = _ratio(coefficients(reduced(gained), me), coefficients(grown, me))
+        if times is None:
+            return None
+        left = reduced(gained + grown.scaled(times))
+        names = carried_in(left)
+        return None if me.name in names or not self._known(names) else (times, left)
 
     # ------------------------------------------------------------------ closing
 

@@ -258,3 +258,25 @@ def discounted_returns_reference(R, g):
         y = R[:, T - 1 - s] + g * y
         Y[:, T - 1 - s] = y
     return Y
+
+
+@ag.kernel
+def welford_rows(X: f32["M N"], Mu: f32["N"], Va: f32["N"], *, BN: int = 128):
+    """Welford down the rows, a column in each lane."""
+    M, N = X.shape
+    ag.require(M > 0, "rows")
+    j = ag.block(ag.cdiv(N, BN))
+    mu = ag.zeros((BN,), f32, dims="N")
+    s2 = ag.zeros((BN,), f32, dims="N")
+    for m in ag.range(0, M):
+        x = ag.load(X[m, j * BN :], (BN,))
+        d = x - mu
+        mu = mu + d / (m + 1)
+        s2 = s2 + d * (x - mu)
+    Mu[j * BN :] = mu
+    Va[j * BN :] = s2 / M
+
+
+@ag.reference
+def welford_rows_reference(X):
+    return X.mean(0), X.var(0)
