@@ -246,7 +246,7 @@ def _tidied(world: World, term: Term) -> Term:
     for (rest, names, _), sums in alike.items():
         outer = Term({rest: 1})
         for body, weighted in _by_body(world, sums):
-            for coefficient, domain in _disjoint(weighted):
+            for coefficient, domain in disjoint(weighted):
                 made = sum_of(world, names, domain, body)
                 total = total + outer * made.scaled(coefficient)
     return total
@@ -270,7 +270,7 @@ def _by_body(
     return list(found.items())
 
 
-def _disjoint(weighted: Sequence[Weighted]) -> list[Weighted]:
+def disjoint(weighted: Sequence[Weighted]) -> list[Weighted]:
     """Weighted sets as disjoint ones, each weight once; 0 is left out."""
     parts: list[Weighted] = []
     for weight, domain in weighted:

@@ -20,6 +20,7 @@ from argus.terms.sums import tidy
 from argus.terms.unrolled import unrolled, written_out
 from argus.verify.equality.aligned import aligned
 from argus.verify.equality.dominated import without_dominated
+from argus.verify.equality.indicators import vanishes
 from argus.verify.equality.least_powers import with_least_powers
 from argus.verify.equality.mentioned import choices, context, overs
 from argus.verify.equality.points import absorbed
@@ -78,6 +79,8 @@ def same(
             return None
     parts = _within(world, with_least_powers(world, here, difference), here)
     if not tidy(world, parts).parts:
+        return None
+    if vanishes(world, here, difference):
         return None
     one, other = (_within(world, written_out(world, term), here) for term in (a, b))
     if (one, other) != (a, b) and not tidy(world, one - other).parts:
