@@ -109,6 +109,22 @@ def least_of(world: World, where: IndexSet, variable: Variable) -> Integer | Non
     return None if found is None else _single(world, found[0].dim_min(0))
 
 
+def stride_of(
+    world: World, where: IndexSet, variable: Variable
+) -> tuple[int, int] | None:
+    """(n, r) where a variable is r modulo n > 1 in a whole set, or None."""
+    if isinstance(where.isl, bool):
+        return None
+    at = where.isl.find_dim_by_name(PARAMETER, world.space.name((variable,)))
+    if at < 0:
+        return None
+    info = where.isl.move_dims(isl.dim_type.set, 0, PARAMETER, at, 1).get_stride_info(0)
+    stride, offset = info.get_stride().to_python(), info.get_offset()
+    if stride < 2 or not offset.is_cst():
+        return None
+    return stride, offset.get_constant_val().to_python() % stride
+
+
 def factors(
     world: World, where: IndexSet, left: Variable, right: Variable
 ) -> list[int]:

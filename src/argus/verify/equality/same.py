@@ -11,7 +11,7 @@ from __future__ import annotations
 import islpy as isl
 
 from argus.terms import IndexSet, Integer, Term, Unknown, Variable, World
-from argus.terms.affine import equal_to
+from argus.terms.affine import equal_to, stride_of
 from argus.terms.fractions import divided
 from argus.terms.integers import Comparison
 from argus.terms.restrict import cut_in_set, restrict
@@ -137,10 +137,10 @@ def _fixed(world: World, here: IndexSet, variable: Variable) -> int | None:
 def _is_same_solved(world: World, here: IndexSet, left: Term, right: Term) -> bool:
     """Whether terms are equal with variables as what a set says them to be by others.
 
-    Where the last window ends at the end of a row, L is 2*t + 1, and what is divided by
-    the number of elements in it is divided by 2.
+    An even variable is twice another one. Where the last window ends at the end of a
+    row, L is 2*t + 1, and what is divided by the number of its elements by 2.
     """
-    term = left - right
+    term = written_out(world, left) - written_out(world, right)
     for _ in range(_SPLITS):
         env = _solved(world, here, term)
         if not env:
@@ -158,6 +158,11 @@ def _solved(world: World, here: IndexSet, term: Term) -> dict[Variable, Integer]
         value = equal_to(world, here, variable, frozenset())
         if value is not None and variable not in value.variables():
             return {variable: value}
+    for variable in sorted(term.free_variables(), key=lambda v: v.key):
+        known = stride_of(world, here, variable)
+        if known is not None:
+            stride, rest = known
+            return {variable: world.fresh("s") * stride + rest}
     return {}
 
 
