@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from argus.terms.integers import DataTerm
@@ -50,6 +50,7 @@ class Obligations:
     def __init__(self) -> None:
         self._all: dict[tuple[str, str, IndexSet], TermObligation] = {}
         self._muted: Counter[Kind] = Counter()
+        self._within: list[IndexSet] = []
 
     @contextmanager
     def muted(self, *kinds: Kind) -> Generator[None, None, None]:
@@ -63,10 +64,21 @@ class Obligations:
         finally:
             self._muted.subtract(kinds or _KINDS)
 
+    @contextmanager
+    def within(self, where: IndexSet) -> Generator[None, None, None]:
+        """What is noted meanwhile matters only where a set holds."""
+        self._within.append(where)
+        try:
+            yield
+        finally:
+            self._within.pop()
+
     def add(self, obligation: TermObligation) -> None:
         """Note one; the same of the same set is noted once."""
         if self._muted[obligation.kind]:
             return
+        for where in self._within:
+            obligation = replace(obligation, where=obligation.where & where)
         key = (obligation.kind, obligation.term.key, obligation.where)
         self._all.setdefault(key, obligation)
 

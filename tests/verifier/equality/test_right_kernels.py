@@ -199,6 +199,8 @@ MISTAKES = {
     ("windows.py", "pixel_shuffle"): (("+ q % R", "+ p % R"),),
     ("windows.py", "flattened"): (("l % N", "(l + 1) % N"), ("l // N", "l // M")),
     ("windows.py", "dilated"): (("* dil,", "* 2,"),),
+    ("windows.py", "stencil"): (("(d, h + o, w)", "(d, h + 2 * o, w)"),),
+    ("windows.py", "pairs_in_order"): (("ag.join(lo, hi", "ag.join(hi, lo"),),
     # The other nibble, the scale of the next group.
     ("products.py", "gemm_w4"): (
         ("(w & 15)", "(w >> 4)"),

@@ -30,6 +30,7 @@ from argus.verify.denotation.cases import free_variables, within
 from argus.verify.denotation.counts import count, counted_in, expected, filled, turned
 from argus.verify.denotation.demand import Demand
 from argus.verify.denotation.grid import Grid
+from argus.verify.denotation.guarded import Guards
 from argus.verify.denotation.loops import read_loop
 from argus.verify.denotation.meetings import Meetings
 from argus.verify.denotation.meetings import written as written_before
@@ -69,6 +70,7 @@ class ProgramWalk(Context):
         self._grid = Grid(self)
         self._meetings = Meetings(program)
         self._demand = Demand(program)
+        self._guards = Guards(program)
 
     @property
     def meetings(self) -> Meetings:
@@ -105,7 +107,8 @@ class ProgramWalk(Context):
             case o.Extract():
                 self.define(op.sym, self.element(op.src, ()))
             case o.RegisterOp():
-                self.put(op.result, register_value(self, op))
+                with self.world.obligations.within(self._guards.of(self, op)):
+                    self.put(op.result, register_value(self, op))
             case o.Dot():
                 self.put(op.result, product(self, op))
             case o.LoadGlobal():

@@ -40,6 +40,7 @@ from argus.terms.show import show
 from argus.terms.term import ONE_PRODUCT
 from argus.verify.denotation import Store
 from argus.verify.equality.divided import Compared, shares_divisor
+from argus.verify.equality.dominated import is_asked
 from argus.verify.equality.mentioned import leaves
 
 __all__ = ["asked", "empty_maximum", "unmet", "zero_divisor"]
@@ -74,6 +75,7 @@ def unmet(
             case "not empty":
                 if number < noted and not (
                     _has_points(world, obligation, stores)
+                    or _is_guarded(world, obligation, stores)
                     or _is_shared(world, obligation, stores, compared)
                 ):
                     return f"whether {_text(obligation)}, a divisor, has no terms"
@@ -187,6 +189,15 @@ def _has_points(world: World, found: TermObligation, stores: Sequence[Store]) ->
     except Unknown:
         return False
     return _within(world, found.where, some, stores)
+
+
+def _is_guarded(world: World, found: TermObligation, stores: Sequence[Store]) -> bool:
+    """Whether it was asked, wherever it matters, if the divisor is above 0."""
+    term = found.term
+    return isinstance(term, Term) and all(
+        is_asked(world, world.close(found.where & store.where), term)
+        for store in stores
+    )
 
 
 def _is_shared(

@@ -36,7 +36,7 @@ from argus.terms.powers import is_nonnegative, raised
 from argus.terms.restrict import restrict
 from argus.terms.term import Rational
 
-__all__ = ["without_dominated"]
+__all__ = ["is_asked", "without_dominated"]
 
 _STEPS = 6
 """How many leaves of a term are replaced by what they are at least, at most."""
@@ -99,8 +99,11 @@ def _is_counted(world: World, here: IndexSet, term: Term) -> bool:
 
     So ``max(n, 1)`` is n where it was asked whether n is above 0.
     """
-    if not is_whole(term):
-        return False
+    return is_whole(term) and is_asked(world, here, term)
+
+
+def is_asked(world: World, here: IndexSet, term: Term) -> bool:
+    """Whether a set says of a term that it is above 0."""
     for atom in (a for monomial in here.monomials for a in monomial):
         if isinstance(atom, Truth) and atom.op == "gt":
             asked = atom.term

@@ -134,3 +134,51 @@ def dilated_reference(X, F, dil):
     p = np.pad(X, ((0, 0), (2 * dil, 0), (0, 0)))
     t = [p[:, r * dil : r * dil + L] for r in range(3)]
     return np.concatenate(t, -1).reshape(B * L, 3 * C) @ F.T
+
+
+@ag.kernel
+def stencil(
+    X: f32["D H W"], Y: f32["D H W"], c: f32 = 0.1, *, BH: int = 8, BW: int = 32
+):
+    """Seven points, zero outside."""
+    D, H, W = X.shape
+    d, i, j = ag.block(D, ag.cdiv(H, BH), ag.cdiv(W, BW))
+    x = ag.load(X[d, i * BH :, j * BW :], (BH, BW))
+    acc = x * -6.0
+    for s in ag.static_range(2):
+        o = 2 * s - 1
+        v = X.view("D H W", shape=(D, H, W), at=lambda d, h, w: (d + o, h, w))
+        acc = acc + ag.load(v[d, i * BH :, j * BW :], (BH, BW))
+        v = X.view("D H W", shape=(D, H, W), at=lambda d, h, w: (d, h + o, w))
+        acc = acc + ag.load(v[d, i * BH :, j * BW :], (BH, BW))
+        v = X.view("D H W", shape=(D, H, W), at=lambda d, h, w: (d, h, w + o))
+        acc = acc + ag.load(v[d, i * BH :, j * BW :], (BH, BW))
+    Y[d, i * BH :, j * BW :] = x + c * acc
+
+
+@ag.reference
+def stencil_reference(X, c):
+    p = np.pad(X, 1)
+    beside = p[2:, 1:-1, 1:-1] + p[:-2, 1:-1, 1:-1]
+    beside = beside + p[1:-1, 2:, 1:-1] + p[1:-1, :-2, 1:-1]
+    beside = beside + p[1:-1, 1:-1, 2:] + p[1:-1, 1:-1, :-2]
+    return X + c * (beside - 6 * X)
+
+
+@ag.kernel
+def pairs_in_order(X: f32["M N"], Y: f32["M N"], *, BM: int = 4):
+    """Compare and exchange n with n ^ 1: reshape to pairs."""
+    M, N = X.shape
+    ag.require(N % 64 == 0, "pairs")
+    i, j = ag.block(ag.cdiv(M, BM), N // 64)
+    x = ag.reshape(ag.load(X[i * BM :, j * 64 :], (BM, 64)), (BM, 32, 2), dims="M P C")
+    a, b = ag.split(x, "C", 2)
+    lo, hi = ag.minimum(a, b), ag.maximum(a, b)
+    Y[i * BM :, j * 64 :] = ag.reshape(ag.join(lo, hi, "C"), (BM, 64), dims="M N")
+
+
+@ag.reference
+def pairs_in_order_reference(X):
+    M, N = X.shape
+    p = X.reshape(M, N // 2, 2)
+    return np.stack([p.min(2), p.max(2)], 2).reshape(M, N)
