@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, cast
 
-from argus.ir.dtypes import DType, boolean, f32, f64, i64
+from argus.ir.dtypes import DType, boolean, f32, f64, i16, i32, i64
 from argus.programs.numbers import number_of
 from argus.programs.tensor_program import (
     FilledPrimitive,
@@ -46,19 +46,43 @@ def promoted(types: Sequence[DType]) -> DType:
     floats = {t for t in types if t.is_float}
     if floats:
         return floats.pop() if len(floats) == 1 else f64 if f64 in floats else f32
-    whole = [t for t in types if t.kind == "int"]
-    return max(whole, key=lambda t: t.bits) if whole else boolean
+    whole = {t for t in types if t.kind == "int"}
+    if not whole:
+        return boolean
+    most = max(whole, key=lambda t: t.bits)
+    if all(most.holds(t) for t in whole):
+        return most
+    wider = (t for t in (i16, i32) if all(t.holds(u) for u in whole))
+    return next(wider, i64)
+
+
+def accumulated(function: str, dtype: DType) -> DType:
+    """The type in which elements of a type are reduced and scanned, as in torch.
+
+    Floats of less than 32 bits are f32; sums and products of whole numbers are i64,
+    extremes of those of less than 32 bits i32.
+    """
+    if dtype.is_float:
+        return f32 if dtype.bits < f32.bits else dtype
+    if dtype.kind == "bool" or (function in ("sum", "prod") and dtype.bits < i64.bits):
+        return i64
+    return i32 if dtype.bits < i32.bits else dtype
 
 
 def type_of(part: Part, beside: Sequence[DType] = ()) -> DType:
-    """The element type of a part; a number takes the type of what it stands beside."""
+    """The element type of a part; a number takes the type of what it stands beside.
+
+    If that has no such whole number, it is i64.
+    """
     if isinstance(part, ViewedValue):
         return part.value.dtype
     if isinstance(part, bool):
         return boolean
     met = promoted(beside) if beside else boolean
     if isinstance(part, int):
-        return i64 if met.kind == "bool" else met
+        low, high = met.integers
+        held = met.is_float or (met.kind == "int" and low <= part <= high)
+        return met if held else i64
     return met if met.is_float else f32
 
 
@@ -217,27 +241,24 @@ class ProgramRecorder:
         return part.through(repeated(part.shape, shape))
 
     def scan(self, function: str, part: ViewedValue, dim: int) -> ViewedValue:
-        """Running sums, products, extremes. Those of 16-bit floats are f32."""
-        dtype = part.value.dtype
-        if dtype.kind == "bool" or (dtype.is_float and dtype.bits < 32):
-            dtype = i64 if dtype.kind == "bool" else f32
-            part = cast("ViewedValue", self.cast(part, dtype))
+        """Running sums, products, extremes; their type is `accumulated`."""
+        dtype = accumulated(function, part.value.dtype)
+        part = cast("ViewedValue", self.cast(part, dtype))
+        if part.shape[dim] == 1:
+            return part
         made = ScanPrimitive(part, dim % len(part.shape), function)
         return self._value(f"cum{function}", part.shape, dtype, made)
 
     def reduce(
         self, function: str, part: ViewedValue, dims: Sequence[int], keep: bool
     ) -> ViewedValue:
-        """``function`` over dimensions. Sums of 16-bit floats are f32."""
+        """``function`` over dimensions; its type is `accumulated`."""
         rank = len(part.shape)
         gone = tuple(sorted({d % rank for d in dims})) if rank else ()
         if function.startswith("arg") and gone and _apart(part, gone[0]):
             return self._first(function, part, gone[0], keep)
-        dtype = part.value.dtype
-        if dtype.kind == "bool" or (dtype.is_float and dtype.bits < 32):
-            wider = i64 if dtype.kind == "bool" else f32
-            part = cast("ViewedValue", self.cast(part, wider))
-            dtype = wider
+        dtype = accumulated(function, part.value.dtype)
+        part = cast("ViewedValue", self.cast(part, dtype))
         if any(part.shape[d] == 0 for d in gone):
             return self._of_nothing(function, part, gone, keep)
         same = tuple(d for d in gone if part.shape[d] > 1 and _same_along(part, d))

@@ -80,7 +80,15 @@ def prod_dim(
     return np.prod(_typed(x, dtype), dim, keepdims=keepdim)
 
 
-@aten("var.correction", "var.dim")
+@aten("var.dim")
+def var_unbiased(
+    x: Any, dim: Any = None, unbiased: bool = True, keepdim: bool = False
+) -> Any:
+    """The variance along dimensions, over one element less where ``unbiased``."""
+    return var_dim(x, dim, correction=int(unbiased), keepdim=keepdim)
+
+
+@aten("var.correction")
 def var_dim(
     x: Any, dim: Any = None, *, correction: Any = 1, keepdim: bool = False
 ) -> Any:
