@@ -22,6 +22,7 @@ from argus.programs.tensor_program import (
     constant_of,
 )
 from argus.programs.views import LinearView, repeated
+from argus.programs.whole_numbers import KnownNumbers
 
 Part = ViewedValue | float | int | bool
 """What a map is given: a tensor, or a number that is the same everywhere."""
@@ -92,6 +93,7 @@ class ProgramRecorder:
     def __init__(self) -> None:
         self.values: list[ProgramValue] = []
         self._made: dict[object, ProgramValue] = {}
+        self._known = KnownNumbers()
         self._names: dict[str, int] = {}
         """Names that are taken, with the last number that was tried after each."""
 
@@ -155,6 +157,9 @@ class ProgramRecorder:
             return int(part) if dtype.kind == "int" else bool(part)
         if part.value.dtype == dtype:
             return part
+        part = self._known.unconverted(part)
+        if part.value.dtype == dtype:
+            return part
         shape = part.shape
         if dtype.kind == "bool":
             return self._value("truth", shape, dtype, MapPrimitive("ne", (part, 0)))
@@ -183,7 +188,7 @@ class ProgramRecorder:
         Types meet as in torch: truth, whole numbers, floats. Raises UntranslatedError
         for shapes that do not go together.
         """
-        known, types = _met(parts)
+        known, types = self._met(parts)
         if function == "where":
             wanted = promoted(types[1:])
             condition = self.cast(known[0], boolean)
@@ -202,12 +207,25 @@ class ProgramRecorder:
             result = boolean if function in _COMPARISONS else wanted
         return self._mapped(function, known, _shape_of(parts), wanted, result)
 
+    def _met(self, parts: Sequence[Part]) -> tuple[list[Part], list[DType]]:
+        """Parts before conversions that change nothing, and the element type of each.
+
+        Constants are numbers.
+        """
+        known = [_constant(p) for p in parts]
+        known = [
+            self._known.unconverted(p) if isinstance(p, ViewedValue) else p
+            for p in known
+        ]
+        met = [p.value.dtype for p in known if isinstance(p, ViewedValue)]
+        return known, [type_of(p, met) for p in known]
+
     def bits(self, function: str, *parts: Part) -> ViewedValue:
         """A function of bits: of truth values their logic, else of whole numbers.
 
         Raises UntranslatedError for floats.
         """
-        known, types = _met(parts)
+        known, types = self._met(parts)
         met = promoted(types)
         if met.kind == "bool" and function in _LOGICAL:
             return self.map(function, *parts)
@@ -350,13 +368,6 @@ def _constant(part: Part) -> Part:
     """The number that is at every position, where it is one."""
     number = constant_of(part) if isinstance(part, ViewedValue) else None
     return part if number is None else number
-
-
-def _met(parts: Sequence[Part]) -> tuple[list[Part], list[DType]]:
-    """Parts, with constants as numbers, and the element type of each."""
-    known = [_constant(p) for p in parts]
-    met = [p.value.dtype for p in known if isinstance(p, ViewedValue)]
-    return known, [type_of(p, met) for p in known]
 
 
 def _shape_of(parts: Sequence[Part]) -> tuple[int, ...]:

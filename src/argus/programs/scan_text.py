@@ -13,8 +13,7 @@ _TIMES = ("@ag.inline", "def times(a, b):", "    return a * b", "", "")
 class ScanWriter(KernelWriter):
     """The lines of a kernel that walks its one column in tiles.
 
-    A scan in reverse begins with the last tile, of which what is past the end changes
-    nothing; in the other one what is past the end comes after all that is stored.
+    What is past the end changes nothing: in reverse it comes before all that is stored.
     """
 
     @property
@@ -59,7 +58,7 @@ class ScanWriter(KernelWriter):
         if self.axes(s.body) != tuple(a.loop for a in self.tiling.axes):
             body = self._spread(s, letter)
         else:
-            body = self.masked(s, None) if s.reverse else self.text(s.body)
+            body = self.masked(s, None)
         if not body.isidentifier():
             body = self.assign(s.body, "x", body)
         back = ", reverse=True" if s.reverse else ""

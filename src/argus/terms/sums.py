@@ -33,6 +33,9 @@ from argus.terms.world import World
 Weighted = tuple[Rational, IndexSet]
 Names = tuple[Variable, ...]
 
+_MOST_PARTS = 64
+"""Parts into which overlapping sets are split, at most."""
+
 
 def sum_over(
     world: World, variables: Sequence[Variable], domain: IndexSet, term: Term
@@ -271,7 +274,11 @@ def _by_body(
 
 
 def disjoint(weighted: Sequence[Weighted]) -> list[Weighted]:
-    """Weighted sets as disjoint ones, each weight once; 0 is left out."""
+    """Weighted sets as disjoint ones, each weight once; 0 is left out.
+
+    Sets of conditions that are independent of each other have twice as many parts with
+    each one more: too many are left as they are.
+    """
     parts: list[Weighted] = []
     for weight, domain in weighted:
         split: list[Weighted] = []
@@ -287,6 +294,8 @@ def disjoint(weighted: Sequence[Weighted]) -> list[Weighted]:
         if not domain.is_nothing:
             split.append((weight, domain))
         parts = split
+        if len(parts) > _MOST_PARTS:
+            return [*weighted]
     by_weight: dict[Rational, IndexSet] = {}
     for weight, domain in parts:
         if weight:

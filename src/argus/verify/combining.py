@@ -49,7 +49,12 @@ def applied(
 
 @lru_cache(maxsize=256)
 def associative(combine: Combination, types: tuple[DType, ...]) -> str | None:
-    """None where ``f(f(a, b), c)`` is ``f(a, f(b, c))``; else why that is not shown."""
+    """None where ``f(f(a, b), c)`` is ``f(a, f(b, c))``; else why that is not shown.
+
+    Sums, products and extremes of one number are.
+    """
+    if combine.reduction is not None:
+        return None
     world = World()
     a, b, c = (_opaque(name, types) for name in "abc")
     try:

@@ -40,6 +40,7 @@ EXTRA = "+"
 """First character of the name under which something added to a part is counted."""
 
 _JOINS = {"maximum": "max", "minimum": "min"}
+_CONTINUING = frozenset({"add", "sub", "mul", *_JOINS})
 
 Sums = tuple[ReducedDimension, ...]
 
@@ -61,10 +62,10 @@ def joined(
 
 
 def _continued(op: o.Elementwise, sums: dict[str, Sums]) -> None:
-    """A running sum plus what came before it: not followed."""
+    """A running sum, product or extreme after what came before it: not followed."""
     for name, several in list(sums.items()):
         along = name.removeprefix(RUNNING)
-        if along != name and along in sums and op.fn in ("add", "sub"):
+        if along != name and along in sums and op.fn in _CONTINUING:
             del sums[along]
             text = f"a running sum over {along} that is continued from another part"
             flaw = Flaw(text, False)

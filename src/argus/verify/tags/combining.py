@@ -17,6 +17,7 @@ from argus.verify.combining import associative, left_out
 from argus.verify.tags.accumulation import RUNNING, bent, extra
 from argus.verify.tags.compare import Agreement, unknown, within
 from argus.verify.tags.elementwise import check_agreement, kind_in
+from argus.verify.tags.kinds import neutral
 from argus.verify.tags.reductions import reduced
 from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import (
@@ -166,7 +167,13 @@ def _check_padding(state: WalkState, op: o.Combining, hole: Hole) -> None:
     kinds = [kind_in(state, state.get(x), hole) for x in op.srcs]
     numbers = [k for k in kinds if not isinstance(k, str)]
     types = tuple(x.dtype for x in op.srcs)
-    if len(numbers) == len(kinds) and left_out(op.combine, types, numbers):
+    function = op.combine.reduction
+    if function is not None:
+        changes_none = neutral(function, kinds[0], types[0])
+    else:
+        whole = len(numbers) == len(kinds)
+        changes_none = whole and left_out(op.combine, types, numbers)
+    if changes_none:
         outcome = Agreement(Verdict.PROVED)
     else:
         outcome = within(hole.where, hole.extent, state.scope)

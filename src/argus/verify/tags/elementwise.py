@@ -30,6 +30,7 @@ from argus.verify.tags.values import (
     Sets,
     Tag,
     constant,
+    known_number,
     least_ends,
     least_limits,
     uniform,
@@ -89,7 +90,7 @@ def _scalar(state: WalkState, arg: Expr, shape: tuple[int, ...]) -> AbstractValu
     value = close(state.world, arg, state.env)
     if isinstance(value, Const):
         number = None if isinstance(value.value, float) else uniform(value, shape)
-        return replace(constant(float(value.value), shape), number=number)
+        return replace(constant(known_number(value.value), shape), number=number)
     if value.type == "int":
         # Where the tile has fewer bits, the program says that it wraps.
         return AbstractValue(shape, number=uniform(value, shape))

@@ -32,6 +32,7 @@ from argus.verify.tags.values import (
     AbstractValue,
     Coord,
     constant,
+    known_number,
     moved,
     uniform,
 )
@@ -78,7 +79,7 @@ def _full(state: WalkState, op: o.Full) -> AbstractValue:
     value = close(state.world, op.value, state.env)
     if isinstance(value, Const):
         number = None if isinstance(value.value, float) else uniform(value, shape)
-        return replace(constant(float(value.value), shape), number=number)
+        return replace(constant(known_number(value.value), shape), number=number)
     if value.type == "int":
         number = held(state.world, uniform(value, shape), op.result.dtype)
         return AbstractValue(shape, number=number)

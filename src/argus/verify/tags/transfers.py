@@ -39,6 +39,7 @@ from argus.verify.tags.values import (
     Loaded,
     Tag,
     Vague,
+    known_number,
     moved,
 )
 from argus.verify.verdict import Verdict
@@ -57,9 +58,8 @@ def load_global(state: WalkState, op: o.LoadGlobal) -> AbstractValue:
     placed = elements(state, op.view, coordinate)
     fill = state.close(op.fill)
     kind: Kind = "junk"
-    if isinstance(fill, Const):  # floats do not tell large whole numbers apart
-        whole = type(fill.value) is int and op.result.dtype.kind == "int"
-        kind = fill.value if whole else float(fill.value)
+    if isinstance(fill, Const):
+        kind = known_number(fill.value)
     shape = state.shape(op.result)
     value = loaded(state, op.view, placed, shape, kind, op)
     if op.plan is not None:

@@ -257,6 +257,11 @@ def uniform(base: Expr, shape: Shape) -> Coord:
     return Coord(base, np.broadcast_to(np.int64(0), shape))
 
 
+def known_number(value: float | int | bool) -> float | int:
+    """What padding of a number holds; floats do not tell large whole numbers apart."""
+    return value if type(value) is int else float(value)
+
+
 def constant(value: float, shape: Shape) -> AbstractValue:
     """Every element is one number, which belongs to no coordinate."""
     return AbstractValue(shape, kind=value)
