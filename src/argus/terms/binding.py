@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from itertools import permutations
+from math import gcd
 
 from argus.terms import affine
 from argus.terms.integers import Entry, Integer, Opaque, Variable
@@ -118,6 +119,7 @@ class BoundVariables:
         return [index for _, _, index in sorted(found, key=lambda item: item[:2])]
 
     def _choose_in(self, index: Integer) -> bool:
+        index = self._without_factor(index)
         free = [
             v for v in self.variables if v not in self.chosen and (v,) in index.terms
         ]
@@ -138,6 +140,15 @@ class BoundVariables:
                 self._replace(variable, (made - rest) * factor)
                 return True
         return False
+
+    def _without_factor(self, index: Integer) -> Integer:
+        """``32 q + j`` of ``128 q + 4 j + 1``: what every fourth element counts."""
+        hidden = frozenset(self.variables)
+        inner = [m for m in index.terms if Integer({m: 1}).variables() & hidden]
+        factor = gcd(*(index.terms[m] for m in inner))
+        if factor < 2:
+            return index
+        return Integer({m: c // factor for m, c in index.terms.items()})
 
     def _split(self) -> bool:
         """Make quotient and remainder of a variable of which indices are only these."""
