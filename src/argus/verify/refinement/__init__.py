@@ -24,6 +24,7 @@ vector or a box may begin, and what elements mean.
 from typing import assert_never
 
 from argus.ir import ops as o
+from argus.ir.expr import divisor
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.verify.refinement.boxes import copy_gaps
@@ -46,17 +47,21 @@ def gaps(tile: Program, placed: Program) -> tuple[Gap, ...]:
     if not placed.placed or tile.placed:
         raise ValueError(f"{placed.name}: a tile program and a placed one are compared")
     found = [*correspondence_gaps(tile, placed), *tile_gaps(placed)]
+    # What divides scalars, whatever they are computed from.
+    facts: dict[str, int] = {}
     for op in walk(placed.body):
         match op:
+            case o.Let():
+                facts[op.sym.name] = divisor(op.value, facts)
             case o.Dot():
                 found += product_gaps(op)
             case o.CopyAsync() | o.CopyOut():
-                found += copy_gaps(op, placed.cluster)
+                found += copy_gaps(op, placed.cluster, facts)
             case (
                 o.Structure() | o.Binding() | o.RegisterOp() | o.Access()
                 | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip
-                found += access_gaps(op)
+                found += access_gaps(op, facts)
             case _:
                 assert_never(op)
     return (*found, *storage_gaps(placed.body))

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from argus.ir import ops as o
+from argus.ir.divisors import Facts
 from argus.ir.expr import Const, Expr, axis, binary, evaluate, substitute, symbols
 from argus.ir.memory import GlobalView, SharedView
 from argus.ir.placement import TmaBox, TmaPlan, VectorPlan
@@ -26,12 +27,15 @@ from argus.verify.verdict import Verdict
 __all__ = ["copy_gaps"]
 
 
-def copy_gaps(op: o.CopyAsync | o.CopyOut, cluster: int) -> list[Gap]:
-    """What is not shown of a copy; ``cluster``: blocks of a cluster."""
+def copy_gaps(op: o.CopyAsync | o.CopyOut, cluster: int, facts: Facts) -> list[Gap]:
+    """What is not shown of a copy; ``cluster``: blocks of a cluster.
+
+    ``facts``: what divides scalars.
+    """
     match op.plan:
         case VectorPlan():
             assert isinstance(op, o.CopyAsync)
-            reason = vector_gap(op.plan, op.dst)
+            reason = vector_gap(op.plan, op.dst, facts)
             return [Gap(op.span, *reason)] if reason else []
         case TmaPlan():
             views = (op.dst, op.src) if isinstance(op, o.CopyOut) else (op.src, op.dst)

@@ -11,6 +11,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import lru_cache
+from itertools import product
+from math import prod
 from typing import assert_never
 
 import numpy as np
@@ -18,7 +20,8 @@ from numpy.typing import NDArray
 
 from argus.ir import ops as o
 from argus.ir.access import matrix_elements, vector_shared
-from argus.ir.expr import Const, symbols
+from argus.ir.divisors import Facts
+from argus.ir.expr import Const, divisor, symbols
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.placement import VectorPlan
 from argus.ir.program import Program
@@ -28,6 +31,9 @@ from argus.verify.refinement.gaps import Gap
 __all__ = ["access_gaps", "elements_at", "fixed_view", "tile_gaps", "vector_gap"]
 
 Ints = NDArray[np.int64]
+
+_ORIGINS = 64
+"""So many origins of a view are looked at one by one."""
 
 
 def tile_gaps(placed: Program) -> list[Gap]:
@@ -81,11 +87,14 @@ def elements_at(view: SharedView, offsets: Ints) -> Ints | None:
     return found
 
 
-def access_gaps(op: o.AnyOp) -> list[Gap]:
-    """What is not shown of an access by registers; nothing for other operations."""
+def access_gaps(op: o.AnyOp, facts: Facts) -> list[Gap]:
+    """What is not shown of an access by registers; nothing for other operations.
+
+    ``facts``: what divides scalars.
+    """
     match op:
         case o.LoadShared() | o.StoreShared() if op.plan is not None:
-            reason = vector_gap(op.plan, op.view)
+            reason = vector_gap(op.plan, op.view, facts)
             return [Gap(op.span, *reason)] if reason else []
         case o.StoreGlobal() if op.plan is not None and op.atomic is not None:
             if op.plan.layout.replication > 1 and not op.plan.unique:
@@ -103,25 +112,53 @@ def access_gaps(op: o.AnyOp) -> list[Gap]:
             assert_never(op)
 
 
-def vector_gap(plan: VectorPlan, view: SharedView) -> tuple[str, bool] | None:
+def vector_gap(
+    plan: VectorPlan, view: SharedView, facts: Facts
+) -> tuple[str, bool] | None:
     """Why the access is not shown to touch the elements that its layout names.
 
     The second value says that it was shown not to.
     """
     if plan.width == 1 and "matrix" not in plan.instruction:
         return None  # each element by itself, at its own address
-    fixed = fixed_view(view)
-    if fixed is None:
+    views = _fixed_views(view, facts)
+    if views is None:
         return f"a view of {view.alloc.name} with an origin that is not constant", False
-    wanted = vector_shared(plan, fixed, {})
-    if "matrix" in plan.instruction:
-        if np.array_equal(matrix_elements(plan, fixed, {}), wanted):
-            return None
-        return f"{plan.instruction} exchanges other elements than it should", True
-    steps = wanted - wanted[:, :, :1]
-    if (steps == np.arange(plan.width) * view.dtype.bytes).all():
+    sure = fixed_view(view) is not None
+    for fixed in views:
+        wanted = vector_shared(plan, fixed, {})
+        if "matrix" in plan.instruction:
+            if not np.array_equal(matrix_elements(plan, fixed, {}), wanted):
+                text = f"{plan.instruction} exchanges other elements than it should"
+                return text, sure
+            continue
+        steps = wanted - wanted[:, :, :1]
+        if not (steps == np.arange(plan.width) * view.dtype.bytes).all():
+            text = f"{plan.width} elements of {view.alloc.name} are not contiguous"
+            return text, sure
+    return None
+
+
+def _fixed_views(view: SharedView, facts: Facts) -> list[SharedView] | None:
+    """The view at each origin that it may have, in stage 0; None for very many.
+
+    An origin is a multiple of what divides it, and the view lies in its buffer, which
+    `verify/order` shows.
+    """
+    starts: list[range] = []
+    extents = dict(zip(view.axes, view.shape, strict=True))
+    for axis, (size, x) in enumerate(zip(view.alloc.shape, view.origin, strict=True)):
+        if isinstance(x, Const):
+            starts.append(range(_constant(x), _constant(x) + 1))
+        else:
+            last = size - extents.get(axis, 1)
+            starts.append(range(0, last + 1, max(1, divisor(x, facts))))
+    if prod(len(r) for r in starts) > _ORIGINS:
         return None
-    return f"{plan.width} elements of {view.alloc.name} are not contiguous", True
+    return [
+        replace(view, stage=Const(0), origin=tuple(Const(i) for i in at))
+        for at in product(*starts)
+    ]
 
 
 @lru_cache(maxsize=256)
