@@ -109,6 +109,12 @@ static u32 argus_pack_bf16(float a, float b) {
 }
 static float argus_unpack_lo_bf16(u32 v) { return argus_from_bf16((u16)v); }
 static float argus_unpack_hi_bf16(u32 v) { return argus_from_bf16(v >> 16); }
+static u32 argus_fma2_bf16(u32 a, u32 b, u32 c) {
+  // Sums and products alone, which f32 rounds as often as not.
+  return argus_pack_bf16(
+      argus_unpack_lo_bf16(a) * argus_unpack_lo_bf16(b) + argus_unpack_lo_bf16(c),
+      argus_unpack_hi_bf16(a) * argus_unpack_hi_bf16(b) + argus_unpack_hi_bf16(c));
+}
 static u16 argus_to_f16(float f) {
   _Float16 h = f; u16 b; std::memcpy(&b, &h, 2); return b;
 }
@@ -118,6 +124,12 @@ static u32 argus_pack_f16(float a, float b) {
 }
 static float argus_unpack_lo_f16(u32 v) { return argus_from_f16((u16)v); }
 static float argus_unpack_hi_f16(u32 v) { return argus_from_f16(v >> 16); }
+static u32 argus_fma2_f16(u32 a, u32 b, u32 c) {
+  // Sums and products alone, which f32 rounds as often as not.
+  return argus_pack_f16(
+      argus_unpack_lo_f16(a) * argus_unpack_lo_f16(b) + argus_unpack_lo_f16(c),
+      argus_unpack_hi_f16(a) * argus_unpack_hi_f16(b) + argus_unpack_hi_f16(c));
+}
 // PTX ISA, cvt.satfinite of e4m3: 4 bits of exponent (bias 7), 3 of the fraction; no
 // infinities, the largest number is 448, NaN is 0x7f.
 static unsigned char argus_to_e4m3(float f) {

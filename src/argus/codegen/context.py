@@ -7,9 +7,11 @@ of the loop variable the loop is printed as a loop, else statement by statement.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Generator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -17,6 +19,7 @@ from numpy.typing import NDArray
 
 from argus.codegen import code as c
 from argus.codegen import expressions
+from argus.codegen.bounds import Bounds
 from argus.codegen.code import CppExpression
 from argus.codegen.errors import CodegenError
 from argus.codegen.names import Identifiers
@@ -27,6 +30,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, ScalarType, Sym, evaluate, lift
 from argus.ir.program import Program
 from argus.ir.ranges import I32, I64
+from argus.ir.walk import used, walk
 from argus.layout import Fragment, from_table
 
 Ints = NDArray[np.integer[Any]]
@@ -138,6 +142,13 @@ class Emission:
     pointers: dict[str, None] = field(default_factory=dict[str, None])
     maps: dict[int, None] = field(default_factory=dict[int, None])
     last_line: tuple[str, int] | None = None
+    bounds: dict[o.Tile, Bounds] = field(default_factory=dict[o.Tile, Bounds])
+    """Between which numbers elements of tiles lie, where that is known."""
+
+    @cached_property
+    def uses(self) -> Counter[o.Tile]:
+        """By how many operations each tile is read."""
+        return Counter(t for op in walk(self.program.body) for t in set(used(op)))
 
     # ------------------------------------------------------------ expressions
 

@@ -79,6 +79,8 @@ def _code(e: Expr, spell: Spell, kinds: ExpressionTypes) -> CppExpression:
                 parts = (_as_float(a, parts[0], kinds), _as_float(b, parts[1], kinds))
             else:
                 parts = (_widened(e, parts[0], kinds), parts[1])
+                if isinstance(b, Const) and (found := by_bits(e.op, parts[0], b.value)):
+                    return found
             return call(function, *parts)
         case Binary(op="/", left=a, right=b):
             return binary("/", _as_float(a, of(a), kinds), _as_float(b, of(b), kinds))
@@ -88,6 +90,23 @@ def _code(e: Expr, spell: Spell, kinds: ExpressionTypes) -> CppExpression:
             return chosen(of(c), of(a), of(b))
         case _:
             raise CodegenError(f"not a scalar expression: {e!r}")
+
+
+def by_bits(
+    operator: str, dividend: CppExpression, divisor: object
+) -> CppExpression | None:
+    """``//`` or ``%`` of a whole number of any sign by a power of two, by its bits.
+
+    They round down, as a shift does, and as two's complement has it. None for others.
+    """
+    if not isinstance(divisor, int) or divisor < 2 or divisor & (divisor - 1):
+        return None
+    places, rest = divisor.bit_length() - 1, divisor - 1
+    operator, number = (">>", places) if operator == "//" else ("&", rest)
+    # Parentheses that precedence does not need: next to arithmetic, bits are misread.
+    return CppExpression(
+        f"{dividend.operand} {operator} {number}", PRECEDENCE[operator]
+    )
 
 
 def _modular(

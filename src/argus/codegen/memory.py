@@ -156,7 +156,10 @@ def _fill_component(
 def _fill_bits(cx: Emission, fill: Expr, dtype: DType, *, pair: bool) -> CppExpression:
     """Bits of a fill value of an encoded type, once or in both halves of a word."""
     if isinstance(fill, Const):
-        bits = bit_pattern(float(fill.value), dtype)
+        whole = not dtype.is_float
+        bits = (
+            int(fill.value) % 2**16 if whole else bit_pattern(float(fill.value), dtype)
+        )
         return name(f"0x{bits << 16 | bits if pair else bits:x}u")
     value = registers.scalar(cx, fill, dtype)
     if pair:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
+from argus.codegen.bounds import SmallFloats
 from argus.codegen.code import (
     CppExpression,
     binary,
@@ -170,6 +171,27 @@ def _fill_pairs(cx: Emission, array: RegisterArray, count: int, value: Value) ->
         low = value(last, np.array([count - 1]))
         word = at(cx, array, last, last.values)
         cx.out.line(assign(word, pack(array.dtype, low, name("0.0f"))))
+
+
+def fill_small(
+    cx: Emission,
+    target: RegisterArray,
+    source: RegisterArray,
+    count: int,
+    how: SmallFloats,
+) -> None:
+    """Set an even number of 16-bit floats to whole numbers, by their bits."""
+
+    def pair(step: RegisterIteration) -> list[str]:
+        first = 2 * step.values
+        low, high = (read(cx, source, step, first + half) for half in (0, 1))
+        bits = (name(f"0x{n:08x}u") for n in (how.one, how.back))
+        made = call(
+            f"argus_small_{target.dtype.name}", low, high, name(str(how.least)), *bits
+        )
+        return [assign(at(cx, target, step, step.values), made)]
+
+    cx.loop(count // 2, pair)
 
 
 def _fill_in_groups(

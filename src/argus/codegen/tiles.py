@@ -8,11 +8,20 @@ from math import frexp
 import numpy as np
 
 from argus.codegen import registers
+from argus.codegen.bounds import (
+    SmallFloats,
+    added,
+    bounds_of,
+    bounds_of_all,
+    small_floats,
+)
 from argus.codegen.code import TERNARY, CppExpression, call, converted
 from argus.codegen.context import Emission, Ints, RegisterIteration, num_regs
 from argus.codegen.errors import CodegenError
+from argus.codegen.expressions import by_bits
 from argus.codegen.registers import compute_type
 from argus.codegen.storage import layout_of
+from argus.codegen.words import elementwise_in_words
 from argus.ir import ops as o
 from argus.ir.dtypes import DType, boolean
 from argus.ir.expr import Const, Expr
@@ -67,11 +76,21 @@ def elementwise(cx: Emission, op: o.Elementwise) -> None:
         if isinstance(arg, o.Tile) and not layout_of(arg).same_as(layout_of(op.result)):
             raise CodegenError(f"{op.fn}: layouts of {arg!r} and {op.result!r} differ")
 
+    quotient = {"floordiv": "//", "mod": "%"}.get(op.fn)
+    last = op.args[-1]
+    by = last.value if isinstance(last, Const) else None
+
     def value(step: RegisterIteration, regs: Ints) -> CppExpression:
         parts = [_operand(cx, arg, dtype, step, regs) for arg in args]
+        if quotient is not None and (found := by_bits(quotient, parts[0], by)):
+            return found
         return CppExpression(template.format(*(p.operand for p in parts)), TERNARY)
 
-    registers.fill(cx, cx.array(op.result), num_regs(op.result), value)
+    bounds = bounds_of(op, cx.bounds)
+    if bounds is not None:
+        cx.bounds[op.result] = bounds
+    if not elementwise_in_words(cx, op):
+        registers.fill(cx, cx.array(op.result), num_regs(op.result), value)
 
 
 def _cheapest(op: o.Elementwise) -> tuple[str, tuple[o.Tile | Expr, ...]]:
@@ -115,7 +134,45 @@ def cast(cx: Emission, op: o.Cast) -> None:
         # The narrow integers wrap when they are stored.
         return held if before == after else converted(after, held)
 
+    small = small_floats(op.result.dtype, cx.bounds.get(op.src))
+    if small is not None and count % 2 == 0:
+        registers.fill_small(cx, target, source, count, small)
+        return
     registers.fill(cx, target, count, value)
+
+
+def cast_and_add(cx: Emission, op: o.AnyOp, then: o.AnyOp) -> bool:
+    """Convert whole numbers of a few bits, and add a constant, in one instruction.
+
+    False where the two operations are something else, or others read the first.
+    """
+    found = _sum_of_cast(cx, op, then)
+    if found is None:
+        return False
+    source, target, small = found
+    registers.fill_small(
+        cx, cx.array(target), cx.array(source), num_regs(target), small
+    )
+    return True
+
+
+def adds_to_cast(cx: Emission, op: o.AnyOp, then: o.AnyOp) -> bool:
+    """Whether :func:`cast_and_add` prints two operations."""
+    return _sum_of_cast(cx, op, then) is not None
+
+
+def _sum_of_cast(
+    cx: Emission, op: o.AnyOp, then: o.AnyOp
+) -> tuple[o.Tile, o.Tile, SmallFloats] | None:
+    """What is converted, what comes out, and how."""
+    if not isinstance(op, o.Cast) or not isinstance(then, o.Elementwise):
+        return None
+    more = added(then, op.result)
+    if more is None or num_regs(op.result) % 2 or cx.uses[op.result] > 1:
+        return None
+    small = small_floats(op.result.dtype, cx.bounds.get(op.src), more)
+    same = layout_of(op.src).same_as(layout_of(then.result))
+    return None if small is None or not same else (op.src, then.result, small)
 
 
 def move(cx: Emission, op: o.Moving) -> None:
@@ -127,6 +184,9 @@ def move(cx: Emission, op: o.Moving) -> None:
     found = op.held(layout_of(op.result), layout_of(first))
     if found is None:
         raise CodegenError(f"{op.words} of {first!r} needs data of other threads")
+    bounds = bounds_of_all(op.sources, cx.bounds)
+    if bounds is not None:
+        cx.bounds[op.result] = bounds
     target, arrays = cx.array(op.result), [cx.array(x) for x in op.sources]
     if op.renames:
         registers.copy(cx, target, arrays[0])

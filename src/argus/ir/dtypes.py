@@ -18,7 +18,7 @@ class DType:
     ``dlpack``: type code (`dlpack.h`, ``DLDataTypeCode``).
     ``tensor_map``: suffix of ``CU_TENSOR_MAP_DATA_TYPE_``, None where TMA has no such
     elements. ``memory`` and ``register``: C++ types of an element in memory, and of
-    what holds it in registers: a ``u32`` packs two floats of 16 bits.
+    what holds it in registers: a ``u32`` packs two elements of 16 bits.
     ``bits_of``: the numpy type of its bit patterns where numpy has no such numbers.
     ``kind`` "other" is of types that no kernel has (`argus.programs`).
     ``finite``: conversions make no infinities; what is too large becomes the largest
@@ -115,8 +115,8 @@ f32 = DType("f32", "float32", 32, "float", "float", "float", _FLOAT, "FLOAT32", 
 f64 = DType("f64", "float64", 64, "float", "double", "double", _FLOAT, "FLOAT64", 53)
 i8 = DType("i8", "int8", 8, "int", "signed char", "signed char", _INT, "UINT8")
 u8 = DType("u8", "uint8", 8, "int", "unsigned char", "unsigned char", _UINT, "UINT8")
-i16 = DType("i16", "int16", 16, "int", "short", "short", _INT, "UINT16")
-u16 = DType("u16", "uint16", 16, "int", "u16", "u16", _UINT, "UINT16")
+i16 = DType("i16", "int16", 16, "int", "short", "u32", _INT, "UINT16")
+u16 = DType("u16", "uint16", 16, "int", "u16", "u32", _UINT, "UINT16")
 i32 = DType("i32", "int32", 32, "int", "int", "int", _INT, "INT32")
 u32 = DType(
     *("u32", "uint32", 32, "int", "unsigned int", "unsigned int", _UINT, "UINT32")

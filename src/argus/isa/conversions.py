@@ -17,6 +17,8 @@ from argus.isa.text import computed, device
 
 __all__ = ["encoding", "record", "records"]
 
+_PERMUTE = "PTX ISA, Data Movement and Conversion Instructions: prmt"
+_FUSED = "PTX ISA, Half Precision Floating Point Instructions: fma"
 _CONVERT = "PTX ISA, Data Movement and Conversion Instructions: cvt"
 
 
@@ -97,6 +99,53 @@ def _conversions(dtype: str) -> tuple[Instruction, ...]:
     )
 
 
+def _halves(dtype: str) -> tuple[Instruction, ...]:
+    """Two whole numbers of 16 bits in one register, and one from it; they wrap."""
+    held = "short" if dtype == "i16" else "u16"
+    narrow, widen = encoding(dtype)
+    texts = {
+        f"argus_pack_{dtype}": (
+            "u32 {}(int lo, int hi)",
+            "return (u32)lo & 0xffffu | (u32)hi << 16;",
+        ),
+        narrow: ("u16 {}(int x)", "return (u16)x;"),
+        f"argus_unpack_lo_{dtype}": ("int {}(u32 v)", f"return ({held})v;"),
+        f"argus_unpack_hi_{dtype}": ("int {}(u32 v)", f"return ({held})(v >> 16);"),
+        widen: ("int {}(u16 v)", f"return ({held})v;"),
+    }
+    return tuple(
+        record(f, "prmt.b32", device(head.format(f), body), _PERMUTE)
+        for f, (head, body) in texts.items()
+    )
+
+
+def _fused(dtype: str) -> Instruction:
+    """``a * b + c`` of two floats of 16 bits each, rounded once."""
+    function, instruction = f"argus_fma2_{dtype}", f"fma.rn.{dtype}x2"
+    text = computed(
+        f"u32 {function}(u32 a, u32 b, u32 c)",
+        f"{instruction} %0, %1, %2, %3",
+        *("u32 r", '"r"(a)', '"r"(b)', '"r"(c)'),
+    )
+    return record(function, instruction, text, _FUSED)
+
+
+def _small(dtype: str) -> Instruction:
+    """Two whole numbers of a few bits as floats of 16 bits, which are exact.
+
+    ``one``: two floats whose last bit counts 1, ``back``: least - one. The numbers are
+    from ``least`` on, and fewer than the significand has.
+    """
+    function, fused = f"argus_small_{dtype}", f"argus_fma2_{dtype}"
+    ones = {"bf16": "0x3f803f80u", "f16": "0x3c003c00u"}[dtype]
+    both = "(u32)(lo - least) | (u32)(hi - least) << 16 | one"
+    text = device(
+        f"u32 {function}(int lo, int hi, int least, u32 one, u32 back)",
+        f"const u32 x = {both};\nreturn {fused}(x, {ones}, back);",
+    )
+    return record(function, f"fma.rn.{dtype}x2", text, _FUSED, needs=(fused,))
+
+
 def _byte_conversions(dtype: str) -> tuple[Instruction, ...]:
     """A float of 8 bits whose conversions make no infinities to f32 and back."""
     narrow, widen = encoding(dtype)
@@ -166,6 +215,12 @@ def records() -> tuple[Instruction, ...]:
     return (
         *_conversions("bf16"),
         *_conversions("f16"),
+        *_halves("i16"),
+        *_halves("u16"),
+        _fused("bf16"),
+        _fused("f16"),
+        _small("bf16"),
+        _small("f16"),
         *_byte_conversions("e4m3"),
         *_byte_conversions("e5m2"),
         *map(_whole, (i8, u8, i16, u16, i32, u32, i64, u64)),

@@ -64,7 +64,7 @@ control_kernel(
     #pragma unroll
     for (int r = 0; r < 2; ++r)
       merged[r] = b[r];
-    extra = argus_mod(j - i, 4);
+    extra = (j - i) & 3;
   }
 
   // kernel.py:8

@@ -42,7 +42,7 @@ masked_kernel(
   int even[33];
   #pragma unroll
   for (int r = 0; r < 33; ++r)
-    even[r] = argus_mod(column[r], 2);
+    even[r] = column[r] & 1;
 
   // kernel.py:6
   bool is_even[33];
