@@ -1,0 +1,71 @@
+"""Products with weights of four bits are what torch computes. No GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from argus import ops  # noqa: E402
+from argus.diagnostics import ArgusError  # noqa: E402
+
+
+def weights(n: int, k: int) -> tuple[Any, Any]:
+    """Packed numbers of four bits, and those numbers by themselves."""
+    q = torch.randint(0, 16, (n, k), dtype=torch.uint8)
+    return q[:, 0::2] | q[:, 1::2] << 4, q.double()
+
+
+@pytest.fixture(autouse=True)
+def unproved(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARGUS_CHECK", "0")
+    torch.manual_seed(0)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "group", "kind"),
+    [
+        (1, 20, 256, 128, torch.bfloat16),
+        (9, 33, 1152, 64, torch.float16),
+        (16, 16, 96, 32, torch.bfloat16),
+        (2, 7, 768, 256, torch.bfloat16),
+    ],
+)
+@pytest.mark.parametrize("form", ["plain", "signed", "zeros", "both"])
+def test_it_is_what_torch_computes(
+    m: int, n: int, k: int, group: int, kind: Any, form: str
+) -> None:
+    packed, q = weights(n, k)
+    a = torch.randn(m, k).to(kind)
+    scales = torch.rand(n, k // group).to(kind) + 0.5
+    signed = form in ("signed", "both")
+    zeros = None
+    if form in ("zeros", "both"):
+        zeros = torch.randint(0, 16, scales.shape).to(kind)
+    bias = torch.randn(n) if form == "both" else None
+    made = ops.int4_gemm(a, packed, scales, zeros, bias, group=group, signed=signed)
+
+    if signed:
+        q = torch.where(q > 7, q - 16, q)
+    zero = zeros if zeros is not None else torch.full_like(scales, 0 if signed else 8)
+    zero, scale = (x.double().repeat_interleave(group, dim=1) for x in (zero, scales))
+    want = a.double() @ ((q - zero) * scale).T
+    want = want if bias is None else want + bias
+    assert made.dtype == kind
+    assert (made.double() - want).norm() / want.norm() < 5e-3
+
+
+def test_what_does_not_fit_is_told() -> None:
+    packed, _ = weights(8, 256)
+    a, scales = torch.randn(2, 256).bfloat16(), torch.ones(8, 2).bfloat16()
+    with pytest.raises(ArgusError, match="groups of 48"):
+        ops.int4_gemm(a, packed, scales, group=48)
+    with pytest.raises(ArgusError, match="no whole groups"):
+        ops.int4_gemm(a, packed, scales, group=384)
+    with pytest.raises(ArgusError, match="`scales` is"):
+        ops.int4_gemm(a, packed, scales, group=64)
+    with pytest.raises(ArgusError, match="`weight` is"):
+        ops.int4_gemm(a, packed[:, :64], scales)
+    assert ops.int4_gemm(a[:0], packed, scales).shape == (0, 8)
