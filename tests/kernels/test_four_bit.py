@@ -31,10 +31,12 @@ def unproved(monkeypatch: pytest.MonkeyPatch) -> None:
         (9, 33, 1152, 64, torch.float16),
         (16, 16, 96, 32, torch.bfloat16),
         (2, 7, 768, 256, torch.bfloat16),
+        (18, 40, 256, 128, torch.bfloat16),
+        (70, 51, 96, 32, torch.float16),
     ],
 )
 @pytest.mark.parametrize("form", ["plain", "signed", "zeros", "both"])
-def test_it_is_what_torch_computes(
+def test_whole_numbers(
     m: int, n: int, k: int, group: int, kind: Any, form: str
 ) -> None:
     packed, q = weights(n, k)
@@ -57,6 +59,32 @@ def test_it_is_what_torch_computes(
     assert (made.double() - want).norm() / want.norm() < 5e-3
 
 
+E2M1 = (0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0)
+
+
+@pytest.mark.parametrize(
+    ("m", "n", "k", "kind"),
+    [
+        (1, 20, 32, torch.bfloat16),
+        (16, 33, 1184, torch.float16),
+        (18, 40, 256, torch.bfloat16),
+        (70, 51, 96, torch.float16),
+    ],
+)
+@pytest.mark.parametrize("biased", [False, True])
+def test_mxfp4(m: int, n: int, k: int, kind: Any, biased: bool) -> None:
+    packed, codes = weights(n, k)
+    values = torch.tensor((*E2M1, *(-x for x in E2M1)), dtype=torch.float64)
+    scales = torch.randint(122, 131, (n, k // 32), dtype=torch.uint8)
+    power = torch.exp2(scales.double() - 127).repeat_interleave(32, dim=1)
+    a, bias = torch.randn(m, k).to(kind), torch.randn(n) if biased else None
+    made = ops.mxfp4_gemm(a, packed, scales, bias)
+    want = a.double() @ (values[codes.long()] * power).T
+    want = want if bias is None else want + bias
+    assert made.dtype == kind
+    assert (made.double() - want).norm() / want.norm() < 5e-3
+
+
 def test_what_does_not_fit_is_told() -> None:
     packed, _ = weights(8, 256)
     a, scales = torch.randn(2, 256).bfloat16(), torch.ones(8, 2).bfloat16()
@@ -68,4 +96,8 @@ def test_what_does_not_fit_is_told() -> None:
         ops.int4_gemm(a, packed, scales, group=64)
     with pytest.raises(ArgusError, match="`weight` is"):
         ops.int4_gemm(a, packed[:, :64], scales)
+    with pytest.raises(ArgusError, match="`scales` is"):
+        ops.mxfp4_gemm(a, packed, scales)
+    with pytest.raises(ArgusError, match="TMA cannot address the rows of `a`"):
+        ops.int4_gemm(torch.randn(2, 257).bfloat16()[:, 1:], packed, scales)
     assert ops.int4_gemm(a[:0], packed, scales).shape == (0, 8)

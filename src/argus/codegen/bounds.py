@@ -26,7 +26,11 @@ def bounds_of(op: o.Elementwise, known: Mapping[o.Tile, Bounds]) -> Bounds | Non
     """
     if op.result.dtype.kind != "int" or len(op.args) != 2:
         return None
-    found = _combined(op.fn, *(_operand(a, known) for a in op.args))
+    left, right = (_operand(a, known) for a in op.args)
+    if op.fn == "floordiv":
+        found = _quotient(op, left)
+    else:
+        found = _combined(op.fn, left, right)
     if found is None:
         return None
     least, greatest = op.result.dtype.integers
@@ -49,6 +53,15 @@ def _operand(arg: o.Tile | Expr, known: Mapping[o.Tile, Bounds]) -> Bounds | Non
     if isinstance(arg, Const) and isinstance(arg.value, int):
         return int(arg.value), int(arg.value)
     return None
+
+
+def _quotient(op: o.Elementwise, left: Bounds | None) -> Bounds | None:
+    """Of what is divided by a constant; without bounds, any number of its type."""
+    tile, by = op.args
+    if not isinstance(tile, o.Tile) or not isinstance(by, Const) or by.value <= 0:
+        return None
+    low, high = tile.dtype.integers if left is None else left
+    return low // int(by.value), high // int(by.value)
 
 
 def _combined(fn: str, left: Bounds | None, right: Bounds | None) -> Bounds | None:

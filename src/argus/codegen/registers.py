@@ -194,6 +194,18 @@ def fill_small(
     cx.loop(count // 2, pair)
 
 
+def in_words(
+    cx: Emission, target: RegisterArray, source: RegisterArray, count: int, fn: str
+) -> None:
+    """Set an even number of 16-bit elements to a function of words of two others."""
+    cx.loop(
+        count // 2,
+        lambda s: [
+            assign(at(cx, target, s, s.values), call(fn, at(cx, source, s, s.values)))
+        ],
+    )
+
+
 def _fill_in_groups(
     cx: Emission, array: RegisterArray, count: int, value: Value, group: int
 ) -> bool:

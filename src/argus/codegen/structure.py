@@ -55,10 +55,10 @@ def block(cx: Emission, body: o.Block) -> None:
             _marker(cx, op)
             parts = body.ops[index:end]
             scan.combine(cx, [x for x in parts if isinstance(x, o.Combining)])
-        elif end < len(body.ops) and tiles.adds_to_cast(cx, op, body.ops[end]):
+        elif end < len(body.ops) and (both := tiles.together(cx, op, body.ops[end])):
             _declare(cx, body, end)
             _marker(cx, op)
-            tiles.cast_and_add(cx, op, body.ops[end])
+            both()
             end += 1
         else:
             _marker(cx, op)

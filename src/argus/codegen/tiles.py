@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from math import frexp
 
 import numpy as np
 
 from argus.codegen import registers
 from argus.codegen.bounds import (
-    SmallFloats,
     added,
     bounds_of,
     bounds_of_all,
@@ -124,6 +124,10 @@ def cast(cx: Emission, op: o.Cast) -> None:
     if op.src.dtype == op.result.dtype:
         registers.move(cx, target, source, np.arange(count))
         return
+    whole = op.src.dtype.kind == op.result.dtype.kind == "int"
+    if whole and op.src.dtype.packed and op.result.dtype.packed:
+        registers.copy(cx, target, source)
+        return
     before, after = compute_type(op.src.dtype), compute_type(op.result.dtype)
 
     def value(step: RegisterIteration, regs: Ints) -> CppExpression:
@@ -141,38 +145,50 @@ def cast(cx: Emission, op: o.Cast) -> None:
     registers.fill(cx, target, count, value)
 
 
-def cast_and_add(cx: Emission, op: o.AnyOp, then: o.AnyOp) -> bool:
-    """Convert whole numbers of a few bits, and add a constant, in one instruction.
+def together(cx: Emission, op: o.AnyOp, then: o.AnyOp) -> Callable[[], None] | None:
+    """What prints two operations that are one instruction; None where they are not.
 
-    False where the two operations are something else, or others read the first.
+    Nor where others read what the first makes.
     """
-    found = _sum_of_cast(cx, op, then)
-    if found is None:
-        return False
-    source, target, small = found
-    registers.fill_small(
-        cx, cx.array(target), cx.array(source), num_regs(target), small
-    )
-    return True
-
-
-def adds_to_cast(cx: Emission, op: o.AnyOp, then: o.AnyOp) -> bool:
-    """Whether :func:`cast_and_add` prints two operations."""
-    return _sum_of_cast(cx, op, then) is not None
-
-
-def _sum_of_cast(
-    cx: Emission, op: o.AnyOp, then: o.AnyOp
-) -> tuple[o.Tile, o.Tile, SmallFloats] | None:
-    """What is converted, what comes out, and how."""
-    if not isinstance(op, o.Cast) or not isinstance(then, o.Elementwise):
+    if not isinstance(op, o.Cast | o.Elementwise) or cx.uses[op.result] > 1:
         return None
+    if num_regs(op.result) % 2:
+        return None
+    if isinstance(op, o.Cast):
+        return _cast_and_add(cx, op, then)
+    return _e2m1_and_cast(cx, op, then)
+
+
+def _cast_and_add(cx: Emission, op: o.Cast, then: o.AnyOp) -> Callable[[], None] | None:
+    """Whole numbers of a few bits as floats, and a constant that is added to them."""
     more = added(then, op.result)
-    if more is None or num_regs(op.result) % 2 or cx.uses[op.result] > 1:
+    if more is None or not isinstance(then, o.Elementwise):
         return None
     small = small_floats(op.result.dtype, cx.bounds.get(op.src), more)
-    same = layout_of(op.src).same_as(layout_of(then.result))
-    return None if small is None or not same else (op.src, then.result, small)
+    target = then.result
+    if small is None or not layout_of(op.src).same_as(layout_of(target)):
+        return None
+    return lambda: registers.fill_small(
+        cx, cx.array(target), cx.array(op.src), num_regs(target), small
+    )
+
+
+def _e2m1_and_cast(
+    cx: Emission, op: o.Elementwise, then: o.AnyOp
+) -> Callable[[], None] | None:
+    """Numbers of e2m1 as floats of 16 bits: their bits are some of the bits of these."""
+    source = op.args[0]
+    if op.fn != "twice_e2m1" or not isinstance(source, o.Tile):
+        return None
+    if not isinstance(then, o.Cast) or then.src is not op.result:
+        return None
+    target = then.result
+    if not source.dtype.packed or not (target.dtype.packed and target.dtype.is_float):
+        return None
+    function = f"argus_e2m1_{target.dtype.name}"
+    return lambda: registers.in_words(
+        cx, cx.array(target), cx.array(source), num_regs(target), function
+    )
 
 
 def move(cx: Emission, op: o.Moving) -> None:

@@ -213,6 +213,15 @@ def _popcount(a: Any) -> Any:
     return np.bitwise_count(bits).astype(np.asarray(a).dtype)
 
 
+def _twice_e2m1(a: Any) -> Any:
+    """Of the last four bits: a sign, two of an exponent and one of a fraction."""
+    bits, _ = _bits_of(a)
+    held = np.asarray(a).dtype
+    table = np.array([0, 1, 2, 3, 4, 6, 8, 12], held)
+    found = table[bits & 7]
+    return np.where(bits & 8, -found, found).astype(held)
+
+
 _ALL = (
     ScalarFunction(
         "add",
@@ -573,6 +582,16 @@ _ALL = (
         real=False,
         bends=True,
         narrowest=32,
+    ),
+    ScalarFunction(
+        "twice_e2m1",
+        1,
+        "argus_twice_e2m1({0})",
+        _twice_e2m1,
+        real=False,
+        bends=True,
+        issue=5.0,
+        widest=32,
     ),
     ScalarFunction("not", 1, "!{0}", np.logical_not, "bool"),
     ScalarFunction("where", 3, "{0} ? {1} : {2}", np.where, law="where", bends=True),

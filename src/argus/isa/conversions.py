@@ -146,6 +146,23 @@ def _small(dtype: str) -> Instruction:
     return record(function, f"fma.rn.{dtype}x2", text, _FUSED, needs=(fused,))
 
 
+def _e2m1(dtype: str) -> Instruction:
+    """Twice the numbers of e2m1 in the last four bits of each half, as two floats.
+
+    Sign, exponent and fraction come to where the float has them, of which the exponent
+    has another bias; what is subnormal is so in both.
+    """
+    function, fused = f"argus_e2m1_{dtype}", f"argus_fma2_{dtype}"
+    # Places that the fraction moves up, and 2 to the power of the difference of biases.
+    places, bias = {"bf16": (6, "0x7f007f00u"), "f16": (9, "0x78007800u")}[dtype]
+    body = (
+        f"const u32 y = (x & 0x00080008u) << 12 | (x & 0x00070007u) << {places};\n"
+        f"return {fused}(y, {bias}, 0x80008000u);"
+    )
+    text = device(f"u32 {function}(u32 x)", body)
+    return record(function, f"fma.rn.{dtype}x2", text, _FUSED, needs=(fused,))
+
+
 def _byte_conversions(dtype: str) -> tuple[Instruction, ...]:
     """A float of 8 bits whose conversions make no infinities to f32 and back."""
     narrow, widen = encoding(dtype)
@@ -219,6 +236,8 @@ def records() -> tuple[Instruction, ...]:
         *_halves("u16"),
         _fused("bf16"),
         _fused("f16"),
+        _e2m1("bf16"),
+        _e2m1("f16"),
         _small("bf16"),
         _small("f16"),
         *_byte_conversions("e4m3"),

@@ -295,7 +295,13 @@ def _bits() -> tuple[Instruction, ...]:
     )
     count += device("u32 argus_popcount(u32 a)", "return __popc(a);")
     count += device("u64 argus_popcount(u64 a)", "return __popcll(a);")
+    twice = device(
+        "int argus_twice_e2m1(int a)",
+        "const int m = a & 7, t = m < 4 ? m : m < 6 ? 2 * m - 4 : 4 * m - 16;\n"
+        "return a & 8 ? -t : t;",
+    )
     return (
+        _record("argus_twice_e2m1", "sub.s32, selp.s32", twice, _INTEGERS + "sub"),
         _philox(),
         _record("argus_mulhi", "mul.hi.s32", high, _INTEGERS + "mul"),
         _record("argus_popcount", "popc.b32", count, _INTEGERS + "popc"),

@@ -183,6 +183,15 @@ class SymbolicArray(NDArrayOperatorsMixin):
 
         return converted(self, dtype).copy()
 
+    def view(self, dtype: Any) -> Any:
+        """Whole numbers of which the last four bits are a float of `ml_dtypes`.
+
+        Raises Unknown for other types.
+        """
+        from argus.specification.casting import bits_of_e2m1
+
+        return bits_of_e2m1(self, dtype)
+
     def copy(self, *_: Any, **__: Any) -> SymbolicArray:
         """An array of its own with these elements."""
         return SymbolicArray(

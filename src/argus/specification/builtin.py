@@ -14,6 +14,7 @@ import typing
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
+import ml_dtypes
 import numpy as np
 
 from argus.specification.array import INTEGER, REAL, TRUTH, SymbolicArray, size_of
@@ -140,6 +141,8 @@ class _Import:
             return types.SimpleNamespace(special=SPECIAL)
         if level == 0 and name == "typing":
             return typing
+        if level == 0 and name == "ml_dtypes":
+            return ml_dtypes  # of which only types are used
         raise Unknown(f"the reference imports {name}, which is not traced")
 
 

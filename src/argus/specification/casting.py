@@ -25,7 +25,7 @@ from argus.specification.cases import as_kind, integers, joined, mapped
 from argus.specification.storage import Indices, Read
 from argus.specification.table import flattened
 from argus.specification.tracing import Tracing
-from argus.terms import IndexSet, Integer, Unknown, Value, cast, literal
+from argus.terms import IndexSet, Integer, Unknown, Value, apply, cast, literal
 
 _LARGEST_TABLE = 256
 """Elements of an array of numbers that is not uniform and not a range."""
@@ -37,6 +37,19 @@ def element_type(dtype: Any) -> np.dtype[Any]:
         return REAL
     made = np.dtype(dtype)
     return REAL if made.kind == "V" else made  # of ml_dtypes: floats
+
+
+def bits_of_e2m1(array: SymbolicArray, dtype: Any) -> SymbolicArray:
+    """The floats e2m1 (OCP MX) of which whole numbers are the bits.
+
+    Raises Unknown for other types than `ml_dtypes.float4_e2m1fn`, and other arrays.
+    """
+    if np.dtype(dtype).name != "float4_e2m1fn" or array.kind != "integer":
+        raise Unknown(f"elements that are viewed as {np.dtype(dtype).name}")
+    world = array.tracing.world
+    twice = mapped(array.now(), lambda value: apply(world, "twice_e2m1", value))
+    made = SymbolicArray(array.tracing, array.sizes, INTEGER, twice)
+    return converted(made, REAL) * 0.5
 
 
 def converted(array: SymbolicArray, dtype: Any) -> SymbolicArray:

@@ -53,6 +53,8 @@ COMPARISONS: dict[str, Comparison] = {
 _LOGICAL = ("and", "or", "xor")
 _ARITHMETIC = ("add", "sub", "mul", "neg", "fma", "maximum", "minimum", "abs")
 _QUOTIENTS = ("floordiv", "mod")
+_ENCODINGS = ("twice_e2m1",)
+"""Functions of the bits of whole numbers that are whole numbers."""
 _SUMS = ("add", "sub", "fma")
 _MOST_CASES = 16
 """Of a sum; beyond, its summands are put into one case each."""
@@ -80,7 +82,7 @@ def apply(world: World, function: str, *values: Value) -> Value:
     if name == "not" or (name in _LOGICAL and all(v.kind == "truth" for v in values)):
         return _logical(world, name, values)
     if all(v.kind != "real" for v in values):
-        if name in (*_ARITHMETIC, *_QUOTIENTS, *_LOGICAL):
+        if name in (*_ARITHMETIC, *_QUOTIENTS, *_LOGICAL, *_ENCODINGS):
             return _on_integers(world, name, values)
     elif name in (*_QUOTIENTS, *_LOGICAL):
         raise Unknown(f"{name} of numbers that are not integers")
@@ -234,6 +236,11 @@ def _of_integers(world: World, name: str, args: Sequence[Integer]) -> Integer:
             return world.minimum(x, y)
         case (("and" | "or" | "xor"), x, y):
             return _bits(world, name, x, y)
+        case "twice_e2m1", x:
+            # Of the last four bits alone.
+            return Integer.atom(
+                Applied(name, (_bits(world, "and", x, Integer.of(15)),))
+            )
         case _:
             raise Unknown(f"{name} of integers")
 

@@ -364,6 +364,9 @@ def _applied(data: InputValues, function: str, args: tuple[int, ...]) -> int:
         if function == "and":
             return left & right
         return left | right if function == "or" else left ^ right
+    if function == "twice_e2m1":
+        found = (0, 1, 2, 3, 4, 6, 8, 12)[args[0] & 7]
+        return -found if args[0] & 8 else found
     return data.whole(function, args)
 
 

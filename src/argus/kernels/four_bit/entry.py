@@ -3,53 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from argus.equivalence.file_reference import FileReference
-from argus.ir.dtypes import bf16, f32, u16
+from argus.ir.dtypes import DType, bf16, f32, u8, u16
 from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
-from argus.kernels.four_bit.choice import few_statics
-from argus.kernels.four_bit.few import int4_few
+from argus.kernels.four_bit.choice import few_statics, many_statics
+from argus.kernels.four_bit.few import int4_few, mxfp4_few
+from argus.kernels.four_bit.many import int4_many, mxfp4_many
+from argus.lang.kernel import Kernel
 
 _PROCESSORS = 132
 """Multiprocessors that static parameters are chosen for."""
+_MX = 32
+"""Numbers that share a scale (OCP Microscaling Formats, MXFP4)."""
 
 
-def _group(case: Case) -> int:
-    return int(str(case.options.get("GROUP", 128)))
+def _group(case: Case, scale: DType) -> int:
+    return _MX if scale is u8 else int(str(case.options.get("GROUP", 128)))
 
 
-def _arguments(case: Case) -> tuple[Argument, ...]:
-    m, n, k = (case.sizes[d] for d in "MNK")
-    g = k // _group(case)
-    found = [
-        Argument("A", bf16, (m, k)),
-        Argument("W", u16, (n, k // 4), "index", 2**16),
-        Argument("S", bf16, (n, g)),
-        Argument("C", bf16, (m, n), "output"),
-    ]
-    if "zeros" in case.options:
-        found.append(Argument("Zeros", bf16, (n, g)))
-    if "bias" in case.options:
-        found.append(Argument("Bias", f32, (n,)))
-    return tuple(found)
+def _arguments(scale: DType) -> Callable[[Case], tuple[Argument, ...]]:
+    def arguments(case: Case) -> tuple[Argument, ...]:
+        m, n, k = (case.sizes[d] for d in "MNK")
+        g = k // _group(case, scale)
+        # Powers of two from 1/128 on, of which sums have few that are large.
+        scales = Argument("S", scale, (n, g))
+        found = [
+            Argument("A", bf16, (m, k)),
+            Argument("W", u16, (n, k // 4), "index", 2**16),
+            scales if scale.is_float else replace(scales, draw="index", high=128),
+            Argument("C", bf16, (m, n), "output"),
+        ]
+        if "zeros" in case.options:
+            found.append(Argument("Zeros", bf16, (n, g)))
+        if "bias" in case.options:
+            found.append(Argument("Bias", f32, (n,)))
+        return tuple(found)
+
+    return arguments
 
 
-def _choose(case: Case, target: str) -> KernelChoice:
-    statics = few_statics(case.sizes["M"], case.sizes["N"], _PROCESSORS)
-    return KernelChoice(int4_few, {**statics, **case.statics})
+def _few(kernel: Kernel) -> Callable[[Case, str], KernelChoice]:
+    def choose(case: Case, target: str) -> KernelChoice:
+        statics = few_statics(case.sizes["M"], case.sizes["N"], _PROCESSORS)
+        return KernelChoice(kernel, {**statics, **case.statics})
+
+    return choose
 
 
-def _work(case: Case) -> Work:
-    m, n, k = (case.sizes[d] for d in "MNK")
-    scales = 2 * n * k // _group(case) * (1 + ("zeros" in case.options))
-    return Work(2 * m * n * k, n * k // 2 + scales + 2 * m * (n + k))
+def _many(kernel: Kernel) -> Callable[[Case, str], KernelChoice]:
+    def choose(case: Case, target: str) -> KernelChoice:
+        m, n = case.sizes["M"], case.sizes["N"]
+        statics = many_statics(m, n, _PROCESSORS, tma_store=n % 8 == 0)
+        return KernelChoice(kernel, {**statics, **case.statics})
+
+    return choose
+
+
+def _work(scale: DType) -> Callable[[Case], Work]:
+    def work(case: Case) -> Work:
+        m, n, k = (case.sizes[d] for d in "MNK")
+        scales = scale.bytes * n * k // _group(case, scale)
+        scales *= 1 + ("zeros" in case.options)
+        return Work(2 * m * n * k, n * k // 2 + scales + 2 * m * (n + k))
+
+    return work
 
 
 def _baselines(arrays: Arrays, case: Case) -> dict[str, Callable[[], Any]]:
     import torch
 
-    a, w = arrays["A"], arrays["W"]
+    a, w = arrays["A"], arrays["W"].view(torch.int16)
     n, k = case.sizes["N"], case.sizes["K"]
     dense = torch.randn((n, k), device=a.device, dtype=a.dtype)
     copy = torch.empty_like(w)
@@ -60,17 +86,18 @@ def _case(m: int, n: int, k: int, name: str = "", **options: object) -> Case:
     return Case(name or f"{m}x{n}x{k}", {"M": m, "N": n, "K": k}, options)
 
 
-INT4 = LibraryEntry(
-    name="int4_gemm",
+_SIZES = ((4096, 4096), (14336, 4096), (4096, 14336))
+
+INT4_FEW = LibraryEntry(
+    name="int4_few",
     title="matrix product of a few rows, bf16, weights of four bits with scales",
-    arguments=_arguments,
-    choose=_choose,
-    reference=FileReference(int4_few, ("C",), _choose),
-    work=_work,
+    arguments=_arguments(bf16),
+    choose=_few(int4_few),
+    reference=FileReference(int4_few, ("C",), _few(int4_few)),
+    work=_work(bf16),
     small=(
-        _case(3, 40, 384, WARPS=2, CLUSTER=1),
-        _case(16, 24, 512, WARPS=2, zeros=1, bias=1, GROUP=64, STAGES=2),
-        _case(9, 17, 1152, SIGNED=True, bias=1),
+        _case(3, 40, 384, WARPS=2),
+        _case(16, 24, 512, WARPS=2, zeros=1, bias=1, STAGES=2),
     ),
     odd=(
         _case(1, 1, 128, "one number"),
@@ -78,11 +105,7 @@ INT4 = LibraryEntry(
         _case(7, 4097, 4224, "one past a tile", zeros=1),
         _case(13, 555, 992, "groups of 32", GROUP=32, SIGNED=True, bias=1),
     ),
-    large=tuple(
-        _case(m, n, k)
-        for m in (1, 4, 16)
-        for n, k in ((4096, 4096), (14336, 4096), (4096, 14336))
-    ),
+    large=tuple(_case(m, n, k) for m in (1, 4, 16) for n, k in _SIZES),
     baselines=_baselines,
     beside="copy",
     line="a few rows by weights of four bits",
@@ -90,4 +113,60 @@ INT4 = LibraryEntry(
     epilogues=("zeros", "bias"),
 )
 
-ENTRIES = (INT4,)
+INT4_MANY = replace(
+    INT4_FEW,
+    name="int4_many",
+    title="matrix product, bf16, weights of four bits with scales",
+    choose=_many(int4_many),
+    reference=FileReference(int4_many, ("C",), _many(int4_many)),
+    small=(
+        _case(70, 104, 256, BN=96, STAGES=2),
+        _case(33, 50, 256, zeros=1, bias=1, BN=48, BC=16),
+    ),
+    odd=(
+        _case(17, 1, 128, "one column"),
+        _case(129, 1000, 1152, "one past a tile", zeros=1),
+        _case(300, 777, 992, "groups of 32", GROUP=32, SIGNED=True, bias=1),
+    ),
+    large=tuple(_case(m, n, k) for m in (64, 256, 2048) for n, k in _SIZES),
+    beside="cuBLAS, bf16",
+    line="matrix product, weights of four bits",
+    memory_bound=False,
+)
+
+MXFP4_FEW = replace(
+    INT4_FEW,
+    name="mxfp4_few",
+    title="matrix product of a few rows, bf16, weights in MXFP4",
+    arguments=_arguments(u8),
+    choose=_few(mxfp4_few),
+    reference=FileReference(mxfp4_few, ("C",), _few(mxfp4_few)),
+    work=_work(u8),
+    small=(_case(3, 40, 544, WARPS=2), _case(9, 24, 512, WARPS=2, bias=1)),
+    odd=(
+        _case(1, 1, 32, "one group"),
+        _case(16, 1000, 1184, "less than a step of K"),
+        _case(7, 4097, 4224, "one past a tile", bias=1),
+    ),
+    line="a few rows by weights in MXFP4",
+    epilogues=("bias",),
+)
+
+MXFP4_MANY = replace(
+    INT4_MANY,
+    name="mxfp4_many",
+    title="matrix product, bf16, weights in MXFP4",
+    arguments=_arguments(u8),
+    choose=_many(mxfp4_many),
+    reference=FileReference(mxfp4_many, ("C",), _many(mxfp4_many)),
+    work=_work(u8),
+    small=(_case(70, 104, 160, bias=1, BN=96, STAGES=2),),
+    odd=(
+        _case(17, 1, 32, "one column"),
+        _case(129, 1000, 1184, "one past a tile", bias=1),
+    ),
+    line="matrix product, weights in MXFP4",
+    epilogues=("bias",),
+)
+
+ENTRIES = (INT4_FEW, INT4_MANY, MXFP4_FEW, MXFP4_MANY)

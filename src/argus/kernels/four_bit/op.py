@@ -6,15 +6,19 @@ from typing import TYPE_CHECKING
 
 from argus.diagnostics import fail
 from argus.dispatch import Dispatch
-from argus.kernels.four_bit.choice import few_statics
-from argus.kernels.four_bit.few import int4_few
+from argus.kernels.four_bit.choice import FEW, few_statics, many_statics
+from argus.kernels.four_bit.few import int4_few, mxfp4_few
+from argus.kernels.four_bit.many import int4_many, mxfp4_many
 from argus.kernels.tensors import multiprocessors, tma_rows
 from argus.lang.kernel import Kernel
 
 if TYPE_CHECKING:
     from torch import Tensor
 
-__all__ = ["int4_gemm"]
+__all__ = ["int4_gemm", "mxfp4_gemm"]
+
+_MX = 32
+"""Numbers that share a scale (OCP Microscaling Formats, MXFP4)."""
 
 
 def int4_gemm(
@@ -35,20 +39,55 @@ def int4_gemm(
     to 15. ``scales`` and ``zeros`` (N, K / group) in the type of a, with g = k //
     group; without ``zeros`` z is 8. ``signed``: q is from -8 to 7 in two's complement,
     and z is 0 where there are no ``zeros``. ``bias`` (N,) of any float. Sums are f32,
-    result (M, N) in the type of a.
+    result (M, N) in the type of a. Of more than 16 rows, w is rounded to that type.
 
     ``group``: 32, 64 or a multiple of 128; it divides K. Raises ArgusError AG0801 for
     other groups, shapes that do not fit, or rows that TMA cannot address.
     """
-    import torch
-
+    if group not in (32, 64) and (group < 128 or group % 128):
+        raise fail("AG0801", None, f"groups of {group} are not 32, 64 or whole 128s")
     _check(a, weight, {"scales": scales, "zeros": zeros}, group)
     if out is None:
         out = a.new_empty((a.shape[0], weight.shape[0]))
     if out.numel():
-        fours = weight.view(torch.uint16)
-        _launch((a, fours, scales, out, zeros, bias), group, int(signed))
+        words = (a, _words(weight), scales, out, zeros, bias)
+        _launch_int4(words, group, int(signed))
     return out
+
+
+def mxfp4_gemm(
+    a: Tensor,
+    weight: Tensor,
+    scales: Tensor,
+    bias: Tensor | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``a @ w.T + bias`` with w in MXFP4 (OCP Microscaling Formats, version 1.0).
+
+    a (M, K) of bfloat16 or float16; ``weight`` (N, K / 2) uint8: element k is e2m1 in
+    byte k // 2, in its lower four bits for even k, in its upper four for odd k.
+    ``scales`` (N, K / 32) uint8, e8m0: w[n, k] is the element times 2 to the power of
+    scales[n, k // 32] - 127. The scale 255, a NaN there, is not looked for. ``bias``
+    (N,) of any float. Sums are f32, result (M, N) in the type of a. Of more than 16
+    rows, w is rounded to that type, and beyond float16 it is infinite.
+
+    K is a multiple of 32. Raises ArgusError AG0801 for shapes that do not fit, or rows
+    that TMA cannot address.
+    """
+    _check(a, weight, {"scales": scales}, _MX)
+    if out is None:
+        out = a.new_empty((a.shape[0], weight.shape[0]))
+    if out.numel():
+        _launch_mxfp4((a, _words(weight), scales, out, bias))
+    return out
+
+
+def _words(weight: Tensor) -> Tensor:
+    """Four numbers in 16 bits."""
+    import torch
+
+    return weight.view(torch.uint16)
 
 
 def _check(
@@ -56,8 +95,6 @@ def _check(
 ) -> None:
     """Raise AG0801 for what no kernel would refuse in terms of these arguments."""
     k, n = a.shape[1], weight.shape[0]
-    if group not in (32, 64) and (group < 128 or group % 128):
-        raise fail("AG0801", None, f"groups of {group} are not 32, 64 or whole 128s")
     if not k or k % group:
         raise fail("AG0801", None, f"{k} columns are no whole groups of {group}")
     if tuple(weight.shape) != (n, k // 2):
@@ -72,7 +109,16 @@ def _check(
             raise fail("AG0801", None, f"TMA cannot address the rows of `{name}`")
 
 
-def _choose(
+def _form(few: Kernel, many: Kernel, out: Tensor) -> tuple[Kernel, dict[str, object]]:
+    """The kernel for a result, and its tiles."""
+    (m, n), processors = out.shape, multiprocessors(out)
+    if m <= FEW:
+        return few, few_statics(m, n, processors)
+    store = tma_rows(out) and n * out.element_size() % 16 == 0
+    return many, many_statics(m, n, processors, tma_store=store)
+
+
+def _choose_int4(
     a: Tensor,
     weight: Tensor,
     scales: Tensor,
@@ -82,9 +128,15 @@ def _choose(
     group: int,
     signed: int,
 ) -> tuple[Kernel, dict[str, object]]:
-    m, n = out.shape
-    statics = few_statics(m, n, multiprocessors(a))
-    return int4_few, {**statics, "GROUP": group, "SIGNED": bool(signed)}
+    kernel, statics = _form(int4_few, int4_many, out)
+    return kernel, {**statics, "GROUP": group, "SIGNED": bool(signed)}
 
 
-_launch = Dispatch(_choose)
+def _choose_mxfp4(
+    a: Tensor, weight: Tensor, scales: Tensor, out: Tensor, bias: Tensor | None
+) -> tuple[Kernel, dict[str, object]]:
+    return _form(mxfp4_few, mxfp4_many, out)
+
+
+_launch_int4 = Dispatch(_choose_int4)
+_launch_mxfp4 = Dispatch(_choose_mxfp4)

@@ -65,6 +65,7 @@ __all__ = [
     "tanh",
     "tanh_approx",
     "topk",
+    "twice_e2m1",
     "wgmma",
     "where",
     "zeros",
@@ -130,6 +131,11 @@ def random(seed: int | Tile, offset: Tile) -> Tile:
 def popcount(x: Tile) -> Tile:
     """How many bits of a whole number of 32 or 64 bits are 1."""
     raise outside("popcount")
+
+
+def twice_e2m1(x: Tile) -> Tile:
+    """Twice the number that is e2m1 (OCP MX) in the last four bits: -12 to 12."""
+    raise outside("twice_e2m1")
 
 
 def where(cond: Tile | bool, x: Tile | float, y: Tile | float) -> Tile:

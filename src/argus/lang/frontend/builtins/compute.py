@@ -82,6 +82,7 @@ for _name in _UNARY:
 
 
 builtin("popcount")(_unary("popcount"))
+builtin("twice_e2m1")(_unary("twice_e2m1"))
 
 
 @builtin("abs")
