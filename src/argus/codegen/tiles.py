@@ -176,7 +176,7 @@ def _cast_and_add(cx: Emission, op: o.Cast, then: o.AnyOp) -> Callable[[], None]
 def _e2m1_and_cast(
     cx: Emission, op: o.Elementwise, then: o.AnyOp
 ) -> Callable[[], None] | None:
-    """Numbers of e2m1 as floats of 16 bits: their bits are some of the bits of these."""
+    """Numbers of e2m1 as floats of 16 bits, some of whose bits are theirs."""
     source = op.args[0]
     if op.fn != "twice_e2m1" or not isinstance(source, o.Tile):
         return None

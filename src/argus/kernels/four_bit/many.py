@@ -38,8 +38,9 @@ def multiplied(left, right, BM, BN, BK, K):
     """The sum of the products of all steps."""
     acc = ag.zeros((BM, BN), f32)
     for _ in ag.range(0, K, BK):
-        with left.drain() as a, right.drain() as b:
-            acc = ag.dot(a.a, b.b.T, acc)
+        with left.drain() as a:
+            with right.drain() as b:
+                acc = ag.dot(a.a, b.b.T, acc)
     return acc
 
 
