@@ -1,12 +1,12 @@
 """Products with weights of four bits beside cuBLAS and beside a copy of the weights.
 
-    python benchmarks/four_bit.py OUT.json [--kinds int4 mxfp4] [--rows 1 4 16] [--tiles]
+    python benchmarks/four_bit.py OUT.json [--kinds int4 mxfp4] [--rows 1 4] [--tiles]
 
 Each call is checked against fp64 first. It is timed as called, L2 cold, beside torch's
 product with the same weights in bf16, and beside a copy of as many bytes as weights and
 scales have: "of copy" is how fast these are read, of how fast the copy reads and
-writes. ``--tiles`` times tiles of the forms that are not the ones chosen, too. Needs a GPU;
-without proofs unless ARGUS_CHECK says so.
+writes. ``--tiles`` times tiles of the forms that are not the ones chosen, too. Needs a
+GPU; without proofs unless ARGUS_CHECK says so.
 """
 
 from __future__ import annotations
