@@ -245,3 +245,13 @@ def test_calls(name: str) -> None:
         # A finite stand-in for minus infinity is infinity: its exponential is 0.
         assert np.exp(np.float64(np.finfo(np.float32).min)) == 0
     agree(function, shapes, *SMALL)
+
+
+def test_whole_numbers_as_the_bits_of_floats() -> None:
+    import ml_dtypes
+
+    def numbers(X: Any) -> Any:
+        codes = (np.trunc(X).astype(np.int32) & 15).astype(np.uint8)
+        return codes.view(ml_dtypes.float4_e2m1fn).astype(np.float32)
+
+    agree(numbers, MATRIX, *SMALL)

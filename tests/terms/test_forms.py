@@ -101,6 +101,29 @@ def test_infinity_absorbs_and_is_no_number() -> None:
     assert (found.kind, str(found.term)) == ("positive", "x")
 
 
+def test_a_sum_over_every_fourth_element_has_one_form() -> None:
+    """By blocks of 32 of them, or one after the other; and others are others."""
+    world = World()
+    blocks = world.size("B")
+    q, j = world.variable("q", 0, blocks), world.variable("j", 0, 32)
+    k = world.variable("k", 0, blocks * 32)
+
+    def every_fourth(place: Integer, block: Integer, rest: int) -> Term:
+        index = place * 4 + rest
+        return element("A", [index]) * element("S", [block])
+
+    def in_blocks(rest: int) -> Term:
+        body = every_fourth(q * 32 + j, q, rest)
+        return reduce(world, "sum", [q, j], Value.real(body)).term
+
+    for rest in range(4):
+        body = every_fourth(k, world.quotient(k, Integer.of(32)), rest)
+        assert reduce(world, "sum", [k], Value.real(body)).term == in_blocks(rest)
+    assert in_blocks(0) != in_blocks(1)
+    other = every_fourth(k, world.quotient(k, Integer.of(16)), 0)
+    assert reduce(world, "sum", [k], Value.real(other)).term != in_blocks(0)
+
+
 def test_a_sum_that_divides_needs_a_point() -> None:
     world = World()
     k = world.variable("k", 0, world.size("K"))

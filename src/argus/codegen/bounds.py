@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from argus.ir import ops as o
+from argus.ir.codec import bit_pattern, numbers, rounded
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr
 
@@ -116,11 +117,10 @@ def added(op: o.AnyOp, tile: o.Tile) -> int | None:
         return None
     if op.result.dtype != tile.dtype or op.args[0] is not tile:
         return None
-    match op.args[1]:
-        case Const(value=float() | int() as value) if value == int(value):
-            return int(value) if op.fn == "add" else -int(value)
-        case _:
-            return None
+    by = op.args[1]
+    if not isinstance(by, Const) or not float(by.value).is_integer():
+        return None
+    return int(by.value) if op.fn == "add" else -int(by.value)
 
 
 def _twice(dtype: DType, value: int) -> int:
@@ -132,9 +132,6 @@ def _twice(dtype: DType, value: int) -> int:
 
 def bits_of(dtype: DType, value: float) -> int | None:
     """Those of a number that a 16-bit float is without being rounded, else None."""
-    import ml_dtypes
-
-    kind = np.dtype(getattr(ml_dtypes, dtype.foreign, dtype.foreign))
-    with np.errstate(all="ignore"):
-        made = np.array(value).astype(kind)
-    return int(made.view(np.uint16)) if float(made) == value else None
+    stored = rounded(np.array([value]), dtype)
+    exact = float(numbers(stored, dtype)[0]) == value
+    return bit_pattern(value, dtype) if exact else None

@@ -23,7 +23,8 @@ from argus.requests import Request
 from argus.verify.refinement import gaps
 
 KERNELS = Path(argus.__file__).parent / "kernels"
-FILES = sorted([*KERNELS.glob("*/kernel.py"), *KERNELS.glob("*/forms/*.py")])
+FOUR_BIT = [KERNELS / "four_bit" / name for name in ("few.py", "many.py")]
+FILES = sorted([*KERNELS.glob("*/kernel.py"), *KERNELS.glob("*/forms/*.py"), *FOUR_BIT])
 
 
 def programs() -> Iterator[tuple[str, Kernel, str]]:
@@ -68,6 +69,35 @@ def placed(kernel: Kernel, target: str) -> tuple[Program, Program]:
 @pytest.mark.parametrize("name", ALL)
 def test_library_programs_refine_their_tile_programs(name: str):
     assert gaps(*both(name)) == ()
+
+
+MOVING = """
+import argus as ag
+from argus import f32
+
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"]):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 32))
+    s = ag.shared(f32, (32, 256))
+    s.store(ag.load(X[i * 32 :, 0:256], (32, 256)))
+    for j in ag.range(0, 8):
+        c = j * {step}
+        Y[i * 32 :, c:] = s[:, c : c + 32].load().rename("M N")
+"""
+
+
+@pytest.mark.parametrize(("step", "shown"), [(32, True), (16, True), (2, False)])
+def test_views_whose_origin_moves(step: int, shown: bool) -> None:
+    """Vectors of four at each multiple of what divides the origin, and no other."""
+    kernel = load_kernels("moving.py", MOVING.format(step=step)).kernels["k"]
+    tile, made = placed(kernel, "sm_90a")
+    loads = [op for op in walk(made.body) if isinstance(op, o.LoadShared)]
+    assert len(loads) == 1 and loads[0].plan is not None
+    assert loads[0].plan.width == (4 if shown else 2)
+    assert gaps(tile, made) == ()
+    loads[0].plan = replace(loads[0].plan, width=4)
+    assert (gaps(tile, made) == ()) == shown
 
 
 # ------------------------------------------------------------------- mutations

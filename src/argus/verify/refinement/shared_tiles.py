@@ -32,7 +32,7 @@ __all__ = ["access_gaps", "elements_at", "fixed_view", "tile_gaps", "vector_gap"
 
 Ints = NDArray[np.int64]
 
-_ORIGINS = 64
+_ORIGINS = 256
 """So many origins of a view are looked at one by one."""
 
 
