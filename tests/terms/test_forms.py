@@ -10,6 +10,7 @@ import pytest
 from argus.terms import (
     ONE,
     ZERO,
+    Entry,
     Integer,
     RandomData,
     Scalar,
@@ -122,6 +123,33 @@ def test_a_sum_over_every_fourth_element_has_one_form() -> None:
     assert in_blocks(0) != in_blocks(1)
     other = every_fourth(k, world.quotient(k, Integer.of(16)), 0)
     assert reduce(world, "sum", [k], Value.real(other)).term != in_blocks(0)
+
+
+def test_functions_of_bits_have_no_more_bits() -> None:
+    world = World()
+    for tensor, most in (("W", 2**16), ("V", 2**8)):
+        world.assume_entries(
+            tensor,
+            lambda _, e, most=most: (
+                world.compare(e, ">=", 0) & world.compare(e, "<", most)
+            ),
+        )
+    n = world.variable("n", 0, world.size("N"))
+    w, v = (Value.whole(Integer.atom(Entry(t, (n,)))) for t in "WV")
+    for name in ("xor", "or"):
+        for other, most in (
+            (Value.whole(Integer.of(0x8888)), 2**16),
+            (v, 2**16),
+            (w, 2**16),
+        ):
+            ((_, number),) = apply(world, name, w, other).integers
+            assert world.is_empty(world.compare(number, "<", 0))
+            assert world.is_empty(world.compare(number, ">=", most))
+        ((_, number),) = apply(world, name, v, Value.whole(Integer.of(0x88))).integers
+        assert world.is_empty(world.compare(number, ">=", 2**8))
+        assert not world.is_empty(world.compare(number, ">=", 2**8 - 1))
+    ((_, number),) = apply(world, "xor", w, Value.whole(Integer.of(-1))).integers
+    assert not world.is_empty(world.compare(number, "<", 0))
 
 
 def test_a_sum_that_divides_needs_a_point() -> None:

@@ -31,10 +31,11 @@ from argus.terms.arithmetic import (
     tidied_call,
     zero_at,
 )
+from argus.terms.bits import encoded, of_bits
 from argus.terms.cast import to_integer, to_real, to_truth
 from argus.terms.choosing import selected
 from argus.terms.folds import together
-from argus.terms.integers import Applied, Comparison, Integer
+from argus.terms.integers import Comparison, Integer
 from argus.terms.sets import IndexSet, union
 from argus.terms.sums import sum_over, tidy
 from argus.terms.term import LN2, ONE, ZERO, Term, leaf_term, number
@@ -235,12 +236,9 @@ def _of_integers(world: World, name: str, args: Sequence[Integer]) -> Integer:
         case "minimum", x, y:
             return world.minimum(x, y)
         case (("and" | "or" | "xor"), x, y):
-            return _bits(world, name, x, y)
+            return of_bits(world, name, x, y)
         case "twice_e2m1", x:
-            # Of the last four bits alone.
-            return Integer.atom(
-                Applied(name, (_bits(world, "and", x, Integer.of(15)),))
-            )
+            return encoded(world, name, x)
         case _:
             raise Unknown(f"{name} of integers")
 
@@ -249,23 +247,6 @@ def _quotient(world: World, dividend: Integer, divisor: Integer) -> Integer:
     if divisor.constant == 0:
         raise Unknown(f"a division by 0: {dividend} // 0")
     return world.quotient(dividend, divisor)
-
-
-def _bits(world: World, name: str, left: Integer, right: Integer) -> Integer:
-    """Functions of the bits of two's complement: numbers, else an opaque function.
-
-    The last k bits of a number are its remainder by 2^k.
-    """
-    a, b = left.constant, right.constant
-    for x, mask in ((left, b), (right, a)):
-        if name == "and" and mask is not None and mask >= 0 and mask & (mask + 1) == 0:
-            return x - (mask + 1) * world.quotient(x, Integer.of(mask + 1))
-    if a is not None and b is not None:
-        return Integer.of(a & b if name == "and" else a | b if name == "or" else a ^ b)
-    if left == right:
-        return Integer.of(0) if name == "xor" else left
-    first, second = sorted((left, right), key=lambda i: i.key)
-    return Integer.atom(Applied(name, (first, second)))
 
 
 def _call(name: str) -> RealFunction:

@@ -14,8 +14,10 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
+from argus.terms.bits import range_of_bits
 from argus.terms.ends import ends
 from argus.terms.integers import (
+    Applied,
     Atom,
     Entry,
     Integer,
@@ -346,6 +348,8 @@ def _of_atom(world: World, atom: Atom) -> IndexSet:
             return world.compare(value, ">=", 0) & world.compare(value, "<=", 1)
         case Truncated():
             return _of_cut(world, value, atom)
+        case Applied(function="and" | "or" | "xor"):
+            return range_of_bits(world, value, atom.args)
         case _:
             return IndexSet.universe
 
