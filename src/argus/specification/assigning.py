@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from argus.specification import ragged
 from argus.specification.array import SymbolicArray, positions
 from argus.specification.broadcasting import expanded, reader
 from argus.specification.cases import as_kind, chosen
@@ -46,6 +47,7 @@ def assigned(array: SymbolicArray, key: Any, value: Any) -> None:
     elif any(isinstance(i, Point) and len(i.at) > 1 for i in items):
         raise Unknown("the reference assigns to a position that differs by cases")
     else:
+        ragged.note(tracing, items)
         target = viewed(array, [_unconditional(i) for i in items])
         target.assign(expanded(_squeezed(given, target), target.sizes, "=").now())
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 
 from argus.specification.array import Kind, SymbolicArray
 from argus.specification.cases import chosen
+from argus.specification.ragged import Ragged
 from argus.specification.storage import Indices, Read
 from argus.specification.tracing import Tracing
 from argus.terms import (
@@ -133,8 +134,10 @@ class Round:
             if self.variable in size.variables() or self.mentions(size):
                 raise Unknown("an array has another shape in each round of a loop")
 
-    def closed(self, begin: Value, old: Value, new: Value) -> Value:
-        """An element after the last round.
+    def closed(
+        self, begin: Value, old: Value, new: Value, at: Indices = ()
+    ) -> Value:
+        """An element after the last round. ``at``: which one, of an array.
 
         Raises Unknown where no form fits.
         """
@@ -181,7 +184,7 @@ class Round:
             step = merged(world, new.kind, [*added, *same])
             total = reduce(world, "sum", [self.variable], step)
             return apply(world, "add", begin, total)
-        return self._assigned(begin, put, new.kind) if put else begin
+        return self._assigned(begin, put, new.kind, at) if put else begin
 
     def _scaled(
         self, begin: Value, carried: Term | Integer, new: Value
@@ -228,7 +231,9 @@ class Round:
                 return function, found if function == "max" else -found
         return None
 
-    def _assigned(self, begin: Value, cases: Sequence[Case], kind: Kind) -> Value:
+    def _assigned(
+        self, begin: Value, cases: Sequence[Case], kind: Kind, place: Indices
+    ) -> Value:
         """An element that a round sets, if it sets it at all."""
         world = self.tracing.world
         where = IndexSet.nothing
@@ -240,7 +245,8 @@ class Round:
         else:
             point = determined(world, world.close(where), self.variable)
             if point is None:
-                raise Unknown("several rounds of a loop may assign to one element")
+                round_ = Ragged(self.tracing, self.variable, self.length, where)
+                return round_.assigned(begin, value, place)
             at = point
             some = world.compare(at, ">=", 0) & world.compare(at, "<", self.length)
             some = some & world.substitute(where, {self.variable: at})

@@ -201,7 +201,8 @@ class _Loop:
 
     def _closed(self, begin: Read, old: Read, new: Read) -> Read:
         def read(indices: Indices) -> Value:
-            return self.round.closed(begin(indices), old(indices), new(indices))
+            made = begin(indices), old(indices), new(indices)
+            return self.round.closed(*made, indices)
 
         return read
 

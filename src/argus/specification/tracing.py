@@ -59,6 +59,10 @@ class Tracing:
     )
     """Sizes that reshapes made of others, the outermost first: a sum over as many
     positions is taken over those of each."""
+    slices: dict[tuple[Integer, Integer], None] = field(
+        default_factory=dict[tuple[Integer, Integer], None]
+    )
+    """Ends of slices between entries of tables that the reference assigns to."""
     way: list[bool] | None = None
     """How the reference's branches turn out of which launches decide; it is continued
     with True. None: nobody takes the other ways, so that none is taken."""

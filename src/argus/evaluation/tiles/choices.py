@@ -40,6 +40,13 @@ class Choice:
     truth: Truth
     when: Expr | None
 
+    def held(self, tiles: Mapping[o.Tile, Array], env: Env) -> Array | None:
+        """Where it holds; None where what it compares was not computed."""
+        try:
+            return self.truth(tiles, env)
+        except KeyError:  # a tile of another role, or of a loop without iterations
+            return None
+
 
 Found = dict[str, Choice]
 
@@ -159,9 +166,8 @@ def both(a: Choice, b: Choice, *, same: bool) -> Probe:
     """
 
     def probe(tiles: Mapping[o.Tile, Array], env: Env) -> tuple[bool, bool]:
-        try:
-            left, right = a.truth(tiles, env), b.truth(tiles, env)
-        except KeyError:  # a tile of another role
+        left, right = a.held(tiles, env), b.held(tiles, env)
+        if left is None or right is None:
             return False, False
         if same:
             return bool((left & right).any()), bool((~left & ~right).any())

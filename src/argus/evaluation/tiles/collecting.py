@@ -345,7 +345,9 @@ class Collected:
                     ) -> tuple[bool, bool]:
                         if bool(value_of(op.cond, env)) != taken:
                             return False, False
-                        there = choice.truth(tiles, env)
+                        there = choice.held(tiles, env)
+                        if there is None:
+                            return False, False
                         return bool(there.any()), not bool(there.all())
 
                     mark = f"branch {self._meaning.scalar(op.cond)} {taken} "

@@ -75,8 +75,14 @@ class Families:
 
     def _role(self, role: str, body: o.Block) -> None:
         """Tie what a role's operations tie."""
-        early = any(op in self.outermost or isinstance(op, o.Roles) for op in body.ops)
+        early = any(self._leads(op) for op in body.ops)
         for top in body.ops:
+            if isinstance(top, o.If) and self._leads(top):
+                self._scalars(top)
+                for side in (top.then, top.other):
+                    self._role(role, side)
+                early = False
+                continue
             # What comes before the outermost loop is over when states are compared.
             early = early and top not in self.outermost
             inside = {
@@ -90,6 +96,12 @@ class Families:
                 self.in_loop = id(op) in inside
                 if not early:
                     self._event(op, role)
+
+    def _leads(self, op: o.AnyOp) -> bool:
+        """Whether it is the outermost loop, or has it: in a branch, or in a role."""
+        if isinstance(op, o.If):
+            return any(x in self.outermost for x in walk(o.Block([op])))
+        return op in self.outermost or isinstance(op, o.Roles)
 
     # ------------------------------------------------------------------- states
 

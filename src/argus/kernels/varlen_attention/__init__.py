@@ -1,0 +1,1 @@
+"""Attention of several sequences of different lengths, packed, forward."""

@@ -1,0 +1,109 @@
+"""Slices between entries of tables, which the rounds of a loop assign to.
+
+    for b in range(B):
+        out[first[b] : last[b]] = ...
+
+Where tables say which elements a round assigns to, no two rounds are assumed to have
+one in common (numpy keeps the last of several, a kernel any). So an element is that of
+the one round in whose slice it lies: a sum with one summand. Of element first[c] + i
+that is round c, if it lies in the slice of c.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from argus.specification.cases import chosen
+from argus.specification.keys import Item, Range
+from argus.specification.storage import Indices
+from argus.specification.tracing import Tracing, depends_on_data
+from argus.terms import (
+    Atom,
+    Entry,
+    IndexSet,
+    Integer,
+    Unknown,
+    Value,
+    Variable,
+    apply,
+    reduce,
+)
+
+__all__ = ["Ragged", "note"]
+
+
+def note(tracing: Tracing, items: Iterable[Item]) -> None:
+    """Remember slices that entries of tables bound, and that are assigned to."""
+    for item in items:
+        if isinstance(item, Range) and item.step == 1:
+            end = item.start + item.length
+            if depends_on_data(item.start) and depends_on_data(end):
+                tracing.slices.setdefault((item.start, end))
+
+
+@dataclass(frozen=True)
+class Ragged:
+    """The rounds of a loop, each of which assigns to an element where a set holds."""
+
+    tracing: Tracing
+    variable: Variable
+    length: Integer
+    where: IndexSet
+
+    def assigned(self, begin: Value, value: Value, place: Indices) -> Value:
+        """The element at a place: that of its round, or what it was.
+
+        Raises Unknown where several rounds may assign to it.
+        """
+        world, number = self.tracing.world, Integer.atom(self.variable)
+        inside = world.compare(number, ">=", 0) & world.compare(number, "<", self.length)
+        where = self.where & inside
+        if not any(self._bounded(where, at) for at in place):
+            raise Unknown("several rounds of a loop may assign to one element")
+        self.tracing.assume(
+            "slices between entries of tables that rounds of a loop assign to have no "
+            "element in common"
+        )
+        one = Value.whole(Integer.of(1))
+        count = reduce(world, "sum", [self.variable], one, where)
+        total = reduce(world, "sum", [self.variable], value, where)
+        written = apply(world, "ge", count, one).where
+        found = chosen(world, written, total, begin)
+        for round_ in self._named(where, place):
+            env = {self.variable: round_}
+            made = world.substitute(value, env)
+            found = chosen(world, world.substitute(where, env), made, found)
+        return found
+
+    def _bounded(self, where: IndexSet, at: Integer) -> bool:
+        """Whether it holds only for what lies in a slice of the round."""
+        world = self.tracing.world
+        for start, end in self.tracing.slices:
+            if self.variable in start.variables() and self.variable in end.variables():
+                inside = world.compare(at, ">=", start) & world.compare(at, "<", end)
+                if world.is_subset(where, inside):
+                    return True
+        return False
+
+    def _named(self, where: IndexSet, place: Indices) -> Iterator[Integer]:
+        """Rounds whose entries a place mentions."""
+        own = {
+            entry.tensor
+            for entry in _entries(a for m in where.monomials for a in m)
+            if entry.indices == (Integer.atom(self.variable),)
+        }
+        found: dict[Integer, None] = {}
+        for entry in _entries(a for at in place for a in at.atoms()):
+            if entry.tensor in own and self.variable not in entry.variables:
+                found.setdefault(entry.indices[0])
+        yield from found
+
+
+def _entries(atoms: Iterable[Atom]) -> Iterator[Entry]:
+    """Entries of tables in atoms, and in what they are made of."""
+    for atom in atoms:
+        if isinstance(atom, Entry):
+            yield atom
+        for argument in atom.arguments:
+            yield from _entries(argument.atoms())
