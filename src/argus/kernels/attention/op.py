@@ -64,7 +64,7 @@ def attention(
         or sinks is not None
         or logs is not None
     ):
-        left, right = _window(window, causal)
+        left, right = window_bounds(window, causal)
         if softcap is not None and not softcap > 0:
             raise fail("AG0801", None, f"a cap of scores is positive, not {softcap}")
         cap = 1.0 if softcap is None else float(softcap)
@@ -117,7 +117,7 @@ _launch = Dispatch(_choose)
 _launch_masked = Dispatch(_choose_masked)
 
 
-def _window(window: int | tuple[int, int] | None, causal: bool) -> tuple[int, int]:
+def window_bounds(window: int | tuple[int, int] | None, causal: bool) -> tuple[int, int]:
     """Keys to the left and right of its own that a query sees; -1: all of them."""
     if isinstance(window, int):
         window = (window - 1, 0) if window > 0 else (-2, 0)
