@@ -380,6 +380,42 @@ def test_paged_attention(page: int, queries: int) -> None:
         assert (logs[i] - scores.logsumexp(-1)).abs().max() < 1e-3
 
 
+@pytest.mark.parametrize("d", [64, 128, 256])
+@pytest.mark.parametrize(("causal", "window"), [(False, None), (True, None), (0, 200)])
+@pytest.mark.parametrize("longer", [False, True])
+def test_packed_sequences(d: int, causal, window, longer: bool) -> None:
+    from argus import ops
+
+    rows = [700, 0, 1, 129, 64, 1000]
+    keys = [900, 30, 4, 129, 0, 700] if longer else rows
+    ends = [
+        torch.tensor([0, *torch.tensor(x).cumsum(0)], dtype=torch.int32, device="cuda")
+        for x in (rows, keys)
+    ]
+    q = _normal(sum(rows), 8, d)
+    k, v = (_normal(sum(keys), 2, d) for _ in range(2))
+    logs = torch.empty(8, sum(rows), device="cuda")
+    out = ops.varlen_attention(
+        q, k, v, *ends, max(rows), causal=bool(causal), window=window, logs=logs
+    )
+    parts = (
+        x.double().split(n) for x, n in ((q, rows), (k, keys), (v, keys), (out, rows))
+    )
+    for mine, near, far, got in zip(*parts, strict=True):
+        i, n = len(mine), len(near)
+        near, far = (x.transpose(0, 1).repeat_interleave(4, 0) for x in (near, far))
+        scores = mine.transpose(0, 1) @ near.mT * d**-0.5
+        seen = torch.ones_like(scores, dtype=torch.bool)
+        if causal or window:
+            seen = seen.tril(n - i)
+        if window:
+            seen = seen.triu(n - i - (window - 1))
+        weights = scores.masked_fill(~seen, -torch.inf).softmax(-1).nan_to_num()
+        want = (weights @ far).transpose(0, 1)
+        if i:
+            assert (got - want).norm() <= 8e-3 * want.norm()
+
+
 @pytest.mark.parametrize("d", [64, 96, 128, 256])
 @pytest.mark.parametrize(
     ("window", "cap"), [((100, 0), None), (1, None), ((300, 20), 5.0), (None, 3.0)]

@@ -67,6 +67,10 @@ SIZES: dict[str, tuple[dict[str, int], dict[str, object]]] = {
         {"B": 1, "H": 2, "G": 1, "S": 130, "T": 200, "D": 64},
         {"sinks": True},
     ),
+    "varlen_attention": (
+        {"B": 5, "H": 2, "G": 1, "S": 130, "T": 150, "D": 64},
+        {"sinks": True},
+    ),
     "paged_attention": (
         {"B": 3, "G": 2, "R": 5, "M": 3, "D": 64, "P": 2},
         {"sinks": True},

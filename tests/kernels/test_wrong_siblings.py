@@ -21,6 +21,7 @@ WRONG = [
     ("masked_attention", 0, "key >= row - LEFT)", "key > row - LEFT)"),
     ("masked_attention", 2, "Sinks[h] / unit", "Sinks[h]"),
     ("paged_attention", 0, "page = Table[b, t // PAGE]", "page = Table[b, 0]"),
+    ("varlen_attention", 0, "t = t0 + (first + j)", "t = (first + j)"),
     ("attention_backward_keys", 0, "g * (H // G) + r, i * BQ", "g + r, i * BQ"),
     ("attention_backward_queries", 0, "g = h // (H // G)", "g = h % G"),
     (
@@ -31,7 +32,7 @@ WRONG = [
     ),
     ("moe_sum", 0, "Position[i * BT :, j]", "Position[i * BT :, 0]"),
 ]
-STORES = (" L[b, h", "leave(", "W[p, b", "E[p, b", " DK[", " DV[", " DQ[", " Out[")
+STORES = (" L[b, h", " O[s0", "leave(", "W[p, b", "E[p, b", " DK[", " DV[", " DQ[", " Out[")
 
 
 @pytest.mark.parametrize(("name", "number", "right", "wrong"), WRONG)

@@ -33,6 +33,7 @@ BY_TERMS = (
     "paged_merge",
     "moe_route",
     "moe_sum",
+    "varlen_attention",
 )
 """Kernels whose data flow follows from being equal to their references: what online
 softmax has seen, and which parts; which blocks of keys a mask leaves out; which query

@@ -156,10 +156,8 @@ VARLEN = LibraryEntry(
     work=_work,
     small=(
         _case("ragged", 5, 2, 1, 190, 200, 64),
-        _case("causal", 5, 2, 2, 190, 190, 64, RIGHT=0),
         _case("window", 3, 1, 1, 100, 160, 64, LEFT=30, RIGHT=0),
-        _case("capped", 2, 1, 1, 60, 130, capped=1),
-        _case("sinks", 6, 2, 1, 90, 120, 64, sinks=1, RIGHT=0),
+        _case("capped with sinks", 6, 2, 1, 90, 120, 64, capped=1, sinks=1, RIGHT=0),
     ),
     odd=(
         _case("one row", 1, 1, 1, 1, 1),
@@ -168,8 +166,8 @@ VARLEN = LibraryEntry(
         _case("few queries", 9, 4, 1, 70, 3000, LEFT=500, RIGHT=0),
     ),
     large=(
-        _case("8 sequences, 16384 rows", 8, 16, 4, 16384, 16384),
-        _case("8 sequences, causal", 8, 16, 4, 16384, 16384, RIGHT=0),
+        _case("16 sequences, 16384 rows", 16, 16, 4, 16384, 16384),
+        _case("16 sequences, causal", 16, 16, 4, 16384, 16384, RIGHT=0),
         _case("64 sequences, causal", 64, 16, 4, 16384, 16384, RIGHT=0),
     ),
     baselines=_baselines,
