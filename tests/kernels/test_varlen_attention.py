@@ -16,9 +16,7 @@ def _offsets(lengths: list[int]) -> torch.Tensor:
     return torch.tensor([0, *torch.tensor(lengths).cumsum(0)], dtype=torch.int32)
 
 
-def _attention(
-    q, k, v, rows, keys, left, right, cap, sinks, scale
-):  # type: ignore[no-untyped-def]
+def _attention(q, k, v, rows, keys, left, right, cap, sinks, scale):  # type: ignore[no-untyped-def]
     """In fp64, a sequence and a head at a time: output, logarithms of sums."""
     out, logs = torch.zeros(q.shape).double(), torch.zeros(q.shape[:2]).double().T
     q, k, v = q.double(), k.double(), v.double()

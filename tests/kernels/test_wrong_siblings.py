@@ -32,7 +32,17 @@ WRONG = [
     ),
     ("moe_sum", 0, "Position[i * BT :, j]", "Position[i * BT :, 0]"),
 ]
-STORES = (" L[b, h", " O[s0", "leave(", "W[p, b", "E[p, b", " DK[", " DV[", " DQ[", " Out[")
+STORES = (
+    " L[b, h",
+    " O[s0",
+    "leave(",
+    "W[p, b",
+    "E[p, b",
+    " DK[",
+    " DV[",
+    " DQ[",
+    " Out[",
+)
 
 
 @pytest.mark.parametrize(("name", "number", "right", "wrong"), WRONG)

@@ -38,8 +38,14 @@ def note(tracing: Tracing, items: Iterable[Item]) -> None:
     for item in items:
         if isinstance(item, Range) and item.step == 1:
             end = item.start + item.length
-            if depends_on_data(item.start) and depends_on_data(end):
-                tracing.slices.setdefault((item.start, end))
+            if not (depends_on_data(item.start) and depends_on_data(end)):
+                continue
+            tracing.slices.setdefault((item.start, end))
+            if item.start.variables() and end.variables():
+                tracing.assume(
+                    "slices between entries of tables that rounds of a loop assign to "
+                    "have no element in common"
+                )
 
 
 @dataclass(frozen=True)
@@ -57,14 +63,12 @@ class Ragged:
         Raises Unknown where several rounds may assign to it.
         """
         world, number = self.tracing.world, Integer.atom(self.variable)
-        inside = world.compare(number, ">=", 0) & world.compare(number, "<", self.length)
+        inside = world.compare(number, ">=", 0) & world.compare(
+            number, "<", self.length
+        )
         where = self.where & inside
         if not any(self._bounded(where, at) for at in place):
             raise Unknown("several rounds of a loop may assign to one element")
-        self.tracing.assume(
-            "slices between entries of tables that rounds of a loop assign to have no "
-            "element in common"
-        )
         one = Value.whole(Integer.of(1))
         count = reduce(world, "sum", [self.variable], one, where)
         total = reduce(world, "sum", [self.variable], value, where)

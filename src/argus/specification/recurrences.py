@@ -134,9 +134,7 @@ class Round:
             if self.variable in size.variables() or self.mentions(size):
                 raise Unknown("an array has another shape in each round of a loop")
 
-    def closed(
-        self, begin: Value, old: Value, new: Value, at: Indices = ()
-    ) -> Value:
+    def closed(self, begin: Value, old: Value, new: Value, at: Indices = ()) -> Value:
         """An element after the last round. ``at``: which one, of an array.
 
         Raises Unknown where no form fits.

@@ -143,8 +143,10 @@ def _is_closed_under(where: IndexSet, name: str, sign: int) -> bool:
 
     Looks at the sign of the parameter in every constraint.
     """
-    at = plain(where).find_dim_by_name(PARAMETER, name)
-    for piece in plain(where).get_basic_sets():
+    # isl tells what quotients are of where it has computed them.
+    known = plain(where).compute_divs()
+    at = known.find_dim_by_name(PARAMETER, name)
+    for piece in known.get_basic_sets():
         if any(
             not piece.get_div(place).get_coefficient_val(PARAMETER, at).is_zero()
             for place in range(piece.dim(isl.dim_type.div))

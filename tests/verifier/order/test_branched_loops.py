@@ -33,7 +33,10 @@ def test_right() -> None:
         ("for j in ag.range(0, steps):", "for j in ag.range(1, steps):"),
         ("for j in ag.range(1, steps):", "for j in ag.range(2, steps):"),
         ("for j in ag.range(1, steps):", "for j in ag.range(0, steps):"),
-        ("        if q0 < rows:\n            unit", "        if q0 <= rows:\n            unit"),
+        (
+            "        if q0 < rows:\n            unit",
+            "        if q0 <= rows:\n            unit",
+        ),
         ("if steps > 0:", "if steps > 1:"),
         ("                        keys.release()\n", ""),
         ("                        values.release()\n", ""),

@@ -117,7 +117,9 @@ _launch = Dispatch(_choose)
 _launch_masked = Dispatch(_choose_masked)
 
 
-def window_bounds(window: int | tuple[int, int] | None, causal: bool) -> tuple[int, int]:
+def window_bounds(
+    window: int | tuple[int, int] | None, causal: bool
+) -> tuple[int, int]:
     """Keys to the left and right of its own that a query sees; -1: all of them."""
     if isinstance(window, int):
         window = (window - 1, 0) if window > 0 else (-2, 0)

@@ -1,9 +1,9 @@
 """Attention of several sequences whose rows lie one after the other.
 
 Sequence b has the queries from ``First[b]`` to before ``Last[b]``, and the keys from
-``FirstKey[b]`` to before ``LastKey[b]``. Nobody waits for these tables: there are blocks
-for as many tiles of queries as the longest sequence may have, and those that a shorter
-one does not have leave at once.
+``FirstKey[b]`` to before ``LastKey[b]``. Nobody waits for these tables: there are
+blocks for as many tiles of queries as the longest sequence may have, and those that a
+shorter one does not have leave at once.
 
 Masks are aligned at the ends: the last query of a sequence stands beside its last key.
 With i queries and n keys, query s sees the keys from s + n - i - LEFT to s + n - i +

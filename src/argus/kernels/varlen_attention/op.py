@@ -49,8 +49,8 @@ def varlen_attention(
     nobody waits for them. ``max_seqlen_q``: no sequence has more queries.
 
     Masks are aligned at the ends, bottom right, as flash-attn has them: with i queries
-    and n keys ``causal`` says that query s sees keys t <= s + n - i. ``window``,
-    ``scale``, ``softcap``, ``sinks`` (H,) as in `attention`, the window about s + n - i.
+    and n keys ``causal`` says that query s sees keys t <= s + n - i. ``window`` is
+    about s + n - i; it, ``scale``, ``softcap``, ``sinks`` (H,) are as in `attention`.
 
     The result is like q; ``logs`` (H, T) f32 gets the logarithms of sums of
     exponentials. Of a query that sees no key, and without sinks, both are 0. Rows that

@@ -2,8 +2,8 @@
 
 Quotients of sums of quotients have no form of their own: a tile that is cut, turned
 and put together reads ``(i // 8 + 4 * (i // 96)) // 8``, where its reference counts in
-another way. What a sum binds may stand in both, if it is of no matter: ``k + 128 * (n //
-128)`` is ``k`` where n is less than 128.
+another way. What a sum binds may stand in both, if it is of no matter:
+``k + 128 * (n // 128)`` is ``k`` where n is less than 128.
 """
 
 from __future__ import annotations
@@ -68,8 +68,10 @@ def _same(
         return False
     return all(
         i == j
-        or (i - j).variables() <= free
-        and world.is_empty(here & world.compare(i, "!=", j))
+        or (
+            (i - j).variables() <= free
+            and world.is_empty(here & world.compare(i, "!=", j))
+        )
         for i, j in zip(one.indices, other.indices, strict=True)
     )
 
