@@ -56,6 +56,7 @@ SIZES: dict[str, tuple[dict[str, int], dict[str, object]]] = {
     "tf32_gemm": ({"M": 150, "N": 136, "K": 76}, {"bias": True}),
     "tf32_gemm_sm80": ({"M": 70, "N": 75, "K": 77}, {}),
     "gemm_to_f32": ({"M": 130, "N": 70, "K": 200}, {}),
+    "softmax_backward": ({"M": 3, "N": 1000}, {}),
     "cross_entropy": ({"M": 3, "N": 1000}, {}),
     "cross_entropy_backward": ({"M": 3, "N": 1000}, {}),
     "rotary": ({"B": 2, "S": 5, "H": 3, "D": 64}, {}),

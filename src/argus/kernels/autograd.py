@@ -15,15 +15,48 @@ import importlib.util
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from argus.diagnostics import fail
 from argus.runtime.torch_op import OpParameter, as_functional_op
 
-__all__ = ["TorchFunction"]
+__all__ = ["TorchFunction", "followed", "without_gradient"]
 
 Keep = Callable[[Any, tuple[Any, ...], Any], None]
 """What a gradient needs: (ctx, arguments, outputs), as torch's ``setup_context``."""
 Gradient = Callable[..., Any]
 """From (ctx, gradients of outputs, None for those that have none) to gradients of all
 arguments, None for those that are no tensors of numbers."""
+
+
+def followed(*tensors: Any) -> bool:
+    """Whether somebody follows what is computed of tensors: autograd, or a trace.
+
+    A launch by itself says nothing to them: their function is a `TorchFunction`.
+    """
+    import torch
+
+    if torch.compiler.is_compiling():
+        return True
+    wanted = False
+    for t in tensors:
+        if type(t) not in (torch.Tensor, torch.nn.Parameter):
+            return True
+        wanted = wanted or t.requires_grad
+    return wanted and torch.is_grad_enabled()
+
+
+def without_gradient(what: str, *tensors: Any) -> None:
+    """Raises ArgusError AG0801 where a gradient is wanted that ``what`` does not have."""
+    import torch
+
+    if any(t is not None and t.requires_grad for t in tensors):
+        if not torch.is_grad_enabled():
+            return
+        raise fail(
+            "AG0801",
+            None,
+            f"{what} has no gradient, and a tensor that it is given requires one",
+            help="call it under torch.no_grad(), or give tensors without: x.detach()",
+        )
 
 
 class TorchFunction:

@@ -19,7 +19,13 @@ from argus.dispatch import (
 )
 from argus.lang.kernel import Kernel
 
-__all__ = ["COLUMNS", "RowForms", "row_statics", "walk_statics"]
+__all__ = [
+    "COLUMNS",
+    "RowForms",
+    "row_statics",
+    "softmax_backward_statics",
+    "walk_statics",
+]
 
 COLUMNS = (
     *(8, 16, 32, 64, 128, 256, 512, 768, 1024, 1536, 2048, 2560, 3072, 4096, 5120),
@@ -70,6 +76,16 @@ def walk_statics(n: int, bits: int = 16) -> dict[str, object]:
     else:
         columns, warps, blocks = 16384, 16, 2
     return {"BN": columns, "WARPS": warps, "MIN_BLOCKS": blocks, "ROWS": 1}
+
+
+def softmax_backward_statics(n: int) -> dict[str, object]:
+    """Those of `softmax_backward`, which has two tiles of a row; none was searched."""
+    if n > _LARGEST:
+        return {"BN": _LARGEST // 2, "WARPS": _MOST_WARPS, "ROWS": 1, "HELD": False}
+    columns = max(8, 1 << (n - 1).bit_length())
+    warps = min(_MOST_WARPS, max(4, columns // (_WARP * _EACH // 2)))
+    rows = min(_MOST_ROWS, max(1, _WARP * _EACH // 2 * warps // columns))
+    return {"BN": columns, "WARPS": warps, "ROWS": rows, "HELD": True}
 
 
 @dataclass(frozen=True)

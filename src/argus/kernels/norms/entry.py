@@ -1,9 +1,13 @@
 """Row norms: references and baselines. The kernels are in ``kernel.py``."""
 
+from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
-from argus.kernels.entry import Arrays
-from argus.kernels.norms.choice import RowForms
+from argus.equivalence.file_reference import FileReference
+from argus.ir.dtypes import bf16
+from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, Work
+from argus.kernels.norms.choice import RowForms, softmax_backward_statics
 from argus.kernels.norms.forms.rmsnorm_passes import rmsnorm_passes
 from argus.kernels.norms.forms.softmax_passes import softmax_passes
 from argus.kernels.norms.kernel import (
@@ -12,6 +16,7 @@ from argus.kernels.norms.kernel import (
     rmsnorm_parts,
     softmax,
     softmax_apply,
+    softmax_backward,
     softmax_parts,
 )
 from argus.kernels.norms.rows import row_entry
@@ -71,4 +76,45 @@ RMSNORM = row_entry(
     eps=EPS,
 )
 
-ENTRIES = (SOFTMAX, RMSNORM)
+
+def _backward_arguments(case: Case) -> tuple[Argument, ...]:
+    shape = (case.sizes["M"], case.sizes["N"])
+    given = (Argument(name, bf16, shape) for name in ("Y", "DY"))
+    return (*given, Argument("DX", bf16, shape, "output"))
+
+
+def _backward_choose(case: Case, target: str) -> KernelChoice:
+    statics = softmax_backward_statics(case.sizes["N"])
+    return KernelChoice(softmax_backward, {**statics, **case.statics})
+
+
+def _backward_work(case: Case) -> Work:
+    count = case.sizes["M"] * case.sizes["N"]
+    return Work(4 * count, 3 * 2 * count)
+
+
+def _backward_baselines(arrays: Arrays, case: Case) -> dict[str, Callable[[], Any]]:
+    import torch
+
+    y, dy, dx = (arrays[name] for name in ("Y", "DY", "DX"))
+    gradient = vars(torch.ops)["aten"]._softmax_backward_data.default
+    return {
+        "torch": lambda: gradient(dy, y, -1, y.dtype),
+        "copy": lambda: dx.copy_(dy),
+    }
+
+
+SOFTMAX_BACKWARD = replace(
+    SOFTMAX,
+    name="softmax_backward",
+    title="gradient of softmax over rows, bf16",
+    arguments=_backward_arguments,
+    choose=_backward_choose,
+    reference=FileReference(softmax_backward, ("DX",), _backward_choose),
+    work=_backward_work,
+    small=(*SOFTMAX.small, Case("2x20000", {"M": 2, "N": 20000})),
+    baselines=_backward_baselines,
+    line="softmax backward",
+)
+
+ENTRIES = (SOFTMAX, SOFTMAX_BACKWARD, RMSNORM)

@@ -8,6 +8,8 @@ spill a few registers.
 Few long rows are cut into parts of BN columns, which blocks share: `NAME_parts` keeps
 of each part what its row needs, and in `NAME_apply` every block merges what there is of
 its row, and writes a part. `choice.py` chooses.
+
+The gradient of a softmax Y of rows is Y * (DY - the sum of DY * Y).
 """
 
 import argus as ag
@@ -67,6 +69,48 @@ def rmsnorm(
     w = ag.load(W[0:], (BN,)).to(f32)
     scale = ag.rsqrt(ag.mean(x * x, "N", N) + eps)
     Y[b * ROWS :, 0:] = (x * scale * w).to(Y.dtype)
+
+
+@ag.kernel
+def softmax_backward(
+    Y: ag.float["M N"],
+    DY: ag.float["M N"],
+    DX: ag.float["M N"],
+    *,
+    BN: int = 4096,
+    ROWS: int = 1,
+    WARPS: int = 8,
+    HELD: bool = True,
+):
+    """DX[m, n] = Y[m, n] * (DY[m, n] - the sum over n of DY * Y).
+
+    HELD: a row is held in registers; else it is read twice.
+    """
+    M, N = Y.shape
+    if HELD:
+        ag.require(N <= BN, "a row is held in registers")
+    ag.launch(warps=WARPS)
+    m = ag.block(ag.cdiv(M, ROWS)) * ROWS
+    if HELD:
+        y = ag.load(Y[m:, 0:], (ROWS, BN)).to(f32)
+        dy = ag.load(DY[m:, 0:], (ROWS, BN)).to(f32)
+        DX[m:, 0:] = (y * (dy - ag.sum(dy * y, "N"))).to(DX.dtype)
+    else:
+        total = ag.zeros((ROWS,), f32, dims="M")
+        for n in ag.range(0, N, BN):
+            y = ag.load(Y[m:, n:], (ROWS, BN)).to(f32)
+            dy = ag.load(DY[m:, n:], (ROWS, BN)).to(f32)
+            total = total + ag.sum(dy * y, "N")
+        for n in ag.range(0, N, BN):
+            y = ag.load(Y[m:, n:], (ROWS, BN)).to(f32)
+            dy = ag.load(DY[m:, n:], (ROWS, BN)).to(f32)
+            DX[m:, n:] = (y * (dy - total)).to(DX.dtype)
+
+
+@ag.reference
+def softmax_backward_reference(Y, DY):
+    """Without the part of a gradient that moves all scores of a row alike."""
+    return Y * (DY - (DY * Y).sum(1)[:, None])
 
 
 @ag.kernel

@@ -45,7 +45,8 @@ def require_columns(n: int) -> None:
             "AG0801",
             None,
             f"rows of {n} columns are longer than {LONGEST}, which a block holds",
-            help="ops.rmsnorm and ops.layernorm take rows of any length",
+            help="ops.rmsnorm and ops.layernorm take rows of any length, without "
+            "gradients and outside of torch.compile",
         )
 
 
