@@ -10,12 +10,16 @@ on its current stream, and usable under CUDA graphs.
 The functions stand in the `op.py` of each family of `argus.kernels`. Those that have
 gradients are made of `TorchFunction`s, which its `OPERATORS` lists: they are registered
 with torch when a function of the family is first asked for, since that is before
-torch.compile traces a call of it.
+torch.compile traces a call of it. The functions of other families have none: where a
+tensor requires one, and gradients are enabled, a call is an ArgusError (AG0801), and
+not a result that autograd knows nothing of.
 """
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any
 
+from argus.kernels.autograd import without_gradient
 from argus.kernels.library import parts
 
 _FAMILIES: dict[str, Any] = {name: p for p in parts("op") for name in p.__all__}
@@ -27,11 +31,27 @@ def __getattr__(name: str) -> Callable[..., Any]:
     if name not in _FAMILIES:
         raise AttributeError(f"module {__name__!r} has no function {name!r}")
     family = _FAMILIES[name]
-    for function in getattr(family, "OPERATORS", ()):
-        function.register()
+    found = getattr(family, name)
+    if hasattr(family, "OPERATORS"):
+        for function in family.OPERATORS:
+            function.register()
+    else:
+        found = _guarded(name, found)
     # A name of the module from now on: Python calls this for no name that it finds.
-    globals()[name] = found = getattr(family, name)
+    globals()[name] = found
     return found
+
+
+def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which refuses tensors that a gradient is wanted of."""
+    what = f"ops.{name}"
+
+    @wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        without_gradient(what, *args, *named.values())
+        return function(*args, **named)
+
+    return call
 
 
 def __dir__() -> list[str]:

@@ -65,7 +65,10 @@ def test_gradients_are_torch_s(
     (y * scale).sum().backward()
     (wanted * scale.double()).sum().backward()
     most = 1e-2 if dtype == torch.bfloat16 else 1e-5
-    pairs = [(y, wanted), *((g.grad, e.grad) for g, e in zip(given, exact, strict=True))]
+    pairs = [
+        (y, wanted),
+        *((g.grad, e.grad) for g, e in zip(given, exact, strict=True)),
+    ]
     for found, want in pairs:
         assert found is not None and want is not None
         error = (found.detach().double() - want.detach()).norm()

@@ -38,6 +38,8 @@ def followed(*tensors: Any) -> bool:
         return True
     wanted = False
     for t in tensors:
+        if t is None:
+            continue
         if type(t) not in (torch.Tensor, torch.nn.Parameter):
             return True
         wanted = wanted or t.requires_grad
@@ -45,12 +47,12 @@ def followed(*tensors: Any) -> bool:
 
 
 def without_gradient(what: str, *tensors: Any) -> None:
-    """Raises ArgusError AG0801 where a gradient is wanted that ``what`` does not have."""
+    """Raises ArgusError AG0801 where a gradient is wanted, which ``what`` has not."""
     import torch
 
-    if any(t is not None and t.requires_grad for t in tensors):
-        if not torch.is_grad_enabled():
-            return
+    if torch.is_grad_enabled() and any(
+        getattr(t, "requires_grad", False) for t in tensors
+    ):
         raise fail(
             "AG0801",
             None,

@@ -15,6 +15,8 @@ from argus.dispatch import (
 )
 from argus.kernels.attention.entry import attention_form
 from argus.kernels.attention.plan import HeadSizes, best_split, launches
+from argus.kernels.attention_backward import op as training
+from argus.kernels.autograd import followed, without_gradient
 from argus.kernels.masked_attention.choice import masked_statics
 from argus.kernels.masked_attention.kernel import masked_attention
 from argus.kernels.tensors import multiprocessors, tma_rows
@@ -47,8 +49,11 @@ def attention(
     becomes c * tanh(x / c). ``sinks`` (H,) f32: a score of each head that has no value.
     ``logs`` (B, H, S) f32 gets the logarithms of the sums of exponentials.
 
-    Raises ArgusError AG0801 for another D, window or cap. A query that sees no key is
-    refused.
+    q, k and v have gradients for D up to 128, where nothing but ``causal`` and
+    ``scale`` is given.
+
+    Raises ArgusError AG0801 for another D, window or cap, and where a gradient is
+    wanted that there is not. A query that sees no key is refused.
     """
     import torch
 
@@ -56,6 +61,12 @@ def attention(
     if d % 16 or not 0 < d <= 256:
         text = f"attention takes head dimensions 16, 32, ... 256, not {d}"
         raise fail("AG0801", None, text, help="pad the head dimension with zeros")
+    if followed(q, k, v, sinks):
+        plain = (out, window, softcap, sinks, logs) == (None,) * 5
+        if plain and d <= training.LARGEST:
+            return training.attention_forward(q, k, v, causal=causal, scale=scale)[0]
+        text = "attention with windows, caps, sinks, logs or out, or D beyond 128,"
+        without_gradient(text, q, k, v, sinks)
     out = torch.empty_like(q) if out is None else out
     scale = d**-0.5 if scale is None else scale
     if (
@@ -115,6 +126,7 @@ def _choose_masked(
 
 _launch = Dispatch(_choose)
 _launch_masked = Dispatch(_choose_masked)
+OPERATORS = training.OPERATORS
 
 
 def window_bounds(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import fail
 from argus.dispatch import (
@@ -20,14 +20,16 @@ from argus.kernels.attention_backward.kernel import (
     attention_backward_queries,
     attention_backward_sums,
 )
+from argus.kernels.autograd import TorchFunction, without_gradient
 from argus.lang.kernel import Kernel
+from argus.runtime.torch_op import OpParameter, tensor
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 __all__ = ["attention_backward", "attention_forward"]
 
-_LARGEST = 128
+LARGEST = 128
 """The head dimension beyond which gradients of a tile do not fit the registers."""
 
 
@@ -42,14 +44,10 @@ def attention_forward(
     """Attention as `ops.attention`, and the logarithm of the sum of exponentials.
 
     q (B, H, S, D), k and v (B, G, T, D), H a multiple of G; the second result is f32
-    (B, H, S). D: a multiple of 16, at most 128 (ArgusError AG0801 for another).
+    (B, H, S). D: a multiple of 16, at most 128 (ArgusError AG0801 for another). q, k
+    and v have gradients; the logarithms have none to give.
     """
-    import torch
-
-    d = _head(q)
-    out = torch.empty_like(q, memory_format=torch.contiguous_format)
-    logs = torch.empty(q.shape[:-1], dtype=torch.float32, device=q.device)
-    _forward((q, k, v, out, logs, _scale(scale, d)), bool(causal))
+    out, logs = _FORWARD(q, k, v, bool(causal), _scale(scale, _head(q)))
     return out, logs
 
 
@@ -68,19 +66,15 @@ def attention_backward(
 
     ``out`` and ``logs`` are what `attention_forward` gave for the same arguments.
     """
-    import torch
-
-    d = _head(q)
-    dense = torch.contiguous_format
-    dq, dk, dv = (torch.empty_like(x, memory_format=dense) for x in (q, k, v))
-    values = (q, k, v, out, dout, logs, dq, dk, dv, _scale(scale, d))
-    _backward(values, bool(causal))
+    without_gradient("attention_backward", dout, q, k, v, out)
+    given = (dout, q, k, v, out, logs)
+    dq, dk, dv = _BACKWARD(*given, bool(causal), _scale(scale, _head(q)))
     return dq, dk, dv
 
 
 def _head(q: Tensor) -> int:
     d = q.shape[-1]
-    if d % 16 or not 0 < d <= _LARGEST:
+    if d % 16 or not 0 < d <= LARGEST:
         raise fail(
             "AG0801",
             None,
@@ -92,6 +86,68 @@ def _head(q: Tensor) -> int:
 
 def _scale(scale: float | None, d: int) -> float:
     return d**-0.5 if scale is None else scale
+
+
+def _results(q: Tensor, *_: object) -> tuple[Tensor, Tensor]:
+    import torch
+
+    logs = q.new_empty(q.shape[:-1], dtype=torch.float32)
+    return q.new_empty(q.shape), logs
+
+
+def _launch(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    causal: bool,
+    scale: float,
+    out: Tensor,
+    logs: Tensor,
+) -> None:
+    if q.numel():
+        _forward((q, k, v, out, logs, scale), causal)
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: tuple[Tensor, Tensor]) -> None:
+    q, k, v, ctx.causal, ctx.scale = inputs
+    out, logs = output
+    ctx.save_for_backward(q, k, v, out, logs)
+    ctx.mark_non_differentiable(logs)
+    ctx.set_materialize_grads(False)
+
+
+def _gradient(ctx: Any, dout: Tensor | None, _: Tensor | None) -> tuple[Any, ...]:
+    if dout is None:
+        return (None,) * 5
+    dout = dout.contiguous()
+    found = _BACKWARD(dout, *ctx.saved_tensors, ctx.causal, ctx.scale)
+    return (*found, None, None)
+
+
+def _gradients(
+    dout: Tensor, q: Tensor, k: Tensor, v: Tensor, *_: object
+) -> tuple[Tensor, Tensor, Tensor]:
+    return q.new_empty(q.shape), k.new_empty(k.shape), v.new_empty(v.shape)
+
+
+def _launch_gradient(
+    dout: Tensor,
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    out: Tensor,
+    logs: Tensor,
+    causal: bool,
+    scale: float,
+    dq: Tensor,
+    dk: Tensor,
+    dv: Tensor,
+) -> None:
+    if q.numel():
+        _backward((q, k, v, out, dout, logs, dq, dk, dv, scale), causal)
+    else:
+        dk.zero_()
+        dv.zero_()
 
 
 def _choose_forward(
@@ -137,3 +193,21 @@ def _choose_backward(
 
 _forward = Dispatch(_choose_forward)
 _backward = Dispatch(_choose_backward)
+_NUMBERS = (OpParameter("causal", "bool"), OpParameter("scale", "float"))
+_BACKWARD = TorchFunction(
+    "argus::attention_backward",
+    (*(tensor(n) for n in ("dout", "q", "k", "v", "out", "logs")), *_NUMBERS),
+    _launch_gradient,
+    _gradients,
+    3,
+)
+_FORWARD = TorchFunction(
+    "argus::attention",
+    (*(tensor(n) for n in "qkv"), *_NUMBERS),
+    _launch,
+    _results,
+    2,
+    _keep,
+    _gradient,
+)
+OPERATORS = (_FORWARD, _BACKWARD)
