@@ -30,35 +30,38 @@ arguments, None for those that are no tensors of numbers."""
 def followed(*tensors: Any) -> bool:
     """Whether somebody follows what is computed of tensors: autograd, or a trace.
 
-    A launch by itself says nothing to them: their function is a `TorchFunction`.
+    A launch by itself says nothing to them: their function is a `TorchFunction`. Every
+    call asks, so that it takes half a microsecond.
     """
     import torch
 
-    if torch.compiler.is_compiling():
-        return True
+    plain, own = torch.Tensor, torch.nn.Parameter
     wanted = False
     for t in tensors:
-        if t is None:
-            continue
-        if type(t) not in (torch.Tensor, torch.nn.Parameter):
+        kind: Any = type(t)
+        if kind is plain or kind is own:
+            wanted = wanted or t.requires_grad
+        elif t is not None:
             return True
-        wanted = wanted or t.requires_grad
-    return wanted and torch.is_grad_enabled()
+    if wanted and torch.is_grad_enabled():
+        return True
+    return torch.compiler.is_compiling()
 
 
 def without_gradient(what: str, *tensors: Any) -> None:
     """Raises ArgusError AG0801 where a gradient is wanted, which ``what`` has not."""
     import torch
 
-    if torch.is_grad_enabled() and any(
-        getattr(t, "requires_grad", False) for t in tensors
-    ):
-        raise fail(
-            "AG0801",
-            None,
-            f"{what} has no gradient, and a tensor that it is given requires one",
-            help="call it under torch.no_grad(), or give tensors without: x.detach()",
-        )
+    if not torch.is_grad_enabled():
+        return
+    for t in tensors:
+        if getattr(t, "requires_grad", False):
+            raise fail(
+                "AG0801",
+                None,
+                f"{what} has no gradient, and a tensor that it is given requires one",
+                help="call it under torch.no_grad(), or give it x.detach()",
+            )
 
 
 class TorchFunction:

@@ -25,9 +25,14 @@ def softmax(x: Tensor, out: Tensor | None = None) -> Tensor:
 
     x has a gradient, without ``out`` (ArgusError AG0801 for one with it).
     """
-    if out is None:
+    import torch
+
+    if out is not None:
+        without_gradient("a softmax that is written into out=", x)
+    elif followed(x):
         return SOFTMAX(x)
-    without_gradient("a softmax that is written into out=", x)
+    else:
+        out = torch.empty_like(x)
     _softmax((x, out))
     return out
 
