@@ -35,11 +35,10 @@ def followed(*tensors: Any) -> bool:
     """
     import torch
 
-    plain, own = torch.Tensor, torch.nn.Parameter
+    plain = (torch.Tensor, torch.nn.Parameter)
     wanted = False
     for t in tensors:
-        kind: Any = type(t)
-        if kind is plain or kind is own:
+        if type(t) in plain:
             wanted = wanted or t.requires_grad
         elif t is not None:
             return True
