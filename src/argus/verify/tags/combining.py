@@ -25,6 +25,7 @@ from argus.verify.tags.values import (
     Coord,
     Flaw,
     Hole,
+    Kind,
     ReducedDimension,
     Tag,
     least_ends,
@@ -164,7 +165,7 @@ def _after_all(state: WalkState, op: o.Combining, where: Tag) -> bool:
 
 
 def _check_padding(state: WalkState, op: o.Combining, hole: Hole) -> None:
-    kinds = [kind_in(state, state.get(x), hole) for x in op.srcs]
+    kinds: list[Kind] = [kind_in(state, state.get(x), hole) for x in op.srcs]
     numbers = [k for k in kinds if not isinstance(k, str)]
     types = tuple(x.dtype for x in op.srcs)
     function = op.combine.reduction
