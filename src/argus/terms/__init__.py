@@ -17,8 +17,9 @@ obligations that the world lists. What has no term raises `Unknown`.
     magnitudes.py                   how large a whole number of data may become
     sums.py, maxima.py, folds.py,
     binding.py                      terms over sets of points; bound variables
-    fuse.py, restrict.py            terms that differ in sets only; where a set holds
-    unrolled.py                     sums over a few numbers, written out
+    fuse.py, restrict.py,
+    cut_data.py                     terms that differ in sets only; where a set holds
+    unrolled.py                     sums and maxima over a few numbers, written out
     fractions.py, linear.py         what divides sums; what is linear in a leaf
     value.py, cast.py, apply.py,
     choosing.py, reduce.py          values by cases, and functions of them

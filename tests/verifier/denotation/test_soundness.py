@@ -283,6 +283,7 @@ def k(X: f32["M N"], Y: f32["M N"]):
             ag.sync("done", threads=256)
 """
 READY = 'ag.sync("ready", threads=256)'
+ARRIVE = 'ag.arrive("ready", threads=256)'
 
 
 def named(made: str = READY, awaited: str = READY, common: str = "pass") -> str:
@@ -291,13 +292,14 @@ def named(made: str = READY, awaited: str = READY, common: str = "pass") -> str:
 
 def test_a_buffer_handed_over_by_named_barriers(tmp_path: Path) -> None:
     assert denoted(named(), tmp_path).unknown is None
+    assert denoted(named(ARRIVE), tmp_path).unknown is None
 
 
 @pytest.mark.parametrize(
     ("made", "awaited", "common", "reason"),
     [
         ("pass", "pass", "pass", "may have no fill"),
-        ('ag.arrive("ready", threads=256)', READY, "pass", "only arrive"),
+        (READY, f"{ARRIVE}\n            {READY}", "pass", "who comes to which round"),
         (READY.replace("256", "384"), READY.replace("256", "384"), "pass", "who meets"),
         (READY, f"{READY}\n            other[0].wait(0)", "other = ag.barriers(1)",
          "several ways"),

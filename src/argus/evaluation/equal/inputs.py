@@ -103,7 +103,7 @@ def draw(
             if not _arrange(op, found, env, rng):
                 return None
     if mode.few:
-        _put_last(program, found, env, most - 1, rng)
+        _put_last(program, found, env, high, rng)
     return found if _assumed(program, found, env) else None
 
 
@@ -111,22 +111,31 @@ def _put_last(
     program: Program,
     arrays: Mapping[str, Array],
     env: Mapping[str, int | float],
-    last: int,
+    sizes: Sequence[int],
     rng: np.random.Generator,
 ) -> None:
-    """An entry of each table is the last index, if that may be assumed of it.
+    """An entry of some tables is the last index, if that may be assumed of it.
 
-    An index that is cut to a constant is another one there.
+    An index that is cut to a constant is another one there. ``sizes``: the largest
+    first. Of a table of which nothing is assumed, the reference may take no such index.
     """
+    assumed = {
+        t.name
+        for op in annotations_of(program)
+        if isinstance(op, Assume)
+        for t in op.tables
+    }
     for param in program.params:
         if not isinstance(param, GlobalTensor) or param.dtype.is_float:
             continue
         flat = arrays[param.name].reshape(-1)
         if param.dtype.bits < 32 or not flat.size:
             continue
+        if param.name not in assumed and rng.integers(0, 2):
+            continue
         at = int(rng.integers(flat.size))
         before = flat[at]
-        flat[at] = last
+        flat[at] = (sizes[0] if param.name in assumed else rng.choice(sizes)) - 1
         if not _assumed(program, arrays, env):
             flat[at] = before
 

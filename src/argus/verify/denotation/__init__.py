@@ -21,6 +21,7 @@ threads here: that placing keeps what a tile is, and that accesses are ordered
     infinities.py                 which of them are never infinite
     views.py                      tiles of global tensors: places, fills, masks
     demand.py                     which elements of a load anything comes of
+    guarded.py                    results that matter only where a condition holds
     grid.py, tile_order.py        block indices, persistent loops, grouped orders
     trips.py, loops.py            loops: iterations, and reading a body once for all
     counters.py, counts.py        integers that a loop carries; how often things happen

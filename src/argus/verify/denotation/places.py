@@ -39,7 +39,7 @@ from argus.terms.cast import truncated
 from argus.terms.folds import fold
 from argus.terms.maxima import Source, maximum_over, opened
 from argus.verify.denotation.cases import chosen
-from argus.verify.denotation.dependence import CARRIED
+from argus.verify.denotation.dependence import CARRIED, carried_in
 from argus.verify.denotation.rescaling import Form, Recurrence
 from argus.verify.denotation.state import integers, variable_of
 
@@ -138,7 +138,7 @@ def _of_turns(
         axes = dict(zip(best.axes, integers(one.axes), strict=True))
         for sign in (1, -1):
             cases = gained(sign) if _begins(best, sign) else None
-            if cases is None:
+            if cases is None or any(carried_in(x) for _, x in cases):
                 continue
             old = leaf_term(Carried(best.name, integers(one.axes))).scaled(sign)
             own = [

@@ -16,9 +16,12 @@ of the difference says where a run should look.
     additions.py    what an output is that blocks add to
     stored.py       the outputs of a kernel as functions of a position
     defined.py      what has to hold for terms to be numbers
+    divided.py      divisors that the reference shares
     truths.py       comparisons of data that are the same truth, as one
     dominated.py    maxima without what is never the largest of them
     points.py       sums and maxima, and single points of them that stand beside
+    least_powers.py powers of one base, as those with the least exponent
+    indicators.py   how often a product is counted, by conditions
     telling.py      points at which terms that differ are different numbers
     differing.py    where something of two terms differs: indices, sets, choices
     mentioned.py    what a term speaks of
