@@ -20,6 +20,7 @@ from argus.programs.graph_capture import GivenFrom, GraphCapture
 from argus.programs.operators import known
 from argus.programs.recurrence_shapes import shapes_alone
 from argus.programs.tensor_program import TensorProgram
+from argus.programs.torch_calls import IN_PYTHON
 
 if TYPE_CHECKING:
     from torch._subclasses import FakeTensorMode
@@ -32,6 +33,12 @@ _WHOLE = frozenset({"aten.embedding_dense_backward.default"})
 """Operators that stay in torch, where they are faster whole than in parts."""
 _MUTATING = frozenset({"aten.complex.default", "aten.polar.default"})
 """Operators that torch's decompositions compute by writing into a new tensor."""
+_BY_ELEMENTS = {
+    "GuardOnDataDependentSymNode": "what it does depends on elements of a tensor",
+    "DynamicOutputShapeException": "the size of a result depends on elements",
+    "DataDependentOutputException": "a number in it depends on elements of a tensor",
+}
+"""What torch raises where it would have to look at elements, and what that says."""
 _DECOMPOSED = frozenset({"aten.gelu.default"})
 """Operators that torch takes apart, although the specification knows them whole."""
 
@@ -159,15 +166,26 @@ def _exported(
             )
             return without_tokens(exported.run_decompositions(decompositions()))
     except Exception as error:
-        first = str(error).strip().partition("\n")[0]
         raise fail(
             "AG1041",
             None,
-            f"the graph of `{type(model).__name__}` cannot be read: "
-            f"{type(error).__name__}: {first}",
+            f"the graph of `{type(model).__name__}` cannot be read: {_why(error)}",
+            help=IN_PYTHON if _by_elements(error) else None,
         ) from error
     finally:
         model.train(was)
+
+
+def _by_elements(error: Exception) -> bool:
+    """Whether torch would have to look at elements, which a graph does not have."""
+    return type(error).__name__ in _BY_ELEMENTS
+
+
+def _why(error: Exception) -> str:
+    """What torch says, in a line."""
+    said = str(error).strip().partition("\n")[0]
+    found = _BY_ELEMENTS.get(type(error).__name__)
+    return f"{type(error).__name__}: {said}" if found is None else f"{found} ({said})"
 
 
 def tensor_attributes(model: Module) -> list[tuple[Module, str, str]]:

@@ -27,7 +27,6 @@ from argus.programs.strided_operators import (
 )
 from argus.programs.tensor_array import TensorArray
 from argus.programs.tensor_program import (
-    CallOperand,
     GivenPrimitive,
     ProgramValue,
     TensorProgram,
@@ -37,6 +36,14 @@ from argus.programs.tensor_program import (
     ViewedValue,
     constant_of,
     stored_type,
+)
+from argus.programs.torch_calls import (
+    IN_PYTHON,
+    arrays_of,
+    call_of,
+    dense_strides,
+    is_node,
+    nodes_of,
 )
 from argus.programs.views import LinearView, permuted
 from argus.terms import Unknown
@@ -165,7 +172,7 @@ class GraphCapture:
         if isinstance(value, dict):
             items = cast("dict[Any, Any]", value)
             return {k: self._mapped(v) for k, v in items.items()}
-        return self.values[value] if _is_node(value) else value
+        return self.values[value] if is_node(value) else value
 
     def _called(self, node: Any) -> Any:
         args = [self._mapped(a) for a in node.args]
@@ -175,7 +182,7 @@ class GraphCapture:
         if str(node.target) == "with_effects":
             return self._ordered(node, args, named)
         said = self.said(node)
-        arrays = _arrays([args, named])
+        arrays = arrays_of([args, named])
         if said is None or isinstance(said, bool | int | float):
             return self._number(node, args, named, arrays, said)
         try:
@@ -232,7 +239,7 @@ class GraphCapture:
     def _check(self, target: Any, args: list[Any], named: Any) -> None:
         """A call that gives nothing: torch looks at elements, and raises an error."""
         why = "it gives nothing, and may raise an error"
-        call = _call_of(target, args, named, why)
+        call = call_of(target, args, named, why)
         self.recorder.made("check", (0,), boolean, TorchPrimitive(call, 0))
 
     def _here(self, arrays: list[TensorArray], said: Any) -> None:
@@ -291,18 +298,32 @@ class GraphCapture:
 
     def _outside(self, node: Any, args: list[Any], named: Any, why: str) -> Any:
         """A call that torch makes."""
-        call = _call_of(node.target, args, named, why)
+        call = call_of(node.target, args, named, why, self._strides(node))
         said = self.said(node)
         if isinstance(said, list | tuple):
             each = cast("list[Any]", said)
             return [self._made(call, i, s) for i, s in enumerate(each)]
         return self._made(call, 0, said)
 
+    def _strides(self, node: Any) -> list[tuple[int, ...]]:
+        """How torch says that the tensors in a call lie, in the order of operands."""
+        return [
+            dense_strides(_sizes(said.shape), _sizes(said.stride()))
+            for n in nodes_of([list(node.args), node.kwargs])
+            if isinstance(self.values[n], TensorArray)
+            for said in (self.said(n),)
+        ]
+
     def _made(self, call: TorchCall, index: int, said: Any) -> Any:
         if said is None or isinstance(said, int | float):
             return said  # torch says a number without elements: it is the same always
         if not hasattr(said, "shape"):
-            raise fail("AG1041", None, f"{call.name} gives a number that is not known")
+            raise fail(
+                "AG1041",
+                None,
+                f"{call.name} gives a number that depends on elements",
+                help=IN_PYTHON,
+            )
         parts = call.name.split(".")
         wish = _short(parts[1] if len(parts) > 1 else call.name)
         shape, strides = _sizes(said.shape), _sizes(said.stride())
@@ -322,12 +343,12 @@ class GraphCapture:
     # -- results
 
     def _told(self, node: Any) -> tuple[int, ...] | None:
-        said: Any = self.said(node) if _is_node(node) else None
+        said: Any = self.said(node) if is_node(node) else None
         return _sizes(said.stride()) if hasattr(said, "stride") else None
 
     def _result(self, node: Any) -> Any:
         """A result: in memory of its own, unless torch returns a view of another."""
-        if not _is_node(node):
+        if not is_node(node):
             return node
         found = self.values[node]
         if not isinstance(found, TensorArray):
@@ -359,26 +380,6 @@ class GraphCapture:
         self.owners[copy.value] = root
         back = [dims.index(d) for d in range(len(shape))]
         return copy.through(permuted(copy.shape, back))
-
-
-def _call_of(target: Any, args: list[Any], named: Any, why: str) -> TorchCall:
-    """A call of torch, with operands in the place of tensors."""
-    operands: list[ViewedValue] = []
-
-    def noted(value: Any) -> Any:
-        if isinstance(value, list):
-            return [noted(v) for v in cast("list[Any]", value)]
-        if isinstance(value, dict):
-            items = cast("dict[Any, Any]", value)
-            return {k: noted(v) for k, v in items.items()}
-        if isinstance(value, TensorArray):
-            operands.append(value.operand)
-            return CallOperand(len(operands) - 1)
-        return value
-
-    arguments = tuple(noted(a) for a in args)
-    keywords = {k: noted(v) for k, v in named.items()}
-    return TorchCall(str(target), target, arguments, keywords, tuple(operands), why)
 
 
 def _orders(node: Any) -> bool:
@@ -433,28 +434,12 @@ def _root(node: Any) -> Any:
             returned = schema.returns if schema is not None else ()
             if not returned or returned[0].alias_info is None:
                 return node
-        node = next(a for a in node.args if _is_node(a))
+        node = next(a for a in node.args if is_node(a))
 
 
 def _is_number(array: TensorArray) -> bool:
     """Whether an array is one number that is known."""
     return not array.shape and constant_of(array.operand) is not None
-
-
-def _is_node(value: Any) -> bool:
-    from torch.fx import Node
-
-    return isinstance(value, Node)
-
-
-def _arrays(value: Any) -> list[TensorArray]:
-    if isinstance(value, TensorArray):
-        return [value]
-    if isinstance(value, dict):
-        value = list(cast("dict[Any, Any]", value).values())
-    if isinstance(value, list):
-        return [a for v in cast("list[Any]", value) for a in _arrays(v)]
-    return []
 
 
 def _require_numbers(node: Any, said: Any) -> None:
@@ -469,7 +454,12 @@ def _require_numbers(node: Any, said: Any) -> None:
         if layout != "torch.strided":
             raise fail("AG1041", None, f"{node.target} has elements that are sparse")
         if not all(isinstance(n, int) for n in shape):
-            raise fail("AG1041", None, f"the size of {node.target} depends on elements")
+            raise fail(
+                "AG1041",
+                None,
+                f"the size of {node.target} depends on elements",
+                help=IN_PYTHON,
+            )
 
 
 def _sizes(numbers: Any) -> tuple[int, ...]:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import fail
+from argus.programs.given import relaid, told_so
 from argus.programs.offsets import offsets_through
 from argus.programs.plan import TorchStep
 from argus.programs.tensor_program import (
@@ -161,13 +162,20 @@ def _filled(value: Any, operands: list[Tensor]) -> Any:
     Python looks for garbage. Others would lie elsewhere in each call meanwhile.
     """
     if isinstance(value, CallOperand):
-        return operands[value.index]
+        return _lying(operands[value.index], value.strides)
     if isinstance(value, list):
         return [_filled(v, operands) for v in cast("list[Any]", value)]
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value)
         return {k: _filled(v, operands) for k, v in items.items()}
     return value
+
+
+def _lying(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
+    """The tensor, with the strides that torch's operator may count on."""
+    if not strides or told_so(tensor.shape, tensor.stride(), strides):
+        return tensor
+    return relaid(tensor, strides)
 
 
 def _as_planned(tensor: Tensor, value: ProgramValue, call: TorchCall) -> Tensor:

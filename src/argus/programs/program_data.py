@@ -229,7 +229,7 @@ def _plain(value: Any) -> Any:
         case list() | tuple():
             return [_plain(v) for v in cast("list[Any]", value)]
         case CallOperand():
-            return {"operand": value.index}
+            return {"operand": value.index, "strides": [*value.strides]}
         case torch.device():
             return {"device": str(value)}
         case torch.dtype() | torch.memory_format() | torch.layout():
@@ -391,7 +391,7 @@ class _Reader:
             case list():
                 return [self._argument(x) for x in cast("list[Any]", said)]
             case {"operand": int(index)}:
-                return CallOperand(index)
+                return CallOperand(index, tuple(cast("Data", said)["strides"]))
             case {"device": str(device)}:
                 return torch.device(self._on(device))
             case {"of torch": str(name)}:

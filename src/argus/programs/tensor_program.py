@@ -277,9 +277,13 @@ class WrittenPrimitive:
 
 @dataclass(frozen=True)
 class CallOperand:
-    """Operand number ``index`` of a call of torch, among its arguments."""
+    """Operand number ``index`` of a call of torch, among its arguments.
+
+    ``strides``: how torch said that it lies; (): in any way.
+    """
 
     index: int
+    strides: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)

@@ -33,7 +33,7 @@ from argus.terms.world import World
 Weighted = tuple[Rational, IndexSet]
 Names = tuple[Variable, ...]
 
-_MOST_PARTS = 64
+_MOST_PARTS = 16
 """Parts into which overlapping sets are split, at most."""
 
 

@@ -43,19 +43,19 @@ for _name, _function in _BINARY.items():
 
 
 @aten("add.Tensor", "add.Scalar")
-def add(x: Any, y: Any, *, alpha: Any = 1) -> Any:
+def add(x: Any, y: Any, alpha: Any = 1) -> Any:
     """``x + alpha * y``."""
     return np.add(x, y if alpha == 1 else np.multiply(y, alpha))
 
 
 @aten("sub.Tensor", "sub.Scalar")
-def sub(x: Any, y: Any, *, alpha: Any = 1) -> Any:
+def sub(x: Any, y: Any, alpha: Any = 1) -> Any:
     """``x - alpha * y``."""
     return np.subtract(x, y if alpha == 1 else np.multiply(y, alpha))
 
 
 @aten("rsub.Scalar", "rsub.Tensor")
-def rsub(x: Any, y: Any, *, alpha: Any = 1) -> Any:
+def rsub(x: Any, y: Any, alpha: Any = 1) -> Any:
     """``y - alpha * x``."""
     return np.subtract(y, x if alpha == 1 else np.multiply(x, alpha))
 

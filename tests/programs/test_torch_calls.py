@@ -1,0 +1,98 @@
+"""What stays in torch is called as torch's graph says; what no graph holds is told."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from argus.diagnostics import ArgusError  # noqa: E402
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.operator_table import OWN  # noqa: E402
+from argus.programs.operators import known, operator_named  # noqa: E402
+from argus.programs.plan import plan_of, plan_program  # noqa: E402
+from argus.programs.program_data import KernelFiles, plan_of_data  # noqa: E402
+from argus.programs.recorder import ProgramRecorder  # noqa: E402
+from argus.specification.aten.table import OPERATORS  # noqa: E402
+from programs.modules import Formula, random  # noqa: E402
+
+X = random(4, 6)
+
+STRIDES: dict[str, Callable[..., Any]] = {
+    "rows that were columns": lambda x: torch.pdist(x.t()) * 2,
+    "a line of what was turned": lambda x: (
+        torch.fft.fft(x.t()).t().contiguous().view(-1).abs() + 1
+    ),
+    "pairs": lambda x: torch.view_as_real(
+        torch.view_as_complex((x.reshape(2, 2, 6) * 2).permute(0, 2, 1).contiguous())
+    ),
+}
+
+
+@pytest.mark.parametrize("name", STRIDES)
+def test_operands_lie_as_torch_said(name: str) -> None:
+    model = Formula(STRIDES[name])
+    plan = plan_of(model, (X,))
+    assert plan.left
+    files = KernelFiles()
+    read = plan_of_data(files.plan_data(plan), files.texts, plan.program.device)
+    for each in (plan, read):
+        found = run_plan(each, (X,), plan.program.tensors, in_interpreter)
+        torch.testing.assert_close(found, model(X))
+
+
+ELEMENTS: dict[str, Callable[..., Any]] = {
+    "a branch": lambda x: x * 2 if x.sum() > 0 else x,
+    "a size": lambda x: x[x > 0],
+    "a slice": lambda x: x[: int(x.sum())],
+    "a number": lambda x: x * x.max().item(),
+    "a loss": lambda x: torch.nn.functional.ctc_loss(
+        x[:, None].log_softmax(-1), torch.tensor([[1, 2]]), (4,), (2,)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", ELEMENTS)
+def test_what_depends_on_elements_is_told_with_what_helps(name: str) -> None:
+    with pytest.raises(ArgusError) as found:
+        plan_of(Formula(ELEMENTS[name]), (X,))
+    (told,) = found.value.diagnostics
+    assert told.code == "AG1041"
+    assert "depends on elements" in told.message
+    assert "torch.compile" in (told.help or "")
+
+
+def overload(name: str) -> Any:
+    """The operator of torch with this name; None where torch lacks the overload."""
+    found: Any = torch.ops
+    for part in name.split("."):
+        found = getattr(found, part, None)
+    return found
+
+
+def test_translations_take_what_torch_passes() -> None:
+    """Arguments by position, and those that only have a name by it."""
+    known("aten.add.Tensor")  # fills the tables
+    recorder, wrong, seen = ProgramRecorder(), list[str](), 0
+    for name in sorted({*OWN, *OPERATORS}):
+        op = overload(name)
+        if op is None:
+            continue
+        seen += 1
+        translation = operator_named(name, recorder)
+        assert translation is not None
+        said = op._schema.arguments
+        signature = inspect.signature(translation)
+        try:
+            signature.bind(
+                *(a for a in said if not a.kwarg_only),
+                **{a.name: a for a in said if a.kwarg_only},
+            )
+        except TypeError as error:
+            wrong.append(f"{name}: {error}")
+    assert wrong == []
+    assert seen > 300

@@ -1,0 +1,113 @@
+"""Whole numbers in programs: torch's types, and conversions that change no number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.utils import _pytree  # noqa: E402
+
+import argus  # noqa: E402
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.plan import plan_of  # noqa: E402
+from argus.programs.proofs import proof_of  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
+from programs.modules import Formula, random  # noqa: E402
+
+X = random(6, 40)
+
+
+def same(function: Callable[..., Any], *inputs: Any) -> None:
+    plan = plan_of(Formula(function), inputs)
+    assert not plan.left
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    for one, wanted in zip(
+        _pytree.tree_leaves(got),
+        _pytree.tree_leaves(function(*inputs)),
+        strict=True,
+    ):
+        assert one.dtype == wanted.dtype
+        torch.testing.assert_close(one, wanted, rtol=1e-6, atol=0)
+
+
+def sums(a: Any) -> tuple[Any, ...]:
+    return (
+        a.sum(), a.sum(1), a.prod(1), a.cumsum(1), a.cumprod(1),
+        a.sum(1, dtype=torch.int32), a.cumsum(1, dtype=torch.int32),
+    )  # fmt: skip
+
+
+def extremes(a: Any) -> tuple[Any, ...]:
+    return *a.max(1), *a.cummax(1), *a.cummin(0), a.amin(), a.sort(1)[0]
+
+
+@pytest.mark.parametrize("name", ["int8", "uint8", "int16", "int32"])
+def test_sums_do_not_overflow_and_extremes_keep_their_type(name: str) -> None:
+    kind = getattr(torch, name)
+    a = torch.full((3, 12), torch.iinfo(kind).max, dtype=kind)
+    a[:, ::2] = torch.iinfo(kind).max // 2
+    same(sums, a)
+    same(extremes, a)
+
+
+def test_bytes_with_and_without_sign_meet_in_a_wider_type() -> None:
+    a, b = torch.arange(0, 250, 7).byte(), torch.arange(-120, 130, 7).char()
+    same(lambda a, b: (a + b, a * b, a < b, torch.maximum(a, b), a & b, a - b), a, b)
+    same(lambda a, b: (torch.where(a > b, a, b), a / b, b.short() * a), a, b)
+
+
+def test_a_number_that_an_element_type_lacks_is_none_of_it() -> None:
+    a = torch.arange(0, 250, 7).byte()
+    same(lambda a: (a * 1000, a - 7, a + 300, a.char() * 200), a)
+
+
+POSITIONS = {
+    "one of 32 bits": lambda x: (torch.arange(40, dtype=torch.int32) > 3) * x,
+    "a triangle of 16 bits": lambda x: x * (
+        torch.arange(6, dtype=torch.int16)[:, None]
+        >= torch.arange(40, dtype=torch.int16)
+    ),
+    "an identity": lambda x: torch.eye(40)[:6] * x,
+    "arithmetic": lambda x: (torch.arange(40, dtype=torch.int16) * 3 - 1) * x,
+    "a length": lambda x: x * (
+        torch.arange(40, dtype=torch.int32)
+        < torch.tensor([[3, 9, 2, 40, 1, 0]], dtype=torch.int32).t()
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", POSITIONS)
+def test_positions_in_few_bits_are_proved(name: str) -> None:
+    same(POSITIONS[name], X)
+    for step in plan_of(Formula(POSITIONS[name]), (X,)).kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def test_positions_that_do_not_fit_wrap() -> None:
+    def wrapped(x: Any) -> Any:
+        return (torch.arange(300).to(torch.int8) > 3) * x
+
+    same(wrapped, torch.ones(300))
+
+
+SCANS = {
+    "of what is true": lambda x: (x > 0).cumsum(1),
+    "of what is not padding": lambda x: (x != 0).int().cumsum(1).float(),
+    "largest": lambda x: x.cummax(1),
+    "least, of columns": lambda x: x.abs().cummin(0),
+    "largest whole numbers": lambda x: (x * 3).long().cummax(1),
+    "of one element": lambda x: (x[:, :1].cumsum(1), x[:1].cumprod(0) * 2),
+}
+
+
+@pytest.mark.filterwarnings("ignore::argus.diagnostics.errors.ArgusWarning")
+@pytest.mark.parametrize("name", SCANS)
+def test_scans_are_refused_by_no_proof(name: str) -> None:
+    found = argus.compile(Formula(SCANS[name]), (X,))
+    assert not found.plan.left
+    wanted = SCANS[name](X)
+    torch.testing.assert_close(found(X), wanted)
