@@ -24,6 +24,8 @@ from argus.terms.unknown import Unknown
 
 PARAMETER = isl.dim_type.param
 _Answer = TypeVar("_Answer")
+_MOST_PIECES = 64
+"""Pieces of a set of which the rest is found, at most: it may have far more."""
 
 
 class Space:
@@ -208,6 +210,8 @@ class IndexSet:
     def __invert__(self) -> IndexSet:
         if isinstance(self.isl, bool):
             return IndexSet.nothing if self.isl else IndexSet.universe
+        if self.isl.n_basic_set() > _MOST_PIECES:
+            raise Unknown("a set of too many pieces, of which the rest is asked")
         return self.of(self.isl.complement())
 
     def coalesced(self) -> IndexSet:
