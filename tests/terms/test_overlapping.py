@@ -1,4 +1,4 @@
-"""Sums over sets that overlap: split where that is few parts, and always the same sum."""
+"""Sums over sets that overlap: split into few parts, and always the same sum."""
 
 import pytest
 
@@ -26,6 +26,4 @@ def test_a_sum_over_sets_that_overlap_stays_the_same(count: int) -> None:
     data = RandomData(3)
     found = tidy(world, total)
     assert isinstance(found, Term)
-    assert evaluate(found, point, data) == pytest.approx(
-        evaluate(total, point, data)
-    )
+    assert evaluate(found, point, data) == pytest.approx(evaluate(total, point, data))
