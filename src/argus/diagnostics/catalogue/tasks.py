@@ -14,7 +14,9 @@ CODES = (
         "AG1041",
         "a model whose graph cannot be read",
         "`torch.export` reads the operators that the model runs on its inputs. It "
-        "cannot where control flow depends on values of tensors.",
+        "cannot where control flow, sizes or numbers depend on elements of tensors (a "
+        "branch on a sum, a mask that chooses, `.item()`, the loss of CTC). "
+        '`torch.compile(model, backend="argus")` leaves such a part to Python.',
     ),
     Code(
         "AG1042",
