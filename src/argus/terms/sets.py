@@ -24,7 +24,7 @@ from argus.terms.unknown import Unknown
 
 PARAMETER = isl.dim_type.param
 _Answer = TypeVar("_Answer")
-_MOST_PIECES = 64
+_MOST_PIECES = 128
 """Pieces of a set of which the rest is found, at most: it may have far more."""
 
 
