@@ -30,6 +30,7 @@ import isa_numbers
 import isa_scalar
 import isa_sync
 import isa_tma
+import isa_words
 import pytest
 from isa_device import Device, DeviceError, Form, build_all
 
@@ -57,7 +58,8 @@ Outcome = dict[str, Any]
 def group_forms(group: str) -> list[Form]:
     match group.split():
         case ["scalar"]:
-            return [*isa_scalar.forms(), *isa_functions.forms(), *isa_numbers.forms()]
+            families = (isa_scalar, isa_functions, isa_numbers, isa_words)
+            return [form for family in families for form in family.forms()]
         case ["sync"]:
             return list(isa_sync.forms())
         case ["matrix"]:

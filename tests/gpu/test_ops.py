@@ -352,6 +352,45 @@ def test_swiglu(rows: int) -> None:
     assert _error(ops.swiglu(x, gate, up), want) < 5e-3
 
 
+@pytest.mark.parametrize("rows", [1, 8, 16, 17, 64, 300])
+@pytest.mark.parametrize("group", [32, 128, 384])
+@pytest.mark.parametrize("signed", [False, True])
+def test_int4_gemm(rows: int, group: int, signed: bool) -> None:
+    from argus import ops
+
+    n, k = 1000, 1152
+    q = torch.randint(0, 16, (n, k), dtype=torch.uint8, device="cuda")
+    x, scales = _normal(rows, k), _normal(n, k // group)
+    zeros = torch.randint(0, 16, scales.shape, device="cuda").bfloat16()
+    numbers = q.double()
+    if signed:
+        numbers = torch.where(numbers > 7, numbers - 16, numbers)
+    packed = q[:, 0::2] | q[:, 1::2] << 4
+    zero, scale = (t.double().repeat_interleave(group, 1) for t in (zeros, scales))
+    got = ops.int4_gemm(x, packed, scales, zeros, group=group, signed=signed)
+    assert _error(got, x.double() @ ((numbers - zero) * scale).T) < 5e-3
+    got = ops.int4_gemm(x, packed, scales, group=group, signed=signed)
+    numbers = numbers if signed else numbers - 8
+    assert _error(got, x.double() @ (numbers * scale).T) < 5e-3
+
+
+@pytest.mark.parametrize("rows", [1, 8, 16, 17, 64, 300])
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+def test_mxfp4_gemm(rows: int, kind) -> None:
+    from argus import ops
+
+    n, k = 1000, 1184
+    magnitudes = [0.0, 0.5, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0]
+    values = torch.tensor([*magnitudes, *(-x for x in magnitudes)], device="cuda")
+    codes = torch.randint(0, 16, (n, k), dtype=torch.uint8, device="cuda")
+    scales = torch.randint(120, 132, (n, k // 32), dtype=torch.uint8, device="cuda")
+    x, bias = _normal(rows, k).to(kind), torch.randn(n, device="cuda")
+    power = torch.exp2(scales.double() - 127).repeat_interleave(32, 1)
+    want = x.double() @ (values.double()[codes.long()] * power).T + bias
+    got = ops.mxfp4_gemm(x, codes[:, 0::2] | codes[:, 1::2] << 4, scales, bias)
+    assert _error(got, want) < 5e-3
+
+
 @pytest.mark.parametrize("page", [0, 16, 64, 128])
 @pytest.mark.parametrize("queries", [1, 3])
 def test_paged_attention(page: int, queries: int) -> None:

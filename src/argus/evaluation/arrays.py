@@ -13,7 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from argus.interpret.numbers import compute, rounded, storage
-from argus.ir.dtypes import DTYPES, DType
+from argus.ir.dtypes import DTYPES, FOREIGN, DType
 
 
 @dataclass(frozen=True)
@@ -177,14 +177,16 @@ class TorchArrays:
 
     def integers(self, dtype: DType, shape: tuple[int, ...], high: int) -> Any:
         """See :class:`Arrays`."""
-        return self.module.randint(
+        # torch converts to wide types without sign, and does little else with them.
+        made = self.module.randint(
             0,
             max(high, 1),
             shape,
             generator=self.generator,
             device=self.device,
-            dtype=self._type(dtype),
+            dtype=self._type(DTYPES["i64"] if _unsigned(dtype) else dtype),
         )
+        return made.to(self._type(dtype))
 
     def poisoned(self, dtype: DType, shape: tuple[int, ...]) -> Any:
         """See :class:`Arrays`."""
@@ -220,6 +222,10 @@ class TorchArrays:
 
     def same(self, left: Any, right: Any) -> bool:
         """See :class:`Arrays`."""
+        name = str(left.dtype).removeprefix("torch.")
+        if (dtype := FOREIGN.get(name)) is not None and _unsigned(dtype):
+            signed = getattr(self.module, name.removeprefix("u"))
+            left, right = left.view(signed), right.view(signed)
         return bool(self.module.equal(left, right))
 
     def difference(self, out: Any, reference: Any, bound: float) -> Deviation:
@@ -229,6 +235,11 @@ class TorchArrays:
     def statistics(self, array: Any, dtype: DType) -> Statistics:
         """See :class:`Arrays`."""
         return _statistics(self.module, self.exact(array, dtype).double())
+
+
+def _unsigned(dtype: DType) -> bool:
+    """Whether torch knows the type, and has few functions of it."""
+    return dtype.kind == "int" and not dtype.signed and dtype.bits > 8
 
 
 def _littered(library: Arrays, dtype: DType, shape: tuple[int, ...]) -> Any:

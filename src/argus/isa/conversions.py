@@ -150,14 +150,15 @@ def _e2m1(dtype: str) -> Instruction:
     """Twice the numbers of e2m1 in the last four bits of each half, as two floats.
 
     Sign, exponent and fraction come to where the float has them, of which the exponent
-    has another bias; what is subnormal is so in both.
+    has another bias; what is subnormal is so in both. A whole number has one zero, and
+    0 is added.
     """
     function, fused = f"argus_e2m1_{dtype}", f"argus_fma2_{dtype}"
     # Places that the fraction moves up, and 2 to the power of the difference of biases.
     places, bias = {"bf16": (6, "0x7f007f00u"), "f16": (9, "0x78007800u")}[dtype]
     body = (
         f"const u32 y = (x & 0x00080008u) << 12 | (x & 0x00070007u) << {places};\n"
-        f"return {fused}(y, {bias}, 0x80008000u);"
+        f"return {fused}(y, {bias}, 0u);"
     )
     text = device(f"u32 {function}(u32 x)", body)
     return record(function, f"fma.rn.{dtype}x2", text, _FUSED, needs=(fused,))
