@@ -86,8 +86,8 @@ def sum_of_parts(ring, i, K, S, Zeros, n, how):
     for t in ag.range(0, ag.cdiv(K, 256 * WARPS)):
         with ring.drain() as slot:
             first = (t * WARPS + i) * EACH
-            for p in ag.range(first, first + EACH, unroll=128 // PART):
-                at = (p - t * WARPS * EACH) * PART
+            for p in ag.range(first, first + EACH, unroll=EACH):
+                at = i * 256 + (p - first) * PART
                 g = p * PART // GROUP
                 s = SCALE(ag.load(S[n:, g], (BN,)))
                 part = ag.zeros((BN, BM), f32, dims="N M")
