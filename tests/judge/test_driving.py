@@ -64,6 +64,10 @@ SIZES: dict[str, tuple[dict[str, int], dict[str, object]]] = {
     "add_layernorm": ({"M": 3, "N": 1000}, {}),
     "quantised_rmsnorm": ({"M": 3, "N": 1000}, {}),
     "swiglu": ({"M": 150, "N": 136, "K": 72}, {}),
+    "int4_few": ({"M": 5, "N": 40, "K": 384}, {"zeros": True}),
+    "int4_many": ({"M": 70, "N": 72, "K": 256}, {"bias": True}),
+    "mxfp4_few": ({"M": 5, "N": 40, "K": 352}, {}),
+    "mxfp4_many": ({"M": 70, "N": 72, "K": 160}, {"bias": True}),
     "masked_attention": (
         {"B": 1, "H": 2, "G": 1, "S": 130, "T": 200, "D": 64},
         {"sinks": True},

@@ -34,10 +34,14 @@ BY_TERMS = (
     "moe_route",
     "moe_sum",
     "varlen_attention",
+    "int4_few",
+    "int4_many",
+    "mxfp4_few",
+    "mxfp4_many",
 )
 """Kernels whose data flow follows from being equal to their references: what online
 softmax has seen, and which parts; which blocks of keys a mask leaves out; which query
-heads a key head has.
+heads a key head has; which columns the numbers of packed weights meet.
 """
 
 
