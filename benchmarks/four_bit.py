@@ -102,9 +102,10 @@ def other_tiles(m: int, n: int, processors: int) -> Iterator[dict[str, Any]]:
     """Static parameters beside those that are chosen."""
     if m <= FEW:
         chosen = few_statics(m, n, processors)
-        for rows, stages in ((16, 3), (16, 4), (16, 6), (32, 2), (32, 3), (32, 4)):
+        stages = ((16, 2), (16, 3), (16, 4), (16, 6), (32, 2), (32, 3), (32, 4))
+        for rows, depth in stages:
             for warps in (2, 4):
-                yield {**chosen, "BN": rows, "STAGES": stages, "WARPS": warps}
+                yield {**chosen, "BN": rows, "STAGES": depth, "WARPS": warps}
         return
     chosen = many_statics(m, n, processors, tma_store=n % 8 == 0)
     for rows in (64, 128):
