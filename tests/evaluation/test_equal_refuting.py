@@ -11,6 +11,7 @@ from argus.equivalence.sizes import mended
 from argus.evaluation.equal.noise import Rounding, with_noise
 from argus.evaluation.equal.refuting import refute, tried_at
 from argus.evaluation.requests import default_dtypes
+from argus.kernels.varlen_attention.kernel import varlen_attention
 from argus.requests import Request, tile_program
 from evaluation.searching import kernels, loaded, tried
 
@@ -438,3 +439,13 @@ def test_noise_leaves_what_is_exact():
         assert (np.maximum(whole, 3.0) >= 3.0).all()
         assert np.sqrt(whole)[0, 2] == pytest.approx(np.sqrt(2.0), rel=2e-7)
         assert np.sqrt(whole)[0, 2] != np.sqrt(2.0)
+
+
+def test_a_branch_hands_on_what_was_not_computed():
+    """Where a sequence has one block of keys, the loop over the others has no turn."""
+    statics = {"D": 16, "BQ": 64, "BT": 16, "WARPGROUPS": 1}
+    request = Request(varlen_attention, default_dtypes(varlen_attention, {}), statics)
+    reference = loaded(varlen_attention)
+    found = refute(request, tile_program(request), reference, seconds=1.0)
+    assert found.witness is None
+    assert found.runs
