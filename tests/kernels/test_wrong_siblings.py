@@ -21,7 +21,12 @@ WRONG = [
     ("masked_attention", 0, "key >= row - LEFT)", "key > row - LEFT)"),
     ("masked_attention", 2, "Sinks[h] / unit", "Sinks[h]"),
     ("paged_attention", 0, "page = Table[b, t // PAGE]", "page = Table[b, 0]"),
-    ("varlen_attention", 0, "t = t0 + (first + j)", "t = (first + j)"),
+    (
+        "varlen_attention",
+        0,
+        "g = First[b], FirstKey[b], h // (H // G)",
+        "g = First[b], FirstKey[b], h % G",
+    ),
     ("attention_backward_keys", 0, "g * (H // G) + r, i * BQ", "g + r, i * BQ"),
     ("attention_backward_queries", 0, "g = h // (H // G)", "g = h % G"),
     (
