@@ -43,7 +43,7 @@ MOST = {
     "CpAsyncCommit": 11,
     "CpAsyncWait": 15,
     "Dot": 91,
-    "Elementwise": 42,
+    "Elementwise": 43,
     "Expect": 12,
     "Extract": 26,
     "Fence": 20,

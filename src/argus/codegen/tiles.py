@@ -95,11 +95,10 @@ def elementwise(cx: Emission, op: o.Elementwise) -> None:
 
 def _cheapest(op: o.Elementwise) -> tuple[str, tuple[o.Tile | Expr, ...]]:
     """The function and its operands: a quotient by a power of two is a product."""
-    match op.fn, op.args:
-        case "div", (x, Const(value=float(by))) if _is_power(by):
-            return "mul", (x, Const(1 / by))
-        case _:
-            return op.fn, op.args
+    last = op.args[-1]
+    if op.fn == "div" and isinstance(last, Const) and _is_power(float(last.value)):
+        return "mul", (op.args[0], Const(1 / last.value))
+    return op.fn, op.args
 
 
 def _is_power(value: float) -> bool:
