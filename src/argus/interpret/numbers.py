@@ -118,10 +118,12 @@ def extreme_at(fn: str, array: Array, places: tuple[Array, ...], values: Array) 
         held = np.ascontiguousarray(x).view(bits)
         return np.where(np.isnan(x), beyond, np.where(held < 0, held ^ top, held))
 
-    found = ordered(array)
-    pick.at(found, places, ordered(values))
+    flat = np.ravel_multi_index(places, array.shape)
+    touched, which = np.unique(flat, return_inverse=True)
+    found = ordered(array.flat[touched])
+    pick.at(found, which.reshape(flat.shape), ordered(values))
     held = np.where(found < 0, found ^ top, found).astype(bits).view(array.dtype)
-    array[...] = np.where(found == beyond, np.array(np.nan, array.dtype), held)
+    array.flat[touched] = np.where(found == beyond, np.array(np.nan, array.dtype), held)
 
 
 def from_bits(bits: Array, dtype: DType) -> Array:
