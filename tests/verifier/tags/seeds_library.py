@@ -49,8 +49,8 @@ SEEDS = (
         "src/argus/kernels/norms/kernel.py",
         (
             (
-                'ag.require(N <= BN, "a row is held in registers")',
-                "",
+                'X.shape\n    ag.require(N <= BN, "a row is held in registers")',
+                "X.shape",
             ),
         ),
         "AG0308",

@@ -179,7 +179,7 @@ def _gradients(
     centred: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     n = h.shape[1]
-    return h.new_empty(h.shape), weight.new_empty(n), weight.new_empty(n * centred)
+    return h.new_empty(h.shape), weight.new_empty(n), weight.new_empty(n if centred else 0)
 
 
 def _launch_gradient(
