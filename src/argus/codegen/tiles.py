@@ -70,8 +70,7 @@ def elementwise(cx: Emission, op: o.Elementwise) -> None:
     """
     types = [a.dtype if isinstance(a, o.Tile) else None for a in op.args]
     dtype = common(op.fn, types, op.result.dtype)
-    name, args = _cheapest(op)
-    template = FUNCTIONS[name].spelling(dtype)
+    template, args = _cheapest(op, dtype)
     for arg in op.args:
         if isinstance(arg, o.Tile) and not layout_of(arg).same_as(layout_of(op.result)):
             raise CodegenError(f"{op.fn}: layouts of {arg!r} and {op.result!r} differ")
@@ -93,12 +92,20 @@ def elementwise(cx: Emission, op: o.Elementwise) -> None:
         registers.fill(cx, cx.array(op.result), num_regs(op.result), value)
 
 
-def _cheapest(op: o.Elementwise) -> tuple[str, tuple[o.Tile | Expr, ...]]:
-    """The function and its operands: a quotient by a power of two is a product."""
-    last = op.args[-1]
-    if op.fn == "div" and isinstance(last, Const) and _is_power(float(last.value)):
-        return "mul", (op.args[0], Const(1 / last.value))
-    return op.fn, op.args
+def _cheapest(op: o.Elementwise, dtype: DType) -> tuple[str, tuple[o.Tile | Expr, ...]]:
+    """The spelling of the function, and its operands.
+
+    A quotient by a power of two is a product. By a scalar of run time it is C++'s: such
+    are means, few of them, for which `argus_div` keeps more registers.
+    """
+    spelling, last = FUNCTIONS[op.fn].spelling(dtype), op.args[-1]
+    if op.fn != "div" or not isinstance(last, Expr):
+        return spelling, op.args
+    if not isinstance(last, Const):
+        return "{0} / {1}", op.args
+    if not _is_power(float(last.value)):
+        return spelling, op.args
+    return FUNCTIONS["mul"].spelling(dtype), (op.args[0], Const(1 / last.value))
 
 
 def _is_power(value: float) -> bool:
