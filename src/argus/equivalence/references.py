@@ -72,8 +72,10 @@ class Reference:
         """
         named = named_arguments(self.function, given, sizes, self.optional)
         named |= {n: given[n] for n in self.parameters if n in given}
+        bytes_ = sum(x.nbytes for x in named.values() if isinstance(x, np.ndarray))
+        bounded = _bounded(max(_LEAST_BYTES, _TIMES * bytes_))
         try:
-            with np.errstate(all="ignore", invalid="warn"), _casting(), _bounded():
+            with np.errstate(all="ignore", invalid="warn"), _casting(), bounded:
                 result = self.function(**named)
         except (Exception, SystemExit) as error:  # it is the user's program
             raise Failed(f"{self.name} failed: {error!r}") from error
@@ -83,13 +85,13 @@ class Reference:
         return {n: np.asarray(found[n]) for n in outputs}
 
 
-_BYTES = 1 << 32
-"""What a reference may allocate beside what is there. Its inputs are small."""
+_LEAST_BYTES, _TIMES = 1 << 32, 64
+"""What a reference may allocate beside what is there, and how many times its inputs."""
 
 
 @contextmanager
-def _bounded() -> Generator[None]:
-    """A limit on memory: an entry of a table may be the size of an array.
+def _bounded(most: int) -> Generator[None]:
+    """A limit on bytes of memory: an entry of a table may be the size of an array.
 
     ``np.bincount`` of an entry near 2**31 would take 16 GiB, and is a MemoryError so.
     """
@@ -100,7 +102,7 @@ def _bounded() -> Generator[None]:
         return
     used = int(text.split()[0]) * resource.getpagesize()
     soft, hard = resource.getrlimit(resource.RLIMIT_AS)
-    most = used + _BYTES
+    most += used
     if soft != resource.RLIM_INFINITY:
         most = min(most, soft)
     resource.setrlimit(resource.RLIMIT_AS, (most, hard))

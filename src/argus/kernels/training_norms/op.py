@@ -179,7 +179,8 @@ def _gradients(
     centred: bool,
 ) -> tuple[Tensor, Tensor, Tensor]:
     n = h.shape[1]
-    return h.new_empty(h.shape), weight.new_empty(n), weight.new_empty(n if centred else 0)
+    moved = weight.new_empty(n if centred else 0)
+    return h.new_empty(h.shape), weight.new_empty(n), moved
 
 
 def _launch_gradient(

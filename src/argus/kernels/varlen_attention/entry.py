@@ -166,9 +166,9 @@ VARLEN = LibraryEntry(
         _case("few queries", 9, 4, 1, 70, 3000, LEFT=500, RIGHT=0),
     ),
     large=(
-        _case("16 sequences, 16384 rows", 16, 16, 4, 16384, 16384),
-        _case("16 sequences, causal", 16, 16, 4, 16384, 16384, RIGHT=0),
-        _case("64 sequences, causal", 64, 16, 4, 16384, 16384, RIGHT=0),
+        _case("8 sequences, 4096 rows", 8, 16, 4, 4096, 4096),
+        _case("8 sequences, causal", 8, 16, 4, 4096, 4096, RIGHT=0),
+        _case("32 sequences, causal", 32, 16, 4, 4096, 4096, RIGHT=0),
     ),
     baselines=_baselines,
     beside="torch, in a loop",

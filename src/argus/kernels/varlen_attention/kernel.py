@@ -155,11 +155,12 @@ def varlen_attention_reference(
     import numpy as np
 
     H, G, T = Q.shape[1], K.shape[1], K.shape[0]
-    k, v = (np.repeat(x, H // G, axis=1) for x in (K, V))
+    q, k, v = (np.swapaxes(x, 0, 1) for x in (Q, K, V))
+    k, v = (np.repeat(x, H // G, axis=0) for x in (k, v))
     out, logs = O.copy(), np.zeros((H, Q.shape[0])) if L is None else L.copy()
     for b in range(len(First)):
         f, e, n = First[b], Last[b], LastKey[b] - FirstKey[b]
-        scores = np.einsum("shd,thd->hst", Q[f:e], k) * scale
+        scores = q[:, f:e] @ np.swapaxes(k, 1, 2) * scale
         if SOFTCAP:
             scores = np.tanh(scores / cap) * cap
         row = np.arange(e - f)[:, None] + n - (e - f)
@@ -178,7 +179,7 @@ def varlen_attention_reference(
         total = weights.sum(-1)
         if Sinks is not None:
             total = total + np.exp(Sinks[:, None] - largest)
-        o = np.einsum("hst,thd->shd", weights / total[..., None], v)
+        o = np.swapaxes(weights / total[..., None] @ v, 0, 1)
         l = largest + np.log(total)
         if Sinks is None:
             o, l = np.where(some[:, None, None], o, 0), np.where(some, l, 0)
