@@ -92,6 +92,13 @@ def _code(e: Expr, spell: Spell, kinds: ExpressionTypes) -> CppExpression:
             raise CodegenError(f"not a scalar expression: {e!r}")
 
 
+def places_of(divisor: object) -> int | None:
+    """By how many places a quotient is a shift; None for what is no power of two."""
+    if not isinstance(divisor, int) or divisor < 2 or divisor & (divisor - 1):
+        return None
+    return divisor.bit_length() - 1
+
+
 def by_bits(
     operator: str, dividend: CppExpression, divisor: object
 ) -> CppExpression | None:
@@ -99,10 +106,10 @@ def by_bits(
 
     They round down, as a shift does, and as two's complement has it. None for others.
     """
-    if not isinstance(divisor, int) or divisor < 2 or divisor & (divisor - 1):
+    places = places_of(divisor)
+    if places is None:
         return None
-    places, rest = divisor.bit_length() - 1, divisor - 1
-    operator, number = (">>", places) if operator == "//" else ("&", rest)
+    operator, number = (">>", places) if operator == "//" else ("&", 2**places - 1)
     # Parentheses that precedence does not need: next to arithmetic, bits are misread.
     return CppExpression(
         f"{dividend.operand} {operator} {number}", PRECEDENCE[operator]

@@ -11,6 +11,7 @@ from argus.codegen import registers
 from argus.codegen.bounds import bits_of
 from argus.codegen.code import CppExpression, binary, call, name
 from argus.codegen.context import Emission, RegisterIteration, num_regs
+from argus.codegen.expressions import places_of
 from argus.ir import ops as o
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr
@@ -56,10 +57,9 @@ def _of_integers(
     by = op.args[1]
     if op.fn != "floordiv" or op.result.dtype.signed or not isinstance(by, Const):
         return None
-    divisor = int(by.value)
-    if divisor < 2 or divisor & (divisor - 1) or divisor >= 2**16:
+    places = places_of(int(by.value))
+    if places is None or places >= 16:
         return None
-    places = divisor.bit_length() - 1
     kept = 0xFFFF >> places
     mask = name(f"0x{kept << 16 | kept:08x}u")
     return binary("&", binary(">>", left, name(str(places))), mask)
