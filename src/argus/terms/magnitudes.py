@@ -35,7 +35,7 @@ from argus.terms.sets import IndexSet
 from argus.terms.term import Product, Term
 from argus.terms.world import World
 
-__all__ = ["Between", "Polynomial", "between", "integer_of"]
+__all__ = ["LARGEST_SCALAR", "Between", "Polynomial", "between", "integer_of"]
 
 Polynomial = Mapping[Monomial, Fraction]
 """Of sizes, with coefficients that are at least 0."""
@@ -44,7 +44,7 @@ Between = tuple[Side, Side]
 """How far below 0 a number may lie, and how far above; None: nothing is known."""
 Entries = Mapping[str, tuple[int, int]]
 
-_SCALAR = 1 << 29
+LARGEST_SCALAR = 1 << 29
 """Whole scalar arguments are no larger."""
 _CUT = 1 << 30
 """Floats of which nothing is known are no larger where they are cut."""
@@ -189,7 +189,8 @@ class _Reader:
         match atom:
             case Variable(lower=None, upper=None) if not atom.name.startswith("$"):
                 return _met(
-                    self._by_sets(where, atom), (_number(_SCALAR), _number(_SCALAR))
+                    self._by_sets(where, atom),
+                    (_number(LARGEST_SCALAR), _number(LARGEST_SCALAR)),
                 )
             case Variable():
                 return self._variable(where, atom)

@@ -59,6 +59,7 @@ from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.ir.walk import walk
 from argus.lang.kernel import literal
 from argus.requests import Request
+from argus.terms.magnitudes import LARGEST_SCALAR
 
 __all__ = ["SECONDS", "Tried", "refute", "tried_at"]
 
@@ -79,8 +80,6 @@ _MASK = -1e3
 """A constant that is no larger stands for minus infinity, as a rule."""
 _FEW_SMS = (4, 1)
 """Multiprocessors that persistent kernels see in turn: one block may do all tiles."""
-_SCALAR = 1 << 29
-"""Whole scalar arguments are smaller."""
 _BEYOND = (3e9, -3e9)
 """Floats that 32 bits do not hold."""
 _MOST = 1e37
@@ -464,7 +463,7 @@ class _Search:
         """
         if dtype.is_float:
             return float(self.rng.choice([s for s in self.special if s > 0]))
-        held = [n for n in near(self.special) if abs(n) < _SCALAR]
+        held = [n for n in near(self.special) if abs(n) < LARGEST_SCALAR]
         return int(self.rng.choice(held if self.rng.integers(0, 2) else (-7, -1, 0)))
 
     def _following(

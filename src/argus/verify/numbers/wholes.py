@@ -20,7 +20,7 @@ from argus.ir.dtypes import DType
 from argus.terms import IndexSet, Integer, Term, Value, Variable
 from argus.terms.integers import Applied, Atom, Entry, Opaque, Truncated, Truth
 from argus.terms.leaves import Fold, Sum, Whole
-from argus.terms.magnitudes import between, integer_of
+from argus.terms.magnitudes import LARGEST_SCALAR, between, integer_of
 from argus.verify.denotation import Denotation, Noticed
 from argus.verify.equality.additions import total
 
@@ -29,9 +29,6 @@ __all__ = ["Bounds", "Overflow", "beyond", "overflow"]
 _SIZES = (1 << 15, 1 << 17, 1 << 20, 1 << 30)
 """Limits of sizes, small ones first; at the last one more tile fits 32 bits, too."""
 _SIZE = _SIZES[-1]
-_SCALAR = 1 << 29
-"""Whole scalar arguments are no larger."""
-
 _BITS = 8 << 40
 """A tensor takes less."""
 
@@ -183,7 +180,7 @@ def _outside(
         if variable.upper is None and variable.lower is not None:
             outside = outside & world.compare(value, "<=", size)
         elif variable.upper is None:
-            most = min(size, _SCALAR)
+            most = min(size, LARGEST_SCALAR)
             outside = outside & world.compare(value, "<=", most)
             outside = outside & world.compare(value, ">=", -most)
     return outside
@@ -214,7 +211,7 @@ def _of_atom(atom: Atom, entries: _Entries) -> Bounds | None:
                 return None
             return first[0], max(last[1] - 1, first[0])
         case Variable():
-            return -_SCALAR, _SCALAR
+            return -LARGEST_SCALAR, LARGEST_SCALAR
         case Opaque():
             return _of_opaque(atom, entries)
         case Entry():
