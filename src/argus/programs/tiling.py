@@ -293,7 +293,7 @@ def _across(group: LoweredGroup, vector: str) -> GroupTiling:
     if len(group.columns) == 1 and passes > 1 and power(depth) * 32 <= _HELD:
         # Read once: a block holds as many elements of a row as it needs columns.
         high = power(depth)
-        while wide > 32 and (high * wide > _HELD or size <= wide // 2):
+        while wide > 32 and high * wide > _HELD:
             wide //= 2
     if arg and len(group.columns) > 1:
         raise NotFusedError("a position among the elements of several dimensions")
