@@ -110,6 +110,18 @@ def test_each_row_has_its_own_scale(library: Arrays) -> None:
     assert (found.outliers, found.worst) == (1, 2 * 64 + 5)
 
 
+def test_an_element_of_a_column_is_no_scale_of_itself(library: Arrays) -> None:
+    reference = np.random.default_rng(0).standard_normal((17, 1))
+    reference[6] = 1e-3  # a sum that cancels by chance, with the rounding of the others
+    out = reference.copy()
+    out[6] += 1e-2
+    found = library.difference(_fp64(library, out), _fp64(library, reference), BOUND)
+    assert found.outliers == 0
+    out[6] += 2
+    found = library.difference(_fp64(library, out), _fp64(library, reference), BOUND)
+    assert (found.outliers, found.worst) == (1, 6)
+
+
 def test_nan_is_unwritten_unless_expected(library: Arrays) -> None:
     reference = np.ones((4, 4))
     out = reference.copy()

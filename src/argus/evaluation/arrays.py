@@ -7,6 +7,7 @@ bit pattern, as the interpreter takes it. Nothing here knows a kernel.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -24,7 +25,8 @@ class Deviation:
     are 0), NaN if some element is NaN that should not be. ``unwritten`` counts such
     elements: outputs are poisoned with NaN. ``outliers`` counts elements that are off
     by more than ``bound`` times the root mean square of their row plus their own size;
-    ``worst`` is the flat index of the largest such excess.
+    where rows have few elements, a row is all of the axis before, too. ``worst`` is the
+    flat index of the largest such excess.
     """
 
     error: float
@@ -265,7 +267,9 @@ def _difference(xp: Any, out: Any, reference: Any, bound: float) -> Deviation:
     off = float((delta * delta).sum()) ** 0.5
     error = off / norm if norm > 0 else off
     square = reference * reference
-    row = square.mean(axis=-1, keepdims=True) ** 0.5 if square.ndim else square**0.5
+    square = xp.where(xp.isnan(square), xp.zeros_like(square), square)
+    along = _row_axes(reference.shape)
+    row = square.mean(axis=along, keepdims=True) ** 0.5 if along else square**0.5
     # Rows of a causal softmax differ by orders of magnitude: each has its own scale.
     # The last term lets a row of zeros have rounding errors of the whole's size.
     allowed = bound * (row + abs(reference) + 1e-3 * norm / count**0.5)
@@ -280,6 +284,21 @@ def _difference(xp: Any, out: Any, reference: Any, bound: float) -> Deviation:
         float(out.reshape(-1)[worst]),
         float(reference.reshape(-1)[worst]),
     )
+
+
+_ROW = 16
+"""Elements of a row whose root mean square is a scale: one may be 0 by chance."""
+
+
+def _row_axes(shape: Sequence[int]) -> tuple[int, ...]:
+    """The last axis, and those before it while a row has few elements."""
+    count, axes = 1, list[int]()
+    for axis in reversed(range(len(shape))):
+        if count >= _ROW:
+            break
+        axes.append(axis)
+        count *= int(shape[axis])
+    return tuple(axes)
 
 
 def _statistics(xp: Any, values: Any) -> Statistics:
