@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from argus.diagnostics import ArgusError
-from argus.kernels.attention.entry import attention_form
+from argus.kernels.attention.entry import WIDE, attention_form
+from argus.kernels.masked_attention.choice import causal_statics
+from argus.kernels.masked_attention.kernel import masked_attention
 from argus.lang.kernel import literal
 
 torch = pytest.importorskip("torch")
@@ -14,17 +16,23 @@ torch = pytest.importorskip("torch")
 @pytest.mark.parametrize("d", range(16, 257, 16))
 @pytest.mark.parametrize("rows", [1, 64, 65, 4096])
 @pytest.mark.parametrize("causal", [False, True])
-@pytest.mark.parametrize("heads", [1, 128])
-def test_every_head_dimension_fits(d: int, rows: int, causal: bool, heads: int) -> None:
-    """Shared memory holds queries, two blocks of keys and values, and the output."""
-    kernel, given = attention_form(d, rows, causal=causal, tma_store=True)
+@pytest.mark.parametrize("keys", [1, 80, 81, 128, 129, 5000])
+def test_every_head_dimension_fits(d: int, rows: int, causal: bool, keys: int) -> None:
+    """Shared memory holds queries, blocks of keys and values, and the output."""
+    if causal and d > WIDE:
+        kernel = masked_attention
+        given = causal_statics(d, rows, tma_store=True)
+    else:
+        kernel, given = attention_form(d, rows, keys, causal=causal, tma_store=True)
     defaults = {s.name: literal(s.default) for s in kernel.signature.statics}
     statics = {**defaults, **given}
     bq, bt = int(str(statics["BQ"])), int(str(statics["BT"]))
-    need = 2 * d * (bq + 4 * bt + (bq if statics.get("TMA_STORE") else 0))
+    tiles, stages = statics.get("QUERIES", 1), int(str(statics["STAGES"]))
+    tiles = int(str(tiles)) + bool(statics.get("TMA_STORE"))
+    need = 2 * d * (tiles * bq + 2 * stages * bt)
     assert need + 1024 <= 232448
     assert bq == 64 * int(str(statics["WARPGROUPS"]))
-    assert not causal or bq == bt
+    assert not causal or bq == bt or kernel is masked_attention
 
 
 def test_heads_of_a_group_become_rows() -> None:

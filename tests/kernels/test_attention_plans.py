@@ -54,6 +54,8 @@ def test_parts_of_keys(heads: HeadSizes, groups: int, split: KeySplit) -> None:
         (HeadSizes(64, 8, 4, 4096, 128), None),
         (HeadSizes(4, 32, 4096, 4096, 128), None),
         (HeadSizes(1, 1, 1, 128, 128), None),
+        (HeadSizes(4, 16, 537, 2426, 96), None),  # many rows are to be merged
+        (HeadSizes(2, 4, 328, 328, 192), None),
     ],
 )
 def test_keys_are_cut_where_blocks_are_few(

@@ -22,25 +22,33 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
     )
 
 
+WIDE = 128
+"""Beyond such a head dimension `masked_attention` is faster under a causal mask: it has
+larger tiles of queries than of keys."""
+_FEW, _NARROW = 128, 80
+"""Keys of one block, in which a tile of queries takes one step; of wide heads."""
+
+
 def attention_form(
-    d: int, rows: int, *, causal: bool, tma_store: bool
+    d: int, rows: int, keys: int, *, causal: bool, tma_store: bool
 ) -> tuple[Kernel, dict[str, object]]:
     """The kernel for a head dimension (a multiple of 16, at most 256), and its statics.
 
-    ``rows`` of queries of a head; ``tma_store``: TMA can address the rows of O.
+    Under a causal mask it is at most `WIDE`. ``rows`` of queries and ``keys`` of a
+    head; ``tma_store``: TMA can address the rows of O.
     """
     statics: dict[str, object] = {"D": d, "CAUSAL": causal, "TMA_STORE": tma_store}
     if causal:
         # Every tile of queries is as large as one of keys. The tiles differ in length:
         # the hardware hands them out better than a loop over every n-th does.
-        if d > 128:
-            statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1}
-        elif d <= 64:
+        if d <= 64:
             # Several small blocks on a multiprocessor hide each other's softmax.
             statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1, "REGISTERS": 0}
         return attention, statics
-    if d > 128:
-        statics["BT"] = 80
+    if keys <= (_FEW if d <= WIDE else _NARROW):
+        return attention_persistent, {**statics, **_one_step(d, rows, keys)}
+    if d > WIDE:
+        statics["BT"] = _NARROW
     if rows <= 64:
         statics |= {"BQ": 64, "WARPGROUPS": 1}
     elif d <= 64:
@@ -50,10 +58,22 @@ def attention_form(
     return attention_persistent, statics
 
 
+def _one_step(d: int, rows: int, keys: int) -> dict[str, object]:
+    """Of tiles that see all keys in one step: the next queries are loaded meanwhile."""
+    if d > WIDE:
+        # Two blocks of a multiprocessor.
+        small = {"BQ": 64, "WARPGROUPS": 1, "REGISTERS": 0, "STAGES": 1}
+        return {**small, "BT": _NARROW, "QUERIES": 2}
+    statics: dict[str, object] = {"BT": _NARROW if keys <= _NARROW else _FEW}
+    if rows <= 64:
+        statics |= {"BQ": 64, "WARPGROUPS": 1}
+    return {**statics, "QUERIES": 2}
+
+
 def _choose(case: Case, target: str) -> KernelChoice:
-    d = case.sizes["D"]
+    d, s, t = (case.sizes[name] for name in "DST")
     causal = "causal" in case.options
-    kernel, statics = attention_form(d, case.sizes["S"], causal=causal, tma_store=True)
+    kernel, statics = attention_form(d, s, t, causal=causal, tma_store=True)
     small = case.statics
     return KernelChoice(kernel, {**statics, **small}, {"scale": d**-0.5})
 
@@ -144,6 +164,7 @@ ATTENTION = LibraryEntry(
         _case(1, 1, 1, 100, d=80, causal=1),
         _case(1, 2, 1, 70, 80, d=256),
         _case(1, 1, 1, 4, 300),
+        _case(1, 2, 1, 150, 60, d=192),
     ),
     odd=(
         _odd("one query", 1, 1, 1, 1, 1),

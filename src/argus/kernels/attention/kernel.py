@@ -189,14 +189,15 @@ def attention_persistent(
     REGISTERS: int = 240,
     FOLD: bool = True,
     TMA_STORE: bool = False,
+    QUERIES: int = 1,
 ):
-    """As `attention`, with blocks that stay."""
+    """As `attention`, with blocks that stay, and QUERIES tiles of them in flight."""
     assert not CAUSAL or BQ == BT, "only the first block taken meets the diagonal"
     B, H, S, _ = Q.shape
     G, T = K.shape[1], K.shape[2]
     ag.require(H % G == 0, "query heads share key heads in equal groups")
     ag.require(T > 0, "a softmax over no keys is not defined")
-    q_ring = ag.ring(1, q=Q.dtype.tile(BQ, D))
+    q_ring = ag.ring(QUERIES, q=Q.dtype.tile(BQ, D))
     k_ring = ag.ring(STAGES, k=K.dtype.tile(BT, D))
     v_ring = ag.ring(STAGES, v=V.dtype.tile(BT, D))
     out = ag.shared(O.dtype, (BQ, D)) if TMA_STORE else None

@@ -13,11 +13,11 @@ from argus.dispatch import (
     LaunchSequence,
     LaunchStep,
 )
-from argus.kernels.attention.entry import attention_form
+from argus.kernels.attention.entry import WIDE, attention_form
 from argus.kernels.attention.plan import HeadSizes, best_split, launches
 from argus.kernels.attention_backward import op as training
 from argus.kernels.autograd import followed, without_gradient
-from argus.kernels.masked_attention.choice import masked_statics
+from argus.kernels.masked_attention.choice import causal_statics, masked_statics
 from argus.kernels.masked_attention.kernel import masked_attention
 from argus.kernels.tensors import multiprocessors, tma_rows
 from argus.lang.kernel import Kernel
@@ -99,7 +99,13 @@ def _choose(
         heads = HeadSizes(b, h, rows, k.shape[2], d)
         if (split := best_split(heads, multiprocessors(q))) is not None:
             return launches(split, heads)
-    return attention_form(d, rows, causal=causal, tma_store=tma_rows(out))
+    if causal and d > WIDE:
+        logs = Buffer("f32", (b, h, rows))
+        values = (*(GivenTensor(i) for i in range(4)), logs, GivenScalar(4))
+        statics = causal_statics(d, rows, tma_store=tma_rows(out))
+        return LaunchSequence((LaunchStep(masked_attention, values, statics),))
+    keys = k.shape[2]
+    return attention_form(d, rows, keys, causal=causal, tma_store=tma_rows(out))
 
 
 def _choose_masked(

@@ -25,6 +25,8 @@ _MERGE = 3.0
 """What the second launch takes, in blocks of keys."""
 _READ = 0.02
 """What each part more takes when parts are merged, in blocks of keys."""
+_ROW = 0.002
+"""What each row of the output takes when parts are merged, in blocks of keys."""
 _MOST_PARTS = 256
 
 _ROWS = 64
@@ -65,7 +67,8 @@ def best_split(heads: HeadSizes, multiprocessors: int) -> KeySplit | None:
 
     def cost(split: KeySplit) -> float:
         waves = ceil(tiles * split.parts / multiprocessors)
-        return waves * (split.steps + _BLOCK) + _MERGE + _READ * split.parts
+        merged = _MERGE + _READ * split.parts + _ROW * heads.b * heads.h * heads.s
+        return waves * (split.steps + _BLOCK) + merged
 
     whole = ceil(tiles / multiprocessors) * (steps + _BLOCK)
     lengths = {ceil(steps / parts) for parts in range(2, min(_MOST_PARTS, steps) + 1)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-__all__ = ["masked_statics"]
+__all__ = ["causal_statics", "masked_statics"]
 
 
 def masked_statics(
@@ -19,3 +19,16 @@ def masked_statics(
     if d <= 64:
         statics["REGISTERS"] = 0
     return statics
+
+
+def causal_statics(d: int, rows: int, *, tma_store: bool) -> dict[str, object]:
+    """Those of wide heads under a causal mask alone.
+
+    ``d`` is from 144 to 256; ``rows`` of queries of a head; ``tma_store``: TMA can
+    address the rows of the output.
+    """
+    statics: dict[str, object] = {"D": d, "LEFT": -1, "RIGHT": 0, "BT": 80}
+    if rows <= 64:
+        statics |= {"BQ": 64, "WARPGROUPS": 1}
+    # Beyond 192 there is no room for tiles of the output.
+    return {**statics, "TMA_STORE": tma_store and d <= 192}

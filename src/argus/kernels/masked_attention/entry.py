@@ -15,7 +15,7 @@ from argus.kernels.entry import (
     Work,
     count,
 )
-from argus.kernels.masked_attention.choice import masked_statics
+from argus.kernels.masked_attention.choice import causal_statics, masked_statics
 from argus.kernels.masked_attention.kernel import masked_attention
 
 CAP = 20.0
@@ -132,6 +132,8 @@ def _case(
     return Case(name, sizes, options)
 
 
+WIDE_HEADS = {**causal_statics(192, 150, tma_store=True), "BQ": 128, "WARPGROUPS": 2}
+
 MASKED_ATTENTION = LibraryEntry(
     name="masked_attention",
     title="attention forward with windows, soft caps and sinks, bf16",
@@ -144,6 +146,7 @@ MASKED_ATTENTION = LibraryEntry(
         _case(1, 1, 1, 130, 200, "capped", capped=1, RIGHT=0),
         _case(1, 2, 2, 70, 100, "sinks", 64, sinks=1, LEFT=30, RIGHT=30),
         _case(1, 1, 1, 100, 100, "capped with sinks", 64, capped=1, sinks=1),
+        _case(1, 1, 1, 150, 150, "causal, wide heads", 192, **WIDE_HEADS),
     ),
     odd=(
         _case(1, 1, 1, 1, 1, "one query", LEFT=0, RIGHT=0),
