@@ -88,7 +88,7 @@ def predicted(
     if plan.summed:
         times.append(found.sum(plan.parts, m, n, of))
     else:
-        times[-1] += found.unaligned(plan.tile, m, n, of)
+        times[-1] += found.written(plan.tile, m, n, of)
     hidden = 0.0
     if any(plan.copies):
         late = plan.tile.form in ("persistent", "split")

@@ -9,7 +9,7 @@ blocks as the device holds. A launch takes the time of
     latency     steps of K, one wave after the other
     traffic     what all blocks bring into shared memory, step by step; more where rows
                 of A and B begin within lines of L2, or within their sectors
-    outside     what TMA takes for rows outside of A and B, which is long
+    outside     what TMA takes for bytes outside of A and B, which is long
     memory      A and B from DRAM
 
 which overlap: the root of the sum of their squares. Before and after stand what a
@@ -17,9 +17,10 @@ launch takes, what a wave takes besides, and C. Where each step of K is added up
 the tensor cores, it takes `STEPWISE` times as long. Copies are kept as two numbers,
 ``fixed`` and ``per_megabyte``, sums as these and what each part takes; a launch behind
 another one takes ``overlap`` less than alone, or ``early`` less where it may begin
-before the other has ended, which a persistent grid may not. Forms with TMA were
-measured where it can address C; elsewhere each megabyte of C takes ``ragged`` more.
-`plan.py` looks for the least time.
+before the other has ended, which a persistent grid may not. Each megabyte of C takes
+``beyond`` more after those that L2 holds, and a tile's ``ragged`` more where the step
+of its rows is no multiple of 16 bytes. `plan.py` looks for the least time;
+``benchmarks/gemm_plans.py`` holds it against calls.
 """
 
 from __future__ import annotations
@@ -38,6 +39,7 @@ __all__ = [
     "FORMS",
     "HALVES",
     "LINE",
+    "ROWS",
     "SECTOR",
     "Elements",
     "MeasuredTile",
@@ -83,8 +85,10 @@ warpgroups, which take turns: the second and third measured of e4m3 on an H200."
 _STEPWISE_REGISTERS = 64
 """Of an accumulator in a thread, so that there is room for a second one."""
 OUTSIDE = 0.0045
-"""Microseconds that TMA takes for 128 bytes of a row outside of a tensor (an H200):
+"""Microseconds that TMA takes for 128 bytes of a tile outside of a tensor (an H200):
 four times as long as for those inside."""
+ROWS = (2, 4, 8)
+"""Bytes that the step of ragged rows of C is a multiple of, and of no more."""
 _SLICE = 32
 """Columns of C that kernels for other elements than 16 bits finish at a time."""
 _TABLE_BYTES = 2
@@ -110,13 +114,15 @@ HALVES = Elements()
 class MeasuredTile:
     """A form with its static parameters, and what a tile of it costs.
 
-    ``resident``: blocks that a multiprocessor holds at a time.
+    ``resident``: blocks that a multiprocessor holds at a time. ``ragged``: microseconds
+    more for each megabyte of C, by :data:`ROWS`.
     """
 
     form: str
     statics: Mapping[str, int]
     resident: int = 1
     times: tuple[float, ...] = ()
+    ragged: tuple[float, ...] = (0.0,) * len(ROWS)
 
     def tiles(self, m: int, n: int) -> int:
         """Tiles of C of m x n, and those beside them that a cluster walks."""
@@ -136,12 +142,18 @@ class MeasuredTile:
         return self.statics["BN"] * (self.statics.get("CLUSTER", 1) if across else 1)
 
     def outside(self, m: int, n: int, k: int, of: Elements = HALVES) -> float:
-        """Rows of 128 bytes that lie outside of A and B, in all steps of all tiles."""
+        """Lines of 128 bytes that lie outside of A and B, in all steps of all tiles.
+
+        In the last step those at the ends of rows, too.
+        """
         if FORMS[self.form] != ALIGNED:
             return 0.0
         rows = -m % self.rows * ceil(n / self.statics["BN"])
         rows += -n % self.columns * ceil(m / self.statics["BM"])
-        return self.depth(of) * of.factor / LINE * self.steps(k, of) * rows
+        within = self.tiles(m, n) * (self.statics["BM"] + self.statics["BN"]) - rows
+        depth = self.depth(of)
+        elements = depth * self.steps(k, of) * rows + -k % depth * within
+        return of.factor / LINE * elements
 
     def depth(self, of: Elements) -> int:
         """Elements of K in a step: as many bytes as measured, but in registers."""
@@ -257,7 +269,7 @@ class Table:
     sums: tuple[float, float, float]
     overlap: float
     early: float
-    ragged: float
+    beyond: tuple[float, float]
     fastest: Mapping[tuple[int, int, int], MeasuredTile]
 
     def measured(
@@ -271,13 +283,14 @@ class Table:
         """Microseconds of a copy of so many bytes."""
         return self.copies[0] + self.copies[1] * 2e-6 * size
 
-    def unaligned(
+    def written(
         self, tile: MeasuredTile, m: int, n: int, of: Elements = HALVES
     ) -> float:
-        """Microseconds more of a launch whose C of m x n TMA cannot address."""
-        if FORMS[tile.form] != ALIGNED or n * of.result % ALIGNED == 0:
-            return 0.0
-        return self.ragged * 1e-6 * of.result * m * n
+        """Microseconds more of a launch whose C of m x n is ragged, or large."""
+        megabytes, (held, more) = 1e-6 * of.result * m * n, self.beyond
+        step = max(ROWS[0], gcd(n * of.result, ALIGNED))
+        ragged = tile.ragged[ROWS.index(step)] if step in ROWS else 0.0
+        return ragged * megabytes + more * max(0.0, megabytes - held)
 
     def sum(self, parts: int, m: int, n: int, of: Elements = HALVES) -> float:
         """Microseconds of adding up so many f32 matrices of m x n."""
@@ -298,7 +311,9 @@ def table() -> Table:
 def read_table(raw: Mapping[str, Any]) -> Table:
     """A table from its file."""
     tiles = tuple(
-        MeasuredTile(e["form"], e["statics"], e["resident"], tuple(e["times"]))
+        MeasuredTile(
+            e["form"], e["statics"], e["resident"], tuple(e["times"]), (*e["ragged"],)
+        )
         for e in raw["tiles"]
     )
     return Table(
@@ -308,7 +323,7 @@ def read_table(raw: Mapping[str, Any]) -> Table:
         tuple(raw["sums"]),
         raw["overlap"],
         raw["early"],
-        raw["ragged"],
+        (*raw["beyond"],),
         {(m, n, k): tiles[cast("int", i)] for m, n, k, i in raw["fastest"]},
     )
 
