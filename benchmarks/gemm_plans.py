@@ -6,10 +6,10 @@
 `gemm_tiles.py` measures tiles alone, at sizes that are multiples of 8 but for a few.
 This measures, at random sizes, the plans that the table thinks best, of each form some,
 beside cuBLAS, after a write to more than the L2 cache. ``refine`` changes what the
-table says of launches of little work, and of C that is ragged or large: ``fixed`` and
-``ragged`` of each tile, and ``beyond``; it prints what is lost by the table's choice
-beside the fastest of the plans that were measured, before and after. Only ``measure``
-needs a GPU.
+table says of launches of little work, and of C that is ragged or large: ``fixed``,
+``per_megabyte_written`` and ``ragged`` of each tile, and ``beyond``; it prints what is
+lost by the table's choice beside the fastest of the plans that were measured, before
+and after. Only ``measure`` needs a GPU.
 """
 
 from __future__ import annotations
@@ -34,7 +34,14 @@ from gemm_fit import fitted
 
 from argus.diagnostics import ArgusError
 from argus.kernels.gemm.plan import ProductPlan, candidates, predicted
-from argus.kernels.gemm.tiles import ALIGNED, LINE, ROWS, Table, read_table
+from argus.kernels.gemm.tiles import (
+    ALIGNED,
+    LINE,
+    ROWS,
+    MeasuredTile,
+    Table,
+    read_table,
+)
 
 Size = tuple[int, int, int]
 LARGEST_C, LARGEST = 2**27, 2**37
@@ -226,85 +233,91 @@ def _predicted(found: Table, given: Measured) -> float:
 
 _NOISE = 0.15
 """Logarithms beyond this count little: a plan that was disturbed."""
-_TRUST = 1.5
-"""How much the logarithm of a number of a tile counts, in measurements."""
+_KEPT = 100.0
+_COMMON, _OWN = (0.3, 0.1, 0.1), (3.0, 0.1, 0.6)
+"""How much the logarithms of a number of a kind, and of a tile, count in measurements:
+of ``fixed`` (a launch takes what a launch takes), ``ragged`` and what C takes."""
 
 
 def refined(found: Table, measured: Sequence[Measured]) -> Table:
-    """The table with new ``fixed``, ``ragged`` and ``beyond``.
+    """The table with new numbers of launches of little work, and of C.
 
     Those of a tile are held to the mean of its kind: form, and whether it is swapped.
     """
-    kinds = sorted({_kind(found, i) for i in range(len(found.tiles))})
-    kind = np.array([kinds.index(_kind(found, i)) for i in range(len(found.tiles))])
+    kinds = sorted({_kind(t) for t in found.tiles})
+    kind = np.array([kinds.index(_kind(t)) for t in found.tiles])
     bare = replace(
         found,
         beyond=(found.beyond[0], 0.0),
         tiles=tuple(replace(t, ragged=(0.0,) * len(ROWS)) for t in found.tiles),
     )
     base = np.array([_predicted(bare, x) for x in measured])
-    times, tile = (
-        np.array([x.us for x in measured]),
-        np.array([x.tile for x in measured]),
-    )
+    logs, tile = np.log([x.us for x in measured]), np.array([x.tile for x in measured])
     whole = np.array([not x.plan.summed for x in measured])
     mega = np.array([2e-6 * x.size[0] * x.size[1] for x in measured]) * whole
     steps = np.array([math.gcd(2 * x.size[1], ALIGNED) for x in measured])
     over = np.maximum(0.0, mega - found.beyond[0])
-    fixed = np.array([t.times[0] for t in found.tiles])
+    fixed, written = (np.array([t.times[i] for t in found.tiles]) for i in (0, -1))
     which = [(steps == row) * mega for row in ROWS]
+    names = 2 + len(ROWS)
+    """Rows of what is fitted: factors of ``fixed`` and ``written``, then ``ragged``."""
 
-    def model(shift: Any, ragged: Any, beyond: Any) -> Any:
-        """Of factors of ``fixed`` and microseconds of C, of each tile."""
-        us = base + (shift[tile] - 1) * fixed[tile] + over * beyond
-        return us + sum(r[tile] * m for r, m in zip(ragged, which, strict=True))
+    def errors(x: Any, of: Any, held: Any) -> Any:
+        """Of ``x[:-1]`` by names and kinds or tiles, of which each tile has one."""
+        rows = x[:-1].reshape(names, -1)[:, of]
+        us = base + (rows[0, tile] - 1) * fixed[tile] + over * x[-1]
+        us += (rows[1, tile] - 1) * written[tile] * mega
+        us += sum(r[tile] * m for r, m in zip(rows[2:], which, strict=True))
+        off = np.log(np.maximum(us, 0.1)) - logs
+        return np.concatenate([_NOISE * np.arcsinh(off / _NOISE), held])
 
-    def errors(us: Any) -> Any:
-        return _NOISE * np.arcsinh(
-            (np.log(np.maximum(us, 0.1)) - np.log(times)) / _NOISE
+    def weights(given: Sequence[float], kept: Any) -> Any:
+        rows = np.repeat(
+            [[given[0]], [given[2]], *[[given[1]]] * len(ROWS)], len(kept), 1
         )
+        # `gemm_tiles.py` measured what a large C takes of persistent grids.
+        rows[1, kept] = _KEPT
+        return rows.reshape(-1)
 
     # First what tiles of a kind have in common, then each tile by itself.
-    count, tiles = len(kinds), len(found.tiles)
-
-    def split(x: Any, size: int) -> tuple[Any, Any]:
-        return x[:size], x[size : (1 + len(ROWS)) * size].reshape(len(ROWS), size)
-
-    def of_kinds(x: Any) -> Any:
-        shift, ragged = split(x, count)
-        held = 0.3 * np.log(shift)
-        off = errors(model(shift[kind], ragged[:, kind], x[-1]))
-        return np.concatenate([off, held, 0.02 * np.log(x[count:] / 0.2)])
-
-    begin = [1.0] * count + [0.2] * (len(ROWS) * count) + [0.1]
-    common = np.array(fitted(of_kinds, [begin]))
-    shift, ragged = split(common, count)
-    prior = np.concatenate([shift[kind], ragged[:, kind].reshape(-1), common[-1:]])
-    weight = np.full(len(prior), 0.3 * _NOISE * _TRUST)
-    weight[:tiles] = 2 * _TRUST  # a launch takes what a launch takes
-
-    def of_tiles(x: Any) -> Any:
-        shift, ragged = split(x, tiles)
-        held = weight * np.log(x / prior)
-        return np.concatenate([errors(model(shift, ragged, x[-1])), held])
-
-    shift, ragged = split(np.array(fitted(of_tiles, [list(prior)])), tiles)
+    begin = np.repeat(np.array([1.0, 1.0, *[0.2] * len(ROWS)]), len(kinds))
+    large = np.array([form == "persistent" for form, _ in kinds])
+    weight = weights(_COMMON, large)
+    common = np.array(
+        fitted(
+            lambda x: errors(x, kind, weight * np.log(x[:-1] / begin)),
+            [[*begin, 0.1]],
+        )
+    )
+    prior = common[:-1].reshape(names, -1)[:, kind].reshape(-1)
+    own = weights(_OWN, large[kind])
+    every = np.arange(len(found.tiles))
+    x = np.array(
+        fitted(
+            lambda x: errors(x, every, own * np.log(x[:-1] / prior)),
+            [[*prior, common[-1]]],
+        )
+    )
+    rows = x[:-1].reshape(names, -1).T
     return replace(
         found,
-        beyond=(found.beyond[0], round(float(common[-1]), 4)),
-        tiles=tuple(
-            replace(
-                t,
-                times=(round(t.times[0] * float(shift[i]), 5), *t.times[1:]),
-                ragged=tuple(round(float(r), 4) for r in ragged[:, i]),
-            )
-            for i, t in enumerate(found.tiles)
-        ),
+        beyond=(found.beyond[0], round(float(x[-1]), 4)),
+        tiles=tuple(map(_with, found.tiles, rows.tolist())),
     )
 
 
-def _kind(found: Table, i: int) -> tuple[str, bool]:
-    tile = found.tiles[i]
+def _with(tile: MeasuredTile, numbers: Sequence[float]) -> MeasuredTile:
+    """The tile with factors of ``fixed`` and ``written``, and with ``ragged``."""
+    first, last, *ragged = numbers
+    times = (tile.times[0] * first, *tile.times[1:-1], tile.times[-1] * last)
+    return replace(
+        tile,
+        times=tuple(round(t, 5) for t in times),
+        ragged=tuple(round(r, 4) for r in ragged),
+    )
+
+
+def _kind(tile: MeasuredTile) -> tuple[str, bool]:
     return tile.form, bool(tile.statics.get("SWAP"))
 
 

@@ -1,5 +1,6 @@
 """Attention: sizes, reference. The kernel is in ``kernel.py``."""
 
+from collections.abc import Mapping
 from typing import Any
 
 from argus.ir.dtypes import bf16
@@ -25,8 +26,8 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
 WIDE = 128
 """Beyond such a head dimension `masked_attention` is faster under a causal mask: it has
 larger tiles of queries than of keys."""
-_FEW, _NARROW = 128, 80
-"""Keys of one block, in which a tile of queries takes one step; of wide heads."""
+_NARROW = 80
+"""Keys of a block of wide heads, and where there are no more."""
 
 
 def attention_form(
@@ -45,29 +46,32 @@ def attention_form(
             # Several small blocks on a multiprocessor hide each other's softmax.
             statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1, "REGISTERS": 0}
         return attention, statics
-    if keys <= (_FEW if d <= WIDE else _NARROW):
-        return attention_persistent, {**statics, **_one_step(d, rows, keys)}
-    if d > WIDE:
-        statics["BT"] = _NARROW
-    if rows <= 64:
-        statics |= {"BQ": 64, "WARPGROUPS": 1}
-    elif d <= 64:
-        statics |= {"BQ": 192, "WARPGROUPS": 3, "REGISTERS": 160}
-    elif d > 192:
-        statics["TMA_STORE"] = False  # there is no room for it
+    small = {"BQ": 64, "WARPGROUPS": 1}
+    if d > WIDE and keys <= _NARROW:
+        # One step takes all keys. Two blocks of a multiprocessor hide each other's.
+        statics |= {**small, "BT": _NARROW, "STAGES": 1, "REGISTERS": 0}
+    else:
+        statics["BT"] = _NARROW if d > WIDE or keys <= _NARROW else 128
+        if rows <= 64:
+            statics |= small
+        elif d <= 64 and keys > 128:
+            statics |= {"BQ": 192, "WARPGROUPS": 3, "REGISTERS": 160}
+        elif d > 192:
+            statics["TMA_STORE"] = False  # there is no room for it
+    # The next queries are loaded while these are finished, where there is room.
+    statics["QUERIES"] = 2 if _shared_bytes(statics, 2) <= _SHARED_BYTES else 1
     return attention_persistent, statics
 
 
-def _one_step(d: int, rows: int, keys: int) -> dict[str, object]:
-    """Of tiles that see all keys in one step: the next queries are loaded meanwhile."""
-    if d > WIDE:
-        # Two blocks of a multiprocessor.
-        small = {"BQ": 64, "WARPGROUPS": 1, "REGISTERS": 0, "STAGES": 1}
-        return {**small, "BT": _NARROW, "QUERIES": 2}
-    statics: dict[str, object] = {"BT": _NARROW if keys <= _NARROW else _FEW}
-    if rows <= 64:
-        statics |= {"BQ": 64, "WARPGROUPS": 1}
-    return {**statics, "QUERIES": 2}
+_SHARED_BYTES = 226 * 1024
+"""Of a block, without barriers."""
+
+
+def _shared_bytes(statics: Mapping[str, Any], queries: int) -> int:
+    """What so many tiles of queries, the rings and the output take."""
+    tiles = queries + bool(statics["TMA_STORE"])
+    keys = 2 * statics.get("STAGES", 2) * statics["BT"]
+    return 2 * statics["D"] * (tiles * statics.get("BQ", 128) + keys)
 
 
 def _choose(case: Case, target: str) -> KernelChoice:

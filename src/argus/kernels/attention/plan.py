@@ -19,7 +19,7 @@ from argus.dispatch import (
 )
 from argus.kernels.attention.kernel import attention_merge, attention_parts
 
-_BLOCK = 1.0
+_BLOCK = 2.0
 """What beginning and ending a block takes, in blocks of keys."""
 _MERGE = 3.0
 """What the second launch takes, in blocks of keys."""
