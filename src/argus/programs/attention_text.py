@@ -160,7 +160,7 @@ class _AttentionWriter(RingWriter):
         if not tile.persistent:
             self.line(f"{self._indices()} = ag.block({self._counts()})")
             self._reach()
-        self.ring("q_ring", "1", self.factors["q"])
+        self.ring("q_ring", str(tile.queries), self.factors["q"])
         self.ring("k_ring", "STAGES", self.factors["k"])
         self.ring("v_ring", "STAGES", self.factors["v"])
         if tile.staged:

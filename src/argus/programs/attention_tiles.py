@@ -28,7 +28,7 @@ class AttentionTile:
     """Sizes of a block's tile; names as in `kernels/attention`.
 
     ``be`` and ``bd`` elements of a query and of a value; ``staged``: results leave
-    through shared memory.
+    through shared memory; ``queries``: tiles of queries in flight.
     """
 
     bs: int
@@ -40,11 +40,14 @@ class AttentionTile:
     registers: int
     persistent: bool
     staged: bool
+    queries: int
 
     def bytes(self, factors: tuple[int, int, int]) -> int:
         """Shared memory of a block: so many tensors of queries, keys and values."""
         queries, keys, values = factors
-        once = queries * self.bs * self.be + (self.bs * self.bd if self.staged else 0)
+        once = self.queries * queries * self.bs * self.be + (
+            self.bs * self.bd if self.staged else 0
+        )
         each = self.bt * (keys * self.be + values * self.bd)
         return 2 * (once + self.stages * each)
 
@@ -58,13 +61,19 @@ def attention_tile(
     """
     be, bd = (ceil(sizes[n] / _STEP) * _STEP for n in (form.inner, form.across))
     kernel, statics = library_form(
-        max(be, bd), sizes[form.row], causal=form.causal is not None, tma_store=staged
+        max(be, bd),
+        sizes[form.row],
+        sizes[form.along],
+        causal=form.causal is not None,
+        tma_store=staged,
     )
-    known = {"BQ": 128, "BT": 128, "STAGES": 2, "WARPGROUPS": 2, "REGISTERS": 240}
+    known = {"BQ": 128, "BT": 128, "STAGES": 2, "WARPGROUPS": 2}
+    known |= {"REGISTERS": 240, "QUERIES": 1}
     found = {n: int(str(statics.get(n, v))) for n, v in known.items()}
     tile = AttentionTile(
         found["BQ"], found["BT"], be, bd, found["STAGES"], found["WARPGROUPS"],
         found["REGISTERS"], kernel is attention_persistent, bool(statics["TMA_STORE"]),
+        found["QUERIES"],
     )  # fmt: skip
     if form.parts > 1 or biased:
         many = sizes[form.row] > _NARROW
@@ -77,7 +86,7 @@ def attention_tile(
         len({v for _, v in form.values}),
     )
     smaller = (
-        {"staged": False}, {"bt": _NARROW // 2}, {"stages": 1},
+        {"queries": 1}, {"staged": False}, {"bt": _NARROW // 2}, {"stages": 1},
         {"bs": 64, "warpgroups": 1},
     )  # fmt: skip
     for change in smaller:

@@ -24,8 +24,8 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
 
 
 WIDE = 128
-"""Beyond such a head dimension `masked_attention` is faster under a causal mask: it has
-larger tiles of queries than of keys."""
+"""Wide heads are wider. `masked_attention` is faster for these under a causal mask: its
+tiles of queries may be larger than those of keys."""
 _NARROW = 80
 """Keys of a block of wide heads, and where there are no more."""
 
@@ -35,14 +35,16 @@ def attention_form(
 ) -> tuple[Kernel, dict[str, object]]:
     """The kernel for a head dimension (a multiple of 16, at most 256), and its statics.
 
-    Under a causal mask it is at most `WIDE`. ``rows`` of queries and ``keys`` of a
-    head; ``tma_store``: TMA can address the rows of O.
+    ``rows`` of queries and ``keys`` of a head; ``tma_store``: TMA can address the rows
+    of O.
     """
     statics: dict[str, object] = {"D": d, "CAUSAL": causal, "TMA_STORE": tma_store}
     if causal:
         # Every tile of queries is as large as one of keys. The tiles differ in length:
         # the hardware hands them out better than a loop over every n-th does.
-        if d <= 64:
+        if d > WIDE:
+            statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1}
+        elif d <= 64:
             # Several small blocks on a multiprocessor hide each other's softmax.
             statics |= {"BQ": 64, "BT": 64, "WARPGROUPS": 1, "REGISTERS": 0}
         return attention, statics

@@ -48,6 +48,13 @@ _KNOBS = by_name(
         1,
     ),
     *map(usual, ("WARPS", "FOLD", "REGISTERS", "TMA_STORE")),
+    Knob(
+        "QUERIES",
+        (1, 2),
+        "tiles of queries in flight: the next is loaded while one is finished",
+        "software-pipelining",
+        1,
+    ),
 )
 _ON_HOPPER = (
     *("tma", "warp-specialisation", "wgmma", "mma-tensor-cores", "swizzling"),
@@ -130,8 +137,12 @@ _PERSISTENT = Form(
     package="argus.kernels.attention",
     file="kernel.py",
     kernel="attention_persistent",
-    defaults=_OVERLAP.defaults,
-    domains={**_OVERLAP.domains, "BT": (32, 64, 80, 96, 128, 160, 176)},
+    defaults={**_OVERLAP.defaults, "QUERIES": 1},
+    domains={
+        **_OVERLAP.domains,
+        "BT": (32, 64, 80, 96, 128, 160, 176),
+        "QUERIES": (1, 2),
+    },
     optimisations=(*_OVERLAP.optimisations, "persistent-grid"),
     after=("roles", "overlap"),
     via="persistent-grid",
@@ -258,7 +269,9 @@ def _hopper(design: Design, problem: LibraryProblem) -> str | None:
         return f"a thread needs about {need} registers and has {room}"
     if budget and WARPGROUP * (24 + warpgroups * budget) > REGISTERS:
         return f"{warpgroups} warpgroups cannot have {budget} registers a thread"
-    shared = ring_bytes(stages, 2 * bt, d) + ring_bytes(1, bq, d) + 32 * stages + 16
+    queries = number(design.get("QUERIES", 1))
+    shared = ring_bytes(stages, 2 * bt, d) + ring_bytes(queries, bq, d)
+    shared += 32 * stages + 16 * queries
     if design.get("TMA_STORE"):
         shared += ring_bytes(1, bq, d)
     return too_large(shared, problem.target)
