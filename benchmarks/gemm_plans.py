@@ -1,6 +1,6 @@
 """Measure plans of matrix products as they are called, and hold the table to them.
 
-    python benchmarks/gemm_plans.py measure OUT.jsonl [--seed 1] [--count 100]
+    python benchmarks/gemm_plans.py measure OUT.jsonl [--seed 1] [--count 100] [--few]
     python benchmarks/gemm_plans.py refine MEASURED.jsonl ... src/.../gemm/tiles.json
 
 `gemm_tiles.py` measures tiles alone, at sizes that are multiples of 8 but for a few.
@@ -172,6 +172,11 @@ def measure(args: argparse.Namespace) -> None:
 
 
 def _sizes(args: argparse.Namespace) -> list[Size]:
+    """Random ones, or few rows with weights that models have."""
+    if args.few:
+        from gemm_random import FEW
+
+        return list(FEW)
     return sizes(args.count, args.seed)
 
 
@@ -347,6 +352,7 @@ def main() -> None:
     measuring.add_argument("out", type=Path)
     measuring.add_argument("--seed", type=int, default=1)
     measuring.add_argument("--count", type=int, default=100)
+    measuring.add_argument("--few", action="store_true")
     measuring.add_argument("--plans", type=int, default=15)
     measuring.add_argument("--jobs", type=int, default=15)
     measuring.set_defaults(run=measure)
