@@ -85,6 +85,44 @@ def test_mxfp4(m: int, n: int, k: int, kind: Any, biased: bool) -> None:
     assert (made.double() - want).norm() / want.norm() < 5e-3
 
 
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("biased", [False, True])
+def test_numbers_of_all_weights_first(
+    kind: Any, biased: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from argus.kernels.four_bit import op
+    from argus.kernels.gemm.plan import best_plan
+
+    plans = lambda m, n, k, rows, processors: best_plan(m, n, k, (rows, 128))  # noqa: E731
+    monkeypatch.setattr(op, "plan_of_numbers", plans)
+    n, k = (36, 384) if biased else (35, 768)
+    packed, q = weights(n, k)
+    a, bias = torch.randn(19, k).to(kind), torch.randn(n) if biased else None
+    scales = torch.rand(n, k // 384).to(kind) + 0.5
+    zeros = torch.randint(0, 16, scales.shape).to(kind)
+    made = op.int4_gemm(a, packed, scales, zeros, bias, group=384)
+    zero, scale = (x.double().repeat_interleave(384, dim=1) for x in (zeros, scales))
+    want = a.double() @ ((q - zero) * scale).T
+    want = want if bias is None else want + bias
+    assert (made.double() - want).norm() / want.norm() < 5e-3
+
+    values = torch.tensor((*E2M1, *(-x for x in E2M1)), dtype=torch.float64)
+    powers = torch.randint(122, 131, (n, k // 32), dtype=torch.uint8)
+    scale = torch.exp2(powers.double() - 127).repeat_interleave(32, dim=1)
+    made = op.mxfp4_gemm(a, packed, powers, bias)
+    want = a.double() @ (values[q.long()] * scale).T
+    want = want if bias is None else want + bias
+    assert (made.double() - want).norm() / want.norm() < 5e-3
+
+
+@pytest.mark.parametrize(("m", "numbers"), [(17, False), (128, False), (8192, True)])
+def test_many_rows_multiply_numbers(m: int, numbers: bool) -> None:
+    from argus.kernels.four_bit.choice import plan_of_numbers
+
+    for n, k in ((4096, 4096), (14336, 4096), (4096, 14336)):
+        assert (plan_of_numbers(m, n, k, 128, 132) is not None) is numbers
+
+
 def test_what_does_not_fit_is_told() -> None:
     packed, _ = weights(8, 256)
     a, scales = torch.randn(2, 256).bfloat16(), torch.ones(8, 2).bfloat16()

@@ -74,6 +74,7 @@ PARTS = {
     **dict.fromkeys(("attention_merge", "attention_parts")),
     "swiglu_sm90": None,
     **dict.fromkeys(("moe_up", "moe_down", "moe_up_eights", "moe_down_eights")),
+    **dict.fromkeys(("int4_weights", "mxfp4_weights")),
     "copy_eights": None,
     "copy_rows": None,
     "copy_singles": None,

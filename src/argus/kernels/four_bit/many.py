@@ -24,6 +24,43 @@ def by_group(S, n, g, BN, GROUPS):
 
 
 @ag.inline
+def int4_numbers(w, s, Zeros, n, g, SIGNED):
+    """The weights of packed ones and their scales, in the type of these.
+
+    Of rows n and groups g on.
+    """
+    (BN, BU), GROUPS = w.shape, s.shape[1]
+    BK = 4 * BU
+    if SIGNED:
+        w = w ^ 0x8888
+    q = in_order(w).to(s.dtype) - 8.0
+    q = ag.reshape(q, (BN, GROUPS, BK // GROUPS), dims="N G _")
+    if Zeros is not None:
+        zero = by_group(Zeros, n, g, BN, GROUPS).to(f32)
+        zero = zero if SIGNED else zero - 8.0
+        b = ((q.to(f32) - zero) * s.to(f32)).to(s.dtype)
+    else:
+        b = q * s
+    return ag.reshape(b, (BN, BK), dims="N K")
+
+
+@ag.inline
+def half_powers(S, n, k, BN, BK, T):
+    """The scales of rows n and columns k on, halved, in type T."""
+    s = by_group(S, n, k // 32, BN, BK // 32).to(f32)
+    return ag.exp2(s - 128.0).to(T)
+
+
+@ag.inline
+def mxfp4_numbers(w, s):
+    """The weights of packed ones of e2m1 and halves of their scales."""
+    BN, BU = w.shape
+    q = ag.twice_e2m1(in_order(w).to(i16)).to(s.dtype)
+    b = ag.reshape(q, (BN, BU // 8, 32), dims="N G _") * s
+    return ag.reshape(b, (BN, 4 * BU), dims="N K")
+
+
+@ag.inline
 def load_packed(left, raw, A, W, m, n, BK):
     """The steps of K of rows m of A and rows n of W."""
     for k in ag.range(0, A.shape[1], BK):
@@ -87,7 +124,6 @@ def int4_many(
     """
     M, K = A.shape
     N = W.shape[0]
-    GROUPS = max(1, BK // GROUP)
     assert GROUP % BK == 0 or BK % GROUP == 0, "groups are steps of K, or parts of them"
     ag.require(ag.dim("U") * 4 == K, "four numbers in 16 bits")
     ag.require(ag.dim("G") * GROUP == K, "whole groups")
@@ -101,21 +137,13 @@ def int4_many(
     with ag.role("make", warps=3):
         for _, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=TILES):
             for k in ag.range(0, K, BK):
-                s = by_group(S, bn * BN, k // GROUP, BN, GROUPS)
+                g = k // GROUP
+                s = by_group(S, bn * BN, g, BN, max(1, BK // GROUP))
                 with raw.drain() as slot:
                     w = slot.w.load(layout=ag.layouts.blocked((BN, BK // 4), 96, 4))
-                if SIGNED:
-                    w = w ^ 0x8888
-                q = in_order(w).to(A.dtype) - 8.0
-                q = ag.reshape(q, (BN, GROUPS, BK // GROUPS), dims="N G _")
-                if Zeros is not None:
-                    zero = by_group(Zeros, bn * BN, k // GROUP, BN, GROUPS).to(f32)
-                    zero = zero if SIGNED else zero - 8.0
-                    b = ((q.to(f32) - zero) * s.to(f32)).to(A.dtype)
-                else:
-                    b = q * s.to(A.dtype)
+                b = int4_numbers(w, s, Zeros, bn * BN, g, SIGNED)
                 with right.fill() as slot:
-                    slot.b.store(ag.reshape(b, (BN, BK), dims="N K"))
+                    slot.b.store(b)
 
     with ag.role("load", warps=1):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=TILES):
@@ -163,14 +191,12 @@ def mxfp4_many(
     with ag.role("make", warps=3):
         for _, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=TILES):
             for k in ag.range(0, K, BK):
-                s = by_group(S, bn * BN, k // 32, BN, BK // 32).to(f32)
-                s = ag.exp2(s - 128.0).to(A.dtype)
+                s = half_powers(S, bn * BN, k, BN, BK, A.dtype)
                 with raw.drain() as slot:
                     w = slot.w.load(layout=ag.layouts.blocked((BN, BK // 4), 96, 4))
-                q = ag.twice_e2m1(in_order(w).to(i16)).to(A.dtype)
-                b = ag.reshape(q, (BN, BK // 32, 32), dims="N G _") * s
+                b = mxfp4_numbers(w, s)
                 with right.fill() as slot:
-                    slot.b.store(ag.reshape(b, (BN, BK), dims="N K"))
+                    slot.b.store(b)
 
     with ag.role("load", warps=1):
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=TILES):

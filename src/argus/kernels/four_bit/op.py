@@ -2,15 +2,27 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from argus.diagnostics import fail
-from argus.dispatch import Dispatch
-from argus.kernels.four_bit.choice import FEW, few_statics, many_statics
+from argus.dispatch import Buffer, Dispatch, GivenTensor, LaunchSequence, LaunchStep
+from argus.ir.dtypes import FOREIGN
+from argus.kernels.four_bit.choice import (
+    FEW,
+    few_statics,
+    many_statics,
+    number_statics,
+    plan_of_numbers,
+)
 from argus.kernels.four_bit.few import int4_few, mxfp4_few
 from argus.kernels.four_bit.many import int4_many, mxfp4_many
-from argus.kernels.tensors import multiprocessors, tma_rows
+from argus.kernels.four_bit.weights import int4_weights, mxfp4_weights
+from argus.kernels.gemm.entry import form_of
+from argus.kernels.gemm.plan import Operands, launches
+from argus.kernels.tensors import multiprocessors, row_bytes, tma_rows
 from argus.lang.kernel import Kernel
+from argus.lang.library import identity
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -39,7 +51,8 @@ def int4_gemm(
     to 15. ``scales`` and ``zeros`` (N, K / group) in the type of a, with g = k //
     group; without ``zeros`` z is 8. ``signed``: q is from -8 to 7 in two's complement,
     and z is 0 where there are no ``zeros``. ``bias`` (N,) of any float. Sums are f32,
-    result (M, N) in the type of a. Of more than 16 rows, w is rounded to that type.
+    result (M, N) in the type of a. Of more than 16 rows, w is rounded to that type; of
+    many, all of it is first (a buffer of 2 N K bytes).
 
     ``group``: 32, 64 or a multiple of 128; it divides K. Raises ArgusError AG0801 for
     other groups, shapes that do not fit, or rows that TMA cannot address.
@@ -109,13 +122,45 @@ def _check(
             raise fail("AG0801", None, f"TMA cannot address the rows of `{name}`")
 
 
+_A, _W, _S, _C = (GivenTensor(i) for i in range(4))
+
+
 def _form(few: Kernel, many: Kernel, out: Tensor) -> tuple[Kernel, dict[str, object]]:
     """The kernel for a result, and its tiles."""
     (m, n), processors = out.shape, multiprocessors(out)
     if m <= FEW:
         return few, few_statics(m, n, processors)
-    store = tma_rows(out) and n * out.element_size() % 16 == 0
-    return many, many_statics(m, n, processors, tma_store=store)
+    return many, many_statics(m, n, processors, tma_store=_tma_store(out))
+
+
+def _tma_store(out: Tensor) -> bool:
+    return tma_rows(out) and out.shape[1] * out.element_size() % 16 == 0
+
+
+def _of_numbers(
+    a: Tensor,
+    out: Tensor,
+    bias: GivenTensor | None,
+    make: Callable[[Buffer], LaunchStep],
+) -> LaunchSequence | None:
+    """Launches that make numbers of all weights and multiply those, where it pays."""
+    (m, k), n = a.shape, out.shape[1]
+    if m <= FEW:
+        return None
+    plan = plan_of_numbers(m, n, k, row_bytes(a), multiprocessors(out))
+    if plan is None:
+        return None
+    dtype = FOREIGN[str(a.dtype).removeprefix("torch.")]
+    numbers = Buffer(dtype.name, (n, k))
+    tensors = {"A": _A, "B": numbers, "C": _C}
+    if bias is not None:
+        tensors["Bias"] = bias
+    kernel, statics = form_of(
+        plan.tile, m, n, k, tma_store=_tma_store(out), epilogue=bias is not None
+    )
+    given = Operands(m, n, k, dtype, tensors)
+    steps = launches(plan, given, kernel, statics, {"ACTIVATION": identity}).steps
+    return LaunchSequence((make(numbers), *steps))
 
 
 def _choose_int4(
@@ -127,15 +172,29 @@ def _choose_int4(
     bias: Tensor | None,
     group: int,
     signed: int,
-) -> tuple[Kernel, dict[str, object]]:
+) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
+    form = {"GROUP": group, "SIGNED": bool(signed)}
+
+    def make(numbers: Buffer) -> LaunchStep:
+        zero = GivenTensor(4) if zeros is not None else None
+        statics = {**number_statics(group), **form}
+        return LaunchStep(int4_weights, (_W, _S, numbers, zero), statics)
+
+    found = _of_numbers(a, out, GivenTensor(5) if bias is not None else None, make)
+    if found is not None:
+        return found
     kernel, statics = _form(int4_few, int4_many, out)
-    return kernel, {**statics, "GROUP": group, "SIGNED": bool(signed)}
+    return kernel, {**statics, **form}
 
 
 def _choose_mxfp4(
     a: Tensor, weight: Tensor, scales: Tensor, out: Tensor, bias: Tensor | None
-) -> tuple[Kernel, dict[str, object]]:
-    return _form(mxfp4_few, mxfp4_many, out)
+) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
+    def make(numbers: Buffer) -> LaunchStep:
+        return LaunchStep(mxfp4_weights, (_W, _S, numbers), number_statics(_MX))
+
+    found = _of_numbers(a, out, GivenTensor(4) if bias is not None else None, make)
+    return _form(mxfp4_few, mxfp4_many, out) if found is None else found
 
 
 _launch_int4 = Dispatch(_choose_int4)
