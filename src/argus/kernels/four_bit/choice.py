@@ -59,12 +59,13 @@ def _tile(m: int, n: int, processors: int) -> tuple[int, int]:
 def _clocks(m: int, n: int, rows: int, width: int, processors: int) -> float:
     """Of a step of K, times the tiles that one multiprocessor has."""
     rounds = ceil(ceil(m / rows) * ceil(n / width) / processors)
-    # Products of 16 bits, or numbers made of weights, at the rates of the hardware.
-    return rounds * (100 + max(rows * width / 32, _MAKING * width))
+    # Products of 16 bits at the rate of the hardware, or numbers made of weights.
+    return rounds * (_WAITING + max(rows * width / 32, _MAKING * width))
 
 
-_MAKING = 5.0
-"""Clocks that three warps take to make 64 numbers of each row of weights, for one."""
+_WAITING, _MAKING = 450, 6.6
+"""Clocks that a step takes besides, and that three warps take to make 64 numbers of
+each row of weights: as measured."""
 _STEP, _CLOCKS = 64, 1700.0
 """Columns of a step of K; clocks of a microsecond."""
 _LAUNCH, _PER_MEGABYTE = 3.0, 0.3
