@@ -60,12 +60,12 @@ def _clocks(m: int, n: int, rows: int, width: int, processors: int) -> float:
     """Of a step of K, times the tiles that one multiprocessor has."""
     rounds = ceil(ceil(m / rows) * ceil(n / width) / processors)
     # Products of 16 bits at the rate of the hardware, or numbers made of weights.
-    return rounds * (_WAITING + max(rows * width / 32, _MAKING * width))
+    return rounds * (_WAITING[rows] + max(rows * width / 32, _MAKING * width))
 
 
-_WAITING, _MAKING = 450, 6.6
-"""Clocks that a step takes besides, and that three warps take to make 64 numbers of
-each row of weights: as measured."""
+_WAITING, _MAKING = {64: 300, 128: 450}, 6.6
+"""Clocks that a step takes besides, by rows of A, and that three warps take to make 64
+numbers of each row of weights: as measured."""
 _STEP, _CLOCKS = 64, 1700.0
 """Columns of a step of K; clocks of a microsecond."""
 _LAUNCH, _PER_MEGABYTE = 3.0, 0.3
