@@ -32,6 +32,33 @@ def test_gemm_of_rows_that_tma_cannot_address() -> None:
     assert _error(ops.gemm(a, b), a.double() @ b.double().T) < 5e-3
 
 
+@pytest.mark.parametrize("left", [False, True])
+@pytest.mark.parametrize("right", [False, True])
+def test_gemm_in_any_order(left: bool, right: bool) -> None:
+    from argus import ops
+
+    for m, n, k in (
+        (1024, 1536, 2048),
+        (1000, 776, 520),
+        (333, 215, 127),
+        (64, 72, 9000),
+    ):
+        a = _normal(k, m).T if left else _normal(m, k)
+        b = _normal(k, n).T if right else _normal(n, k)
+        bias, residual = _normal(n), _normal(m, n)
+        want = a.double() @ b.double().T
+        assert _error(ops.gemm(a, b), want) < 5e-3
+        got = ops.gemm(a, b, bias, residual, "silu")
+        want = torch.nn.functional.silu(want + bias) + residual
+        assert _error(got, want) < 5e-3
+    for p, m, n, k in ((5, 512, 384, 256), (33, 72, 136, 200), (2, 8, 5, 8)):
+        a = _normal(p, k, m).mT if left else _normal(p, m, k)
+        n = -(-n // 8) * 8 if right else n
+        b = _normal(p, k, n).mT if right else _normal(p, n, k)
+        want = a.double() @ b.double().mT
+        assert _error(ops.batched_gemm(a, b), want) < 5e-3
+
+
 @pytest.mark.parametrize("kind", [torch.float8_e4m3fn, torch.float8_e5m2, torch.int8])
 @pytest.mark.parametrize("fast", [False, True])
 @pytest.mark.parametrize("k", [400, 403])

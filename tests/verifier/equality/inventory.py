@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from types import MappingProxyType
 
@@ -76,7 +77,7 @@ PARTS = {
     **dict.fromkeys(("moe_up", "moe_down", "moe_up_eights", "moe_down_eights")),
     **dict.fromkeys(("int4_weights", "mxfp4_weights")),
     "copy_eights": None,
-    "copy_rows": None,
+    **dict.fromkeys(("copy_rows", "turned_rows", "gemm_orders", "batched_orders")),
     "copy_singles": None,
     "single_split": None,
     "gemm_parts": None,
@@ -102,6 +103,11 @@ PARTS = {
 """What those kernels of the library compute that no entry has by themselves, or says in
 other words; None: what the reference in their file says. (Files of kernels that are
 proved by terms are compared in `proved/test_proved.py`.)"""
+
+ALTERNATIVES = dict.fromkeys(
+    ("gemm_orders", "batched_orders"), (("A", "TurnedA"), ("B", "TurnedB"))
+)
+"""Optional tensors of parts of which one is given."""
 
 
 @dataclass(frozen=True)
@@ -155,12 +161,22 @@ def _parts() -> Iterator[Subject]:
             if (said := PARTS[name]) is not None:
                 text += f"\n\n@ag.reference\ndef {name}_reference{said}\n"
             kernel = load_kernels(path.name, text).kernels[name]
-            tensors = kernel.signature.tensors
-            every = {t.name: t.dtypes[0] for t in tensors}
-            yield _file(f"part {name}", path.name, kernel, _SM90)
-            if any(t.optional for t in tensors):
-                shown = f"part {name}, all tensors"
-                yield _file(shown, path.name, kernel, _SM90, every)
+            for shown, given in _given(kernel):
+                yield _file(shown, path.name, kernel, _SM90, given)
+
+
+def _given(kernel: Kernel) -> Iterator[tuple[str, Mapping[str, DType]]]:
+    """What each case of a part is called, and its optional tensors."""
+    tensors = {t.name: t for t in kernel.signature.tensors}
+    if kernel.name in ALTERNATIVES:
+        for names in product(*ALTERNATIVES[kernel.name]):
+            given = {name: tensors[name].dtypes[0] for name in names}
+            yield f"part {kernel.name} {' '.join(names)}", given
+        return
+    yield f"part {kernel.name}", {}
+    if any(t.optional for t in tensors.values()):
+        every = {name: t.dtypes[0] for name, t in tensors.items()}
+        yield f"part {kernel.name}, all tensors", every
 
 
 def files() -> list[Path]:
