@@ -74,6 +74,59 @@ def test_attention_without_a_gradient_is_refused(given: dict[str, Any]) -> None:
         assert not ops.attention(q, q, q, **given).requires_grad
 
 
+@pytest.mark.parametrize("size", [(24, 40, 16), (35, 13, 27)])
+@pytest.mark.parametrize("turned", [False, True])
+def test_products_have_gradients(size: tuple[int, int, int], turned: bool) -> None:
+    m, n, k = size
+    a = _drawn(k, m).detach().T.requires_grad_() if turned else _drawn(m, k)
+    b, bias, residual = _drawn(n, k), _drawn(n), _drawn(m, n)
+    given = (a, b, bias, residual)
+    exact = [t.detach().double().requires_grad_() for t in given]
+    scale = torch.randn(m, n)
+    out = ops.gemm(a, b, bias, residual)
+    wanted = exact[0] @ exact[1].T + exact[2] + exact[3]
+    found = torch.autograd.grad((out * scale).sum(), given)
+    want = torch.autograd.grad((wanted * scale).sum(), exact)
+    for one, other in zip((out, *found), (wanted, *want), strict=True):
+        assert (one - other).norm() < 8e-3 * other.norm()
+    torch.library.opcheck(torch.ops.argus.gemm.default, given)
+
+
+def test_batches_of_products_have_gradients() -> None:
+    a, b = _drawn(3, 16, 24), _drawn(3, 40, 24)
+    exact = [t.detach().double().requires_grad_() for t in (a, b)]
+    out, wanted = ops.batched_gemm(a, b), exact[0] @ exact[1].mT
+    scale = torch.randn(out.shape)
+    found = torch.autograd.grad((out * scale).sum(), (a, b))
+    want = torch.autograd.grad((wanted * scale).sum(), exact)
+    for one, other in zip((out, *found), (wanted, *want), strict=True):
+        assert (one - other).norm() < 8e-3 * other.norm()
+    torch.library.opcheck(torch.ops.argus.batched_gemm.default, (a, b))
+
+
+def test_a_compiled_program_takes_products_whole() -> None:
+    def program(a: torch.Tensor, b: torch.Tensor) -> torch.Tensor:
+        c = ops.gemm(2 * a, b)
+        return ops.batched_gemm(c[None], c[None]).square().sum()
+
+    given = _drawn(24, 40), _drawn(16, 40)
+    compiled = torch.compile(program, fullgraph=True, backend="aot_eager")
+    found = torch.autograd.grad(compiled(*given), given)
+    wanted = torch.autograd.grad(program(*given), given)
+    for a, b in zip(found, wanted, strict=True):
+        assert (a - b).norm() <= 1e-2 * b.norm()
+
+
+def test_products_without_a_gradient_are_refused() -> None:
+    a, b = _drawn(8, 8), _drawn(8, 8)
+    with pytest.raises(ArgusError, match="AG0801"):
+        ops.gemm(a, b, activation="relu")
+    with pytest.raises(ArgusError, match="AG0801"):
+        ops.gemm(a, b, out=torch.empty(8, 8).bfloat16())
+    with pytest.raises(ArgusError, match="AG0801"):
+        ops.gemm(a.float(), b.float())
+
+
 PLAIN = [n for p in parts("op") if not hasattr(p, "OPERATORS") for n in p.__all__]
 
 

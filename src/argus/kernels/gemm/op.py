@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import fail
 from argus.dispatch import Dispatch, LaunchSequence
 from argus.ir.dtypes import FOREIGN, DType, bf16, f32
+from argus.kernels.autograd import TorchFunction, followed, without_gradient
 from argus.kernels.gemm.entry import ampere_statics, form_of
 from argus.kernels.gemm.kernel import gemm_sm80
 from argus.kernels.gemm.plan import (
@@ -21,6 +22,7 @@ from argus.kernels.single.launch import single_product
 from argus.kernels.tensors import aligned_rows, on_hopper, row_bytes, tma_rows
 from argus.lang.kernel import Kernel
 from argus.lang.library import gelu, identity, relu, silu
+from argus.runtime.torch_op import OpParameter, tensor
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -48,46 +50,136 @@ def gemm(
     ``precision`` is "f32", which copies the factors into parts of bf16 (12 bytes for
     each element; what is beyond 2**127 gives NaN), or "tf32": 11 bits of each factor
     are multiplied. Raises ArgusError AG0801 for an unknown activation or precision.
+
+    Tensors of 16 bits have gradients, without an activation and ``out`` (AG0801 where
+    one is wanted that there is not).
     """
     if activation not in ACTIVATIONS:
         known = ", ".join(ACTIVATIONS)
         raise fail("AG0801", None, f"no activation {activation!r}", help=f"try {known}")
+    if followed(a, b, bias, residual):
+        if out is None and activation == "none" and a.element_size() == _HALF:
+            return _PRODUCT(a, b, bias, residual)
+        text = "gemm with an activation, with out=, or of float32"
+        without_gradient(text, a, b, bias, residual)
     if out is None:
         out = a.new_empty((a.shape[0], b.shape[0]))
+    _multiply(a, b, bias, residual, out, activation, precision)
+    return out
+
+
+def _multiply(
+    a: Tensor,
+    b: Tensor,
+    bias: Tensor | None,
+    residual: Tensor | None,
+    out: Tensor,
+    activation: str = "none",
+    precision: str = "f32",
+) -> None:
+    """Launch for what lies along K, or for what does not."""
     turns = (turned(a), turned(b))
     if any(turns) and a.element_size() == _HALF and on_hopper(a) and a.shape[1]:
         a, b = (t.T if turn else t for t, turn in zip((a, b), turns, strict=True))
         if out.numel():
             _launch_turned((a, b, out, bias, residual), *turns, activation)
-        return out
+        return
     _launch((a, b, out, bias, residual), activation, precision)
-    return out
 
 
 def batched_gemm(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
     """``a[p] @ b[p].T`` of each p: a (P, M, K), b (P, N, K), result (P, M, N).
 
     16-bit floats, f32 accumulation, on Hopper. a and b may be transposed in their last
-    two dimensions. Raises ArgusError AG0801 for other shapes, for rows that TMA cannot
-    address (16 bytes, also between matrices), and without K.
+    two dimensions; they have gradients, without ``out``. Raises ArgusError AG0801 for
+    other shapes, for rows that TMA cannot address (16 bytes, also between matrices),
+    and without K.
     """
     p, m, k = a.shape
     if b.dim() != 3 or b.shape[0] != p or b.shape[2] != k:
         text = f"`b` is {tuple(b.shape)}, and `a` {tuple(a.shape)}"
         raise fail("AG0801", None, text, help="a (P, M, K) and b (P, N, K)")
+    if followed(a, b):
+        if out is None:
+            return _BATCH(a, b)
+        without_gradient("batched_gemm with out=", a, b)
     if out is None:
         out = a.new_empty((p, m, b.shape[1]))
+    _multiply_batch(a, b, out)
+    return out
+
+
+def _multiply_batch(a: Tensor, b: Tensor, out: Tensor) -> None:
     if not out.numel():
-        return out
-    if not k:
+        return
+    if not a.shape[2]:
         raise fail("AG0801", None, "there is nothing to sum")
     turns = (turned(a), turned(b))
     a, b = (t.mT if turn else t for t, turn in zip((a, b), turns, strict=True))
-    for name, tensor in (("a", a), ("b", b)):
-        if not tma_rows(tensor):
+    for name, factor in (("a", a), ("b", b)):
+        if not tma_rows(factor):
             raise fail("AG0801", None, f"TMA cannot address the rows of `{name}`")
     _launch_batch((a, b, out), *turns)
-    return out
+
+
+# ----------------------------------------------------------------------- gradients
+
+
+def _result(a: Tensor, b: Tensor, *_: Tensor | None) -> Tensor:
+    return a.new_empty((*a.shape[:-1], b.shape[-2]))
+
+
+def _keep(ctx: Any, inputs: tuple[Any, ...], output: Tensor) -> None:
+    a, b, *rest = inputs
+    ctx.kinds = [None if t is None else t.dtype for t in rest]
+    ctx.save_for_backward(a, b)
+
+
+def _gradient(ctx: Any, dc: Tensor) -> tuple[Any, ...]:
+    """Products with the transposes, which are read as they lie; sums are torch's."""
+    import torch
+
+    a, b = ctx.saved_tensors
+    needs, dc = ctx.needs_input_grad, dc.contiguous()
+    da = gemm(dc, b.T) if needs[0] else None
+    db = gemm(dc.T, a.T) if needs[1] else None
+    bias = dc.sum(0, dtype=torch.float32).to(ctx.kinds[0]) if needs[2] else None
+    return da, db, bias, dc if needs[3] else None
+
+
+def _batch_gradient(ctx: Any, dc: Tensor) -> tuple[Any, ...]:
+    a, b = ctx.saved_tensors
+    needs, dc = ctx.needs_input_grad, dc.contiguous()
+    da = batched_gemm(dc, b.mT) if needs[0] else None
+    db = batched_gemm(dc.mT, a.mT) if needs[1] else None
+    return da, db
+
+
+_PRODUCT = TorchFunction(
+    "argus::gemm",
+    (
+        tensor("a"),
+        tensor("b"),
+        OpParameter("bias", "optional_tensor"),
+        OpParameter("residual", "optional_tensor"),
+    ),
+    _multiply,
+    _result,
+    keep=_keep,
+    gradient=_gradient,
+)
+_BATCH = TorchFunction(
+    "argus::batched_gemm",
+    (tensor("a"), tensor("b")),
+    _multiply_batch,
+    _result,
+    keep=_keep,
+    gradient=_batch_gradient,
+)
+OPERATORS = (_PRODUCT, _BATCH)
+
+
+# ------------------------------------------------------------------------- launches
 
 
 def _choose(
