@@ -49,6 +49,17 @@ def test_numbers_of_few_bits_are_floats_by_their_bits(half: str) -> None:
 
 
 @HALVES
+def test_bytes_are_floats_by_their_bits(half: str) -> None:
+    kernel = source("words.py", "signed_bytes", {"X": "i8", "Y": half}, "sm_90a")
+    assert f"= argus_pack_{half}(" not in kernel.text
+    x = np.resize(np.arange(-128, 128), N).astype(np.int8)
+    y = np.zeros((2, N), np.uint16)
+    emulator.launch(kernel, {"N": N, "P": 2}, {"X": x, "Y": y})
+    assert np.array_equal(from_half(y, half), np.array([x, x >> 4]))
+    assert not (y == 0x8000).any(), "a whole number has one zero"
+
+
+@HALVES
 def test_numbers_of_e2m1(half: str) -> None:
     kernel = source("words.py", "mx_numbers", {"X": "u16", "Y": half}, "sm_90a")
     assert kernel.text.count(f"= argus_e2m1_{half}(") == 5

@@ -93,6 +93,17 @@ def small_numbers(dtype: DType) -> Iterator[Form]:
         yield map_form(title, name, call, words, np.uint32, exactly(meaning))
 
 
+def signed_bytes() -> Iterator[Form]:
+    name = "argus_signed_bytes_bf16"
+
+    def meaning(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        both = np.stack([x, y], axis=1).astype(np.uint8).view(np.int8)
+        return of_floats(both.astype(np.float32), HALVES[0])
+
+    call = f"{name}((int)(signed char)x, (int)(signed char)y)"
+    yield map_form(name, name, call, words, np.uint32, exactly(meaning))
+
+
 def mx_numbers(dtype: DType) -> Iterator[Form]:
     name = f"argus_e2m1_{dtype.name}"
 
@@ -140,6 +151,7 @@ def forms() -> Iterator[Form]:
         yield from sums(dtype)
         yield from small_numbers(dtype)
         yield from mx_numbers(dtype)
+    yield from signed_bytes()
     for dtype in WORDS:
         yield from integers(dtype)
     yield map_form(

@@ -32,6 +32,18 @@ def test_gemm_of_rows_that_tma_cannot_address() -> None:
     assert _error(ops.gemm(a, b), a.double() @ b.double().T) < 5e-3
 
 
+@pytest.mark.parametrize("rows", [1, 16, 40, 64, 300])
+def test_int8_gemm(rows: int) -> None:
+    from argus import ops
+
+    a, scales = _normal(rows, 4112), torch.rand(1000, device="cuda") / 64
+    weight = torch.randint(-128, 128, (1000, 4112), dtype=torch.int8, device="cuda")
+    bias = _normal(1000)
+    want = a.double() @ weight.double().T * scales
+    assert _error(ops.int8_gemm(a, weight, scales), want) < 5e-3
+    assert _error(ops.int8_gemm(a, weight, scales, bias), want + bias) < 5e-3
+
+
 @pytest.mark.parametrize("left", [False, True])
 @pytest.mark.parametrize("right", [False, True])
 def test_gemm_in_any_order(left: bool, right: bool) -> None:

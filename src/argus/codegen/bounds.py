@@ -111,6 +111,21 @@ def small_floats(
     return SmallFloats(least, _twice(dtype, one), _twice(dtype, back))
 
 
+def cast_bounds(tile: o.Tile, known: Mapping[o.Tile, Bounds]) -> Bounds | None:
+    """Those of what is cast: any number of its type, where nothing is known."""
+    if tile in known:
+        return known[tile]
+    return tile.dtype.integers if tile.dtype.kind == "int" else None
+
+
+def signed_bytes(dtype: DType, bounds: Bounds | None) -> bool:
+    """Whether numbers between bounds become bf16, as `argus_signed_bytes_bf16` does."""
+    if bounds is None or dtype.name != "bf16":
+        return False
+    least, greatest = bounds
+    return least >= -128 and greatest <= 127
+
+
 def added(op: o.AnyOp, tile: o.Tile) -> int | None:
     """The whole number that an operation adds to a tile; None: it does more."""
     if not isinstance(op, o.Elementwise) or op.fn not in ("add", "sub"):

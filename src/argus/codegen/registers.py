@@ -181,14 +181,25 @@ def fill_small(
     how: SmallFloats,
 ) -> None:
     """Set an even number of 16-bit floats to whole numbers, by their bits."""
+    bits = (name(f"0x{n:08x}u") for n in (how.one, how.back))
+    more = (name(str(how.least)), *bits)
+    fill_whole(cx, target, source, count, f"argus_small_{target.dtype.name}", *more)
+
+
+def fill_whole(
+    cx: Emission,
+    target: RegisterArray,
+    source: RegisterArray,
+    count: int,
+    function: str,
+    *more: CppExpression,
+) -> None:
+    """Set an even number of 16-bit floats to a function of two whole numbers each."""
 
     def pair(step: RegisterIteration) -> list[str]:
         first = 2 * step.values
         low, high = (read(cx, source, step, first + half) for half in (0, 1))
-        bits = (name(f"0x{n:08x}u") for n in (how.one, how.back))
-        made = call(
-            f"argus_small_{target.dtype.name}", low, high, name(str(how.least)), *bits
-        )
+        made = call(function, low, high, *more)
         return [assign(at(cx, target, step, step.values), made)]
 
     cx.loop(count // 2, pair)

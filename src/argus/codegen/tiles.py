@@ -13,6 +13,8 @@ from argus.codegen.bounds import (
     added,
     bounds_of,
     bounds_of_all,
+    cast_bounds,
+    signed_bytes,
     small_floats,
 )
 from argus.codegen.code import TERNARY, CppExpression, call, converted
@@ -144,9 +146,13 @@ def cast(cx: Emission, op: o.Cast) -> None:
         # The narrow integers wrap when they are stored.
         return held if before == after else converted(after, held)
 
-    small = small_floats(op.result.dtype, cx.bounds.get(op.src))
+    known = cast_bounds(op.src, cx.bounds)
+    small = small_floats(op.result.dtype, known)
     if small is not None and count % 2 == 0:
         registers.fill_small(cx, target, source, count, small)
+        return
+    if signed_bytes(op.result.dtype, known) and count % 2 == 0:
+        registers.fill_whole(cx, target, source, count, "argus_signed_bytes_bf16")
         return
     registers.fill(cx, target, count, value)
 
@@ -170,7 +176,7 @@ def _cast_and_add(cx: Emission, op: o.Cast, then: o.AnyOp) -> Callable[[], None]
     more = added(then, op.result)
     if more is None or not isinstance(then, o.Elementwise):
         return None
-    small = small_floats(op.result.dtype, cx.bounds.get(op.src), more)
+    small = small_floats(op.result.dtype, cast_bounds(op.src, cx.bounds), more)
     target = then.result
     if small is None or not layout_of(op.src).same_as(layout_of(target)):
         return None

@@ -146,6 +146,22 @@ def _small(dtype: str) -> Instruction:
     return record(function, f"fma.rn.{dtype}x2", text, _FUSED, needs=(fused,))
 
 
+def _signed_bytes() -> Instruction:
+    """Two whole numbers from -128 to 127 as floats of 8 significant bits.
+
+    The last seven bits of each, above 128, minus 128 or, of negative ones, 256.
+    """
+    function, fused = "argus_signed_bytes_bf16", "argus_fma2_bf16"
+    body = (
+        "const u32 x = ((u32)lo & 0xffu) | ((u32)hi & 0xffu) << 16;\n"
+        "const u32 above = (x & 0x007f007fu) | 0x43004300u;\n"
+        "const u32 from = (x & 0x00800080u) | 0x43004300u;\n"
+        f"return {fused}(from, 0xbf80bf80u, above);"
+    )
+    text = device(f"u32 {function}(int lo, int hi)", body)
+    return record(function, "fma.rn.bf16x2", text, _FUSED, needs=(fused,))
+
+
 def _e2m1(dtype: str) -> Instruction:
     """Twice the numbers of e2m1 in the last four bits of each half, as two floats.
 
@@ -241,6 +257,7 @@ def records() -> tuple[Instruction, ...]:
         _e2m1("f16"),
         _small("bf16"),
         _small("f16"),
+        _signed_bytes(),
         *_byte_conversions("e4m3"),
         *_byte_conversions("e5m2"),
         *map(_whole, (i8, u8, i16, u16, i32, u32, i64, u64)),

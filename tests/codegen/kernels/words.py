@@ -15,6 +15,14 @@ def numbers(X: u16["N"], Y: ag.half["P N"]):
 
 
 @ag.kernel
+def signed_bytes(X: ag.i8["N"], Y: ag.half["P N"]):
+    i = ag.block(ag.cdiv(X.shape[0], 256))
+    x = ag.load(X[i * 256 :], (256,))
+    Y[0, i * 256 :] = x.to(Y.dtype)
+    Y[1, i * 256 :] = (x >> 4).to(Y.dtype)
+
+
+@ag.kernel
 def mx_numbers(X: u16["N"], Y: ag.half["P N"]):
     i = ag.block(ag.cdiv(X.shape[0], 256))
     x = ag.load(X[i * 256 :], (256,))

@@ -75,7 +75,7 @@ PARTS = {
     **dict.fromkeys(("attention_merge", "attention_parts")),
     "swiglu_sm90": None,
     **dict.fromkeys(("moe_up", "moe_down", "moe_up_eights", "moe_down_eights")),
-    **dict.fromkeys(("int4_weights", "mxfp4_weights")),
+    **dict.fromkeys(("int4_weights", "int8_weights", "mxfp4_weights")),
     "copy_eights": None,
     **dict.fromkeys(("copy_rows", "turned_rows", "gemm_orders", "batched_orders")),
     "copy_singles": None,

@@ -1,0 +1,78 @@
+"""Products with weights of eight bits on torch tensors."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from argus.diagnostics import fail
+from argus.dispatch import Buffer, Dispatch, GivenTensor, LaunchSequence, LaunchStep
+from argus.ir.dtypes import FOREIGN
+from argus.kernels.eight_bit.choice import FEW, few_statics, plan_of_numbers
+from argus.kernels.eight_bit.kernel import int8_few, int8_weights
+from argus.kernels.gemm.entry import form_of
+from argus.kernels.gemm.plan import Operands, launches, tensor_places
+from argus.kernels.gemm.turned import tma_store
+from argus.kernels.tensors import multiprocessors, row_bytes, tma_rows
+from argus.lang.kernel import Kernel
+from argus.lang.library import identity
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+__all__ = ["int8_gemm"]
+
+
+def int8_gemm(
+    a: Tensor,
+    weight: Tensor,
+    scales: Tensor,
+    bias: Tensor | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
+    """``(a @ weight.T) * scales + bias``: only the weights have eight bits.
+
+    a (M, K) of bfloat16 or float16; ``weight`` (N, K) int8; ``scales`` and ``bias``
+    (N,) of any float. Sums are f32, result (M, N) in the type of a. Of more than 64
+    rows the scaled weights are rounded to that type first (a buffer of 2 N K bytes).
+    Raises ArgusError AG0801 for shapes that do not fit, a K that is no multiple of 16,
+    or rows that TMA cannot address.
+    """
+    (m, k), n = a.shape, weight.shape[0]
+    if not k or weight.shape[1] != k:
+        text = f"`weight` is {tuple(weight.shape)}, and `a` {(m, k)}"
+        raise fail("AG0801", None, text)
+    if k % 16:
+        raise fail("AG0801", None, f"{k} columns are no multiple of 16")
+    if tuple(scales.shape) != (n,):
+        raise fail("AG0801", None, f"`scales` is {tuple(scales.shape)}, not {(n,)}")
+    for name, tensor in (("a", a), ("weight", weight)):
+        if not tma_rows(tensor):
+            raise fail("AG0801", None, f"TMA cannot address the rows of `{name}`")
+    if out is None:
+        out = a.new_empty((m, n))
+    if out.numel():
+        _launch((a, weight, scales, out, bias))
+    return out
+
+
+def _choose(
+    a: Tensor, weight: Tensor, scales: Tensor, out: Tensor, bias: Tensor | None
+) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
+    (m, k), n = a.shape, weight.shape[0]
+    if m <= FEW:
+        return int8_few, few_statics(m, n, multiprocessors(a))
+    plan = plan_of_numbers(m, n, k, row_bytes(a))
+    dtype = FOREIGN[str(a.dtype).removeprefix("torch.")]
+    numbers = Buffer(dtype.name, (n, k))
+    made = LaunchStep(int8_weights, (GivenTensor(1), GivenTensor(2), numbers), {})
+    places = tensor_places("A", "", "", "C", "Bias" if bias is not None else "")
+    kernel, statics = form_of(
+        plan.tile, m, n, k, tma_store=tma_store(out), epilogue=bias is not None
+    )
+    given = Operands(m, n, k, dtype, {**places, "B": numbers})
+    steps = launches(plan, given, kernel, statics, {"ACTIVATION": identity}).steps
+    return LaunchSequence((made, *steps))
+
+
+_launch = Dispatch(_choose)

@@ -1,0 +1,55 @@
+"""Products with weights of eight bits are what torch computes. No GPU."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from argus import ops  # noqa: E402
+from argus.diagnostics import ArgusError  # noqa: E402
+from argus.kernels.eight_bit.choice import few_statics  # noqa: E402
+
+
+@pytest.mark.parametrize("m", [1, 9, 17, 64, 65])
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
+@pytest.mark.parametrize("biased", [False, True])
+def test_it_is_the_product(
+    m: int, kind: Any, biased: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ARGUS_CHECK", "0")
+    torch.manual_seed(m)
+    n, k = 37, 1040
+    a, bias = torch.randn(m, k).to(kind), torch.randn(n) if biased else None
+    weight = torch.randint(-128, 128, (n, k), dtype=torch.int8)
+    scales = torch.rand(n) / 64
+    found = ops.int8_gemm(a, weight, scales, bias)
+    want = a.double() @ weight.double().T * scales.double()
+    want = want if bias is None else want + bias
+    assert found.dtype == kind
+    assert (found.double() - want).norm() < 5e-3 * want.norm()
+
+
+def test_tiles_fit() -> None:
+    for m in range(1, 65):
+        for n in (16, 4096, 28672):
+            s = {name: int(str(v)) for name, v in few_statics(m, n, 132).items()}
+            step = s["STAGES"] * 256 * s["WARPS"] * (2 * s["BM"] + s["BN"])
+            assert step + 3 * 4 * s["BM"] * s["BN"] + 1024 < 232448
+            assert s["BM"] >= m
+
+
+def test_what_does_not_fit_is_told() -> None:
+    a, scales = torch.randn(2, 256).bfloat16(), torch.ones(8)
+    weight = torch.zeros(8, 256, dtype=torch.int8)
+    with pytest.raises(ArgusError, match="`weight` is"):
+        ops.int8_gemm(a, weight[:, :128], scales)
+    with pytest.raises(ArgusError, match="`scales` is"):
+        ops.int8_gemm(a, weight, scales[:4])
+    with pytest.raises(ArgusError, match="TMA cannot address the rows of `weight`"):
+        ops.int8_gemm(a, torch.zeros(8, 257, dtype=torch.int8)[:, 1:], scales)
+    with pytest.raises(ArgusError, match="no multiple of 16"):
+        ops.int8_gemm(a[:, :248].contiguous(), weight[:, :248], scales)
+    assert ops.int8_gemm(a[:0], weight, scales).shape == (0, 8)
