@@ -155,7 +155,7 @@ def _transposed(
     if not whole:
         return _spread_out(x, weight, stride, padding, dilation, more, groups)
     phases = [
-        ConvolutionPhases(n, k, s, p, d, m)
+        ConvolutionPhases.with_few_taps(n, k, s, p, d, m)
         for n, k, s, p, d, m in zip(
             x.shape[2:], taps, stride, padding, dilation, more, strict=True
         )
@@ -170,7 +170,8 @@ def _transposed(
         found = phase_products(x, weight, phases, groups)
     whole = [f.sizes[0] * f.sizes[1] for f in phases]
     found = found.reshape(x.shape[0], -1, *whole)
-    return found[(slice(None), slice(None), *(slice(0, f.length) for f in phases))]
+    kept = (slice(f.front, f.front + f.length) for f in phases)
+    return found[(slice(None), slice(None), *kept)]
 
 
 def _spread_out(
