@@ -190,7 +190,8 @@ class _Loops:
         rows = [n for n in self.group.rows if n in left - right]
         columns = [n for n in self.group.rows if n in right - left]
         along = self._unit(self.group.stores[0].offset)
-        if along in rows:
+        rounded = self.precision == "nearest"
+        if self._along(1) in columns if rounded else along in rows:
             self.terms = [(b, a) for a, b in self.terms]
             rows, columns = columns, rows
         units = (self._along(0), self._along(1))
@@ -201,13 +202,15 @@ class _Loops:
             return pixels
         row = self._axis(units[0], rows, inner)
         column = self._axis(units[1], columns, inner)
-        if element == f32 and any(turned) and self.precision == "tf32":
+        if element == f32 and turned != (rounded, False) and self.precision != "split":
             raise NotFusedError("tf32 of a factor that does not lie along K")
         self._addressed()
         batch = tuple(n for n in self.group.rows if n not in (row, column))
         outer = tuple(n for n in self.group.columns if n != inner)
         sizes = self.sizes
-        tile = self._tile(sizes[row], sizes[column], inner, batch, turned)
+        tile = self._tile(
+            sizes[row], sizes[column], inner, batch, turned, straight=rounded
+        )
         return ProductForm(
             self.reduction, tuple(self.terms), row, column, inner, batch, outer,
             turned, tile,
@@ -263,7 +266,7 @@ class _Loops:
             return element
         if element != f32:
             raise NotFusedError(f"no form of a product of {element} is written")
-        if self.precision not in ("tf32", "split"):
+        if self.precision not in ("tf32", "nearest", "split"):
             raise NotFusedError("tensor cores multiply f32 in parts")
         return element
 
