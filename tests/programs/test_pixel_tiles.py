@@ -17,12 +17,13 @@ from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 
 functional = torch.nn.functional
-NEAR = 2e-3
+NEAR = 1e-5
+"""Of numbers that TF32 has."""
 
 CASES: dict[str, tuple[Any, tuple[int, ...], tuple[int, ...]]] = {
     "windows of whole strides": (
         lambda x, w: functional.conv_transpose2d(x, w, None, 2, 1, 1),
-        (2, 16, 9, 17), (16, 20, 4, 4),
+        (2, 16, 8, 9), (16, 20, 4, 4),
     ),
     "odd windows": (
         lambda x, w: functional.conv_transpose2d(x, w, None, 2, 1, 1),
@@ -44,9 +45,19 @@ CASES: dict[str, tuple[Any, tuple[int, ...], tuple[int, ...]]] = {
         lambda x, w: functional.conv_transpose2d(x, w, None, (1, 2), 1, 0, 1, (3, 1)),
         (1, 16, 9, 10), (16, 16, 3, 4),
     ),
+    "followed, cropped at both ends": (
+        lambda x, w: torch.tanh(
+            functional.conv_transpose2d(x, w, w[0, :, 0, 0], 2, 1, 1) * 0.5
+        ),
+        (1, 16, 7, 11), (16, 16, 4, 4),
+    ),
+    "a softmax follows": (
+        lambda x, w: functional.conv_transpose2d(x, w, None, 2, 1, 1).softmax(1),
+        (1, 16, 7, 11), (16, 16, 4, 4),
+    ),
     "three dimensions": (
         lambda x, w: functional.conv_transpose3d(x, w, None, 2, 1),
-        (2, 16, 3, 8, 9), (16, 16, 4, 4, 4),
+        (1, 16, 3, 8, 9), (16, 16, 4, 4, 4),
     ),
     "one dimension, rows of images": (
         lambda x, w: functional.conv_transpose1d(x, w, None, 2, 1, 1),
@@ -66,7 +77,7 @@ def _product(plan: ProgramPlan) -> tuple[KernelStep, PixelTile]:
 def _planned(name: str) -> tuple[ProgramPlan, tuple[Any, ...], Any]:
     function, x, w = CASES[name]
     torch.manual_seed(0)
-    inputs = (torch.randn(x), torch.randn(w))
+    inputs = tuple((torch.randn(n) * 64).round() / 64 for n in (x, w))
     wanted = function(*(t.double() for t in inputs))
     return plan_of(Formula(function), inputs), inputs, wanted
 
@@ -74,17 +85,17 @@ def _planned(name: str) -> tuple[ProgramPlan, tuple[Any, ...], Any]:
 @pytest.mark.parametrize("name", CASES)
 def test_results_are_those_of_torch(name: str) -> None:
     plan, inputs, wanted = _planned(name)
-    _, pixels = _product(plan)
+    step, pixels = _product(plan)
     assert bool(pixels.above) == (name != "long rows")
+    assert (step is plan.kernels[-1]) == (name != "a softmax follows")
     got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
     assert got.shape == wanted.shape
     error = (got.double() - wanted).abs().max() / wanted.abs().max()
     assert error < NEAR
 
 
-@pytest.mark.parametrize("name", ["more padding than a stride", "long rows"])
-def test_kernels_are_equal_to_their_references(name: str) -> None:
-    plan, *_ = _planned(name)
+def test_kernels_are_equal_to_their_references() -> None:
+    plan, *_ = _planned("followed, cropped at both ends")
     step, _ = _product(plan)
     assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
 

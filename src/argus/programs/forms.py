@@ -39,15 +39,19 @@ def formed(group: LoweredGroup) -> tuple[LoweredGroup, KernelForm]:
     """
     if group.chained:
         return attention_form(unrolled(group))
+    padded = any(s.borders for s in group.stores)
     try:
         found = product_form(group)
         if found is not None:
             if found.pixels is not None:
                 group, found = with_pixels(group, found)
-            return with_few_dimensions(group, found)
+            if found.pixels is not None or not padded:
+                return with_few_dimensions(group, found)
     except NotFusedError:
-        if not group.windows:
+        if padded or not group.windows:
             raise
+    if padded:
+        raise NotFusedError("a dimension that begins or ends inside of others")
     walked = as_window_product(group) if group.windows else group
     walked = walked if walked.flat else unrolled(walked)
     return walked, tiling_of(walked)

@@ -81,7 +81,12 @@ def _one_kernel(
     stored: ProgramValue, inside: frozenset[ProgramValue]
 ) -> tuple[LoweredGroup, KernelForm]:
     """The loops and form of a kernel. Raises NotFusedError where there is none."""
-    group, form = formed(lowered([stored], inside))
+    try:
+        group, form = formed(lowered([stored], inside))
+    except NotFusedError:
+        if not any(isinstance(v.made, ContractPrimitive) for v in inside):
+            raise
+        group, form = formed(lowered([stored], inside, padded=True))
     worthwhile(group)
     if inside:
         require_counted_once(group)

@@ -16,7 +16,7 @@ from argus.programs.expressions import (
     PositionNode,
     ReduceNode,
 )
-from argus.programs.lowering import KernelStore, LoweredGroup, NotFusedError
+from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.products import ProductForm
 
 
@@ -31,6 +31,7 @@ def with_pixels(
     assert tile is not None
     factors = {node: side for pair in form.terms for side, node in enumerate(pair)}
     walked = {form.row, tile.phase, tile.above}
+    walked |= {n for s in group.stores for b in s.borders for n in b.index.loops}
     for node in group.nodes:
         match node:
             case ElementNode() if node not in factors:
@@ -60,7 +61,7 @@ def with_pixels(
 
     done: dict[ExpressionNode, ExpressionNode] = {}
     stores = tuple(
-        KernelStore(s.buffer, s.offset, group.pool.rewritten(s.node, change, done))
+        replace(s, node=group.pool.rewritten(s.node, change, done))
         for s in group.stores
     )
     terms = tuple((_element(done[a]), _element(done[b])) for a, b in form.terms)

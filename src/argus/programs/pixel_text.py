@@ -57,14 +57,18 @@ class _PixelWriter(ProductWriter):
     def _output(self) -> KernelTensor:
         """With pixels and their phases as one dimension."""
         stored, pixels, row = self.stored, self.pixels, self.form.row
-        walked = {row: pixels.phases, pixels.phase: 1}
-        kept = {n: c for n, c in stored.offset.terms if n not in walked}
-        extent = pixels.phases * self.group.sizes[row]
-        line = Border(Affine.of(walked), extent, 1)
+        borders = [*stored.borders]
+        if not any(pixels.phase in b.index.loops for b in borders):
+            walked = Affine.of({row: pixels.phases, pixels.phase: 1})
+            extent = pixels.phases * self.group.sizes[row]
+            borders.append(Border(walked, extent, 1))
+        rest = stored.offset
         name = self.names.result(stored.buffer)
-        rest = Affine.of(kept, stored.offset.constant)
-        self.labels[name, line] = "V"
-        return accessed(name, stored.buffer, rest, (line,))
+        for border in borders:
+            rest = rest + border.index * -border.stride
+            lies = pixels.phase in border.index.loops
+            self.labels[name, border] = "V" if lies else self.names.fresh("E")
+        return accessed(name, stored.buffer, rest, tuple(borders))
 
     def _tiled(self, border: Border) -> str:
         """M or N for what a tile walks of a factor; "" for another dimension."""
@@ -99,14 +103,16 @@ class _PixelWriter(ProductWriter):
         form, pixels = self.form, self.pixels
         found = super()._statics()
         loops = [form.row, form.column, pixels.phase]
+        loops += [n for b in self.stored.borders for n in b.index.loops]
         if pixels.above:
             loops.append(pixels.above)
             found["W"] = pixels.pitch
         found |= {self.letters[n]: self.group.sizes[n] for n in loops}
         return found | {
             label: border.extent
-            for (_, border), label in self.labels.items()
-            if isinstance(border, Border) and self._tiled(border)
+            for (name, border), label in self.labels.items()
+            if isinstance(border, Border)
+            and (name == self.output.name or self._tiled(border))
         }
 
     def _counts(self) -> str:
@@ -128,19 +134,23 @@ class _PixelWriter(ProductWriter):
             self.scopes[-1][self.form.reduction] = "part"
             text = bare(self.text(self.stored.node))
             if not pixels.above:
-                self.line(f"{self._stored_at('m * U :')} = {text}")
+                self.line(f"{self._stored_at('m * U')} = {text}")
                 return
             self.line(f"part = {text}")
             count = pixels.segments(self.tile.bm)
             with self.loop(f"for i in ag.static_range({count}):"):
                 self.line("h = m // W + i")
-                self.line(f"{self._stored_at('(m - h * W) * U :')} = part")
+                self.line(f"{self._stored_at('(m - h * W) * U')} = part")
 
     def _stored_at(self, start: str) -> str:
         """Where a row of the output is stored from."""
-        parts = [
-            start if isinstance(d, Border) else self._walked([d])[0]
-            for d in self.output.dims
-            if isinstance(d, str | Border)
-        ]
+        parts: list[str] = []
+        for d in self.output.walked:
+            if isinstance(d, str):
+                parts += self._walked([d])
+            elif self.pixels.phase in d.index.loops:
+                before = d.index.constant
+                parts.append(f"{start} - {-before} :" if before else f"{start} :")
+            else:
+                parts.append(self._sum(d.index))
         return f"{self.output.name}[{', '.join(parts)}]"

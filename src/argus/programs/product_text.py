@@ -243,7 +243,9 @@ class ProductWriter(TileWriter):
         for loop in form.outer:
             letter = self.letters[loop]
             self.line(f'ag.require({letter} > 0, "there is something to sum")')
-        for (_, border), label in self.labels.items():
+        for (name, border), label in self.labels.items():
+            if name == self.output.name:  # outside of it nothing is stored
+                continue
             assert isinstance(border, Border)  # a product of what tables choose is none
             last = [
                 f"({self.letters[n]} - 1)" + (f" * {c}" if c != 1 else "")

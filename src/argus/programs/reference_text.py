@@ -198,8 +198,20 @@ class _ReferenceWriter:
             text = f"np.transpose({bare(text)}, {tuple(order)})"
         if t.unit or len(dims) != len(walked):
             sizes = [*map(self._size, t.walked), *["1"] * t.unit]
-            return f"np.reshape({bare(text)}, ({', '.join(sizes)},))"
-        return bare(text)
+            text = f"np.reshape({bare(text)}, ({', '.join(sizes)},))"
+        return f"{text}{self._inside(t)}" if t.borders else bare(text)
+
+    def _inside(self, t: KernelTensor) -> str:
+        """The slices of what is stored, where more is computed."""
+        kept: list[str] = []
+        for dim in t.walked:
+            low, high = 0, 0
+            if isinstance(dim, Border):
+                low, high = dim.index.range(self.group.sizes)
+                high -= dim.extent - 1
+            slices = f"{-low}:{-low + dim.extent}" if isinstance(dim, Border) else ":"
+            kept.append(slices if low or high else ":")
+        return f"[{', '.join(kept)}]" if any(k != ":" for k in kept) else ""
 
     def _loops_of(self, dim: str | Border) -> tuple[str, ...]:
         """The loops that walk a dimension of an output, outermost first."""

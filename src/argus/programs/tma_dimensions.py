@@ -16,7 +16,7 @@ from argus.programs.expressions import (
     ExpressionNode,
     ReduceNode,
 )
-from argus.programs.lowering import KernelStore, LoweredGroup, NotFusedError
+from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.products import TMA_DIMENSIONS, ProductForm
 
 LARGEST = 2**16
@@ -42,7 +42,7 @@ def with_few_dimensions(
 
     done: dict[ExpressionNode, ExpressionNode] = {}
     stores = tuple(
-        KernelStore(s.buffer, s.offset, group.pool.rewritten(s.node, change, done))
+        replace(s, node=group.pool.rewritten(s.node, change, done))
         for s in group.stores
     )
     terms = tuple((_element(done[a]), _element(done[b])) for a, b in form.terms)
