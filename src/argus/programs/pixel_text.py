@@ -133,6 +133,9 @@ class _PixelWriter(ProductWriter):
             self.line(f"part = ag.reshape({turned})")
             self.scopes[-1][self.form.reduction] = "part"
             text = bare(self.text(self.stored.node))
+            if self._staged():
+                self.line(f"out[j % 2].store({text})")
+                text = 'out[j % 2].load().rename("N V")'
             if not pixels.above:
                 self.line(f"{self._stored_at('m * U')} = {text}")
                 return
@@ -141,6 +144,15 @@ class _PixelWriter(ProductWriter):
             with self.loop(f"for i in ag.static_range({count}):"):
                 self.line("h = m // W + i")
                 self.line(f"{self._stored_at('(m - h * W) * U')} = part")
+
+    def _staged(self) -> str:
+        """Parts of several rows leave by way of shared memory, and so do odd ones.
+
+        There neighbours write neighbours, and most warps have nothing of a row. What
+        is a part of one row leaves in whole sectors as it is, phases side by side.
+        """
+        parts = self.pixels.above or self.stored.borders
+        return "shared" if parts and self.tile.persistent else ""
 
     def _stored_at(self, start: str) -> str:
         """Where a row of the output is stored from."""

@@ -270,7 +270,8 @@ class ProductWriter(TileWriter):
             )
         self.line(f"ring = ag.ring(STAGES, {fields})")
         if self._staged():
-            one = f"ag.shared({type_name(self.output.buffer.dtype)}, (BM, BC))"
+            sides = self.shape([a.loop for a in self.tiling.axes])
+            one = f"ag.shared({type_name(self.output.buffer.dtype)}, {sides})"
             self.line(f"out = ({one}, {one})")
         budget = tile.registers
         registers = f", registers={_LOADING_REGISTERS}" if budget else ""
