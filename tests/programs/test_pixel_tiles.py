@@ -8,6 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from argus.programs.convolution_phases import ConvolutionPhases  # noqa: E402
 from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.pixel_tiles import PixelTile  # noqa: E402
 from argus.programs.plan import KernelStep, ProgramPlan, plan_of  # noqa: E402
@@ -98,6 +99,23 @@ def test_kernels_are_equal_to_their_references() -> None:
     plan, *_ = _planned("followed, cropped at both ends")
     step, _ = _product(plan)
     assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def test_windows_of_whole_strides_have_no_tap_for_nothing() -> None:
+    plain = ConvolutionPhases(8, 4, 2, 1, 1, 0)
+    few = plain.with_few_taps(8, 4, 1, 1, 0)
+    assert (plain.sizes, few.sizes) == ((8, 2, 3), (9, 2, 2))
+    assert few.length == plain.length == 16 and few.front == 1
+    assert few.cropped and not plain.cropped
+    odd = ConvolutionPhases(8, 3, 2, 1, 1, 1)
+    assert odd.with_few_taps(8, 3, 1, 1, 1) is odd
+
+
+def test_windows_do_not_begin_earlier_where_that_is_a_copy() -> None:
+    inputs = (torch.randn(1, 32, 8, 9), torch.randn(32, 16, 4, 4))
+    function = functional.conv_transpose2d
+    plan = plan_of(Formula(lambda x, w: function(x, w, None, 2, 1, 0, 2)), inputs)
+    assert len(plan.kernels) == 4  # operands, the product, and its phases in order
 
 
 @pytest.mark.parametrize(

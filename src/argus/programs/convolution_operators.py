@@ -20,9 +20,9 @@ from argus.programs.channels_last import (
     worth_channels_last,
 )
 from argus.programs.convolution_phases import (
-    ConvolutionPhases,
     last_phase_products,
     phase_products,
+    phases_of,
 )
 from argus.programs.flat_convolutions import (
     Reading,
@@ -154,12 +154,7 @@ def _transposed(
     whole = all(d % s == 1 % s for s, d in zip(stride, dilation, strict=True))
     if not whole:
         return _spread_out(x, weight, stride, padding, dilation, more, groups)
-    phases = [
-        ConvolutionPhases.with_few_taps(n, k, s, p, d, m)
-        for n, k, s, p, d, m in zip(
-            x.shape[2:], taps, stride, padding, dilation, more, strict=True
-        )
-    ]
+    phases = phases_of(x, weight, stride, padding, dilation, more, groups)
     straight = all(f.step == 1 or not f.again for f in phases)
     found = None
     if straight:

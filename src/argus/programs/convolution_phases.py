@@ -32,6 +32,31 @@ _LEAST_POSITIONS, _LEAST_COLUMNS = 64, 32
 """Pixels of a plane, and channels with their phases, of a tile."""
 
 
+def phases_of(
+    x: TensorArray, weight: TensorArray, stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], more: Sequence[int], groups: int,
+) -> list[ConvolutionPhases]:  # fmt: skip
+    """The phases of each dimension: those with few taps where cropping costs nothing.
+
+    So it does where it is in the kernel of the product, or where there is some anyway.
+    """
+    plain = [
+        ConvolutionPhases(n, k, s, p, d, m)
+        for n, k, s, p, d, m in zip(
+            x.shape[2:], weight.shape[2:], stride, padding, dilation, more, strict=True
+        )
+    ]
+    few = [
+        f.with_few_taps(n, k, p, d, m)
+        for f, n, k, p, d, m in zip(
+            plain, x.shape[2:], weight.shape[2:], padding, dilation, more, strict=True
+        )
+    ]
+    if _worth_pixels(x, weight, few, groups):
+        return few
+    return [b if a.cropped else a for a, b in zip(plain, few, strict=True)]
+
+
 def phase_products(
     x: TensorArray,
     weight: TensorArray,
@@ -95,7 +120,7 @@ def last_phase_products(
     ]
     rows = groups == 1 and worth_channels_last(x, like, groups, flat=False)
     columns = prod(each_t)
-    if groups == 1 and _worth_pixels(x, weight.shape[1], phases, precision):
+    if _worth_pixels(x, weight, phases, groups):
         rows = True
     elif worth_flat(
         x, weight.shape[1], columns, readings, precision, groups, rows=rows
@@ -136,17 +161,20 @@ def last_phase_products(
 
 
 def _worth_pixels(
-    x: TensorArray, filters: int, phases: Sequence[ConvolutionPhases], precision: str
-) -> bool:
+    x: TensorArray, weight: TensorArray, phases: Sequence[ConvolutionPhases],
+    groups: int,
+) -> bool:  # fmt: skip
     """Whether tiles of pixels and phases would not be mostly empty."""
     *_, last = phases
-    if x.element == f32 and precision == "f32":
-        return False  # factors in two parts
+    taps = weight.shape[2:]
+    precision = convolution_precision(weight.shape[0] // groups, taps, transposed=True)
+    if groups > 1 or (x.element == f32 and precision == "f32"):
+        return False  # more dimensions than fit, or factors in two parts
     positions = prod(f.sizes[0] for f in phases[-2:])
     return (
         last.step in PHASES
         and positions >= _LEAST_POSITIONS
-        and filters * last.step >= _LEAST_COLUMNS
+        and weight.shape[1] * last.step >= _LEAST_COLUMNS
     )
 
 
@@ -215,22 +243,26 @@ class ConvolutionPhases:
         high = self._input + self.sizes[0] - 1
         self.input_border = (max(0, -low), max(0, high - n + 1))
 
-    @staticmethod
+    @property
+    def cropped(self) -> bool:
+        """Whether more is computed than there are results."""
+        return self.front > 0 or self.sizes[0] * self.sizes[1] > self.length
+
     def with_few_taps(
-        n: int, k: int, s: int, p: int, d: int, more: int
+        self, n: int, k: int, p: int, d: int, more: int
     ) -> ConvolutionPhases:
         """The phases with the fewest taps: windows may begin before the first result.
 
         Of a padding that is no multiple of s, taps of the phases begin at two inputs,
         so that some have one for nothing. From ``front`` results before they do not.
         """
-        found, front = ConvolutionPhases(n, k, s, p, d, more), p % s
+        front = p % self.step
         if front:
-            other = ConvolutionPhases(n, k, s, p - front, d, more - front)
-            if other.sizes[0] * other.sizes[2] < found.sizes[0] * found.sizes[2]:
-                other.front, other.length = front, found.length
+            other = ConvolutionPhases(n, k, self.step, p - front, d, more - front)
+            if other.sizes[0] * other.sizes[2] < self.sizes[0] * self.sizes[2]:
+                other.front, other.length = front, self.length
                 return other
-        return found
+        return self
 
     @property
     def reach(self) -> int:

@@ -23,6 +23,7 @@ from argus.programs.attention_form import AttentionForm
 from argus.programs.chained_form import ChainedForm, chained_form
 from argus.programs.counting import require_counted_once
 from argus.programs.forms import KernelForm, formed, source_of
+from argus.programs.loops import NotAffineError
 from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
 from argus.programs.product_tiles import followed_long, hides_what_follows
 from argus.programs.products import ProductForm
@@ -83,8 +84,9 @@ def _one_kernel(
     """The loops and form of a kernel. Raises NotFusedError where there is none."""
     try:
         group, form = formed(lowered([stored], inside))
-    except NotFusedError:
-        if not any(isinstance(v.made, ContractPrimitive) for v in inside):
+    except NotFusedError as error:
+        product = any(isinstance(v.made, ContractPrimitive) for v in inside)
+        if not product or not isinstance(error.__cause__, NotAffineError):
             raise
         group, form = formed(lowered([stored], inside, padded=True))
     worthwhile(group)

@@ -57,7 +57,7 @@ class KernelWriter(ColumnWriter):
 
     def __init__(self, group: LoweredGroup, tiling: GroupTiling) -> None:
         super().__init__(group, tiling)
-        self.fixed |= self._whole()
+        self.fixed = self.fixed | self._whole()
         self.outputs = [
             accessed(self.names.result(s.buffer), s.buffer, s.offset)
             for s in group.stores
