@@ -12,12 +12,13 @@ import pytest
 from argus.diagnostics import ArgusError
 from argus.evaluation.requests import contiguous_facts
 from argus.ir import ops as o
-from argus.ir.dtypes import bf16
+from argus.ir.dtypes import bf16, f32
 from argus.ir.expr import Const
 from argus.ir.walk import blocks, walk
 from argus.kernels.gemm.kernel import gemm_sm90
 from argus.kernels.library import LIBRARY
 from argus.kernels.norms.kernel import softmax
+from argus.lang.kernel import load_kernels
 from argus.model import predict
 from argus.model.hardware import H200
 from argus.requests import Request, placed_program, tile_program
@@ -117,6 +118,37 @@ def test_rows_that_straddle_lines_cost_l2():
     aligned = predict(gemm(), sizes(4096, 4096, 4096)).parts["l2"]
     odd = predict(gemm(), sizes(4096, 4096, 4104)).parts["l2"]
     assert odd > 1.2 * aligned
+
+
+SHIFTED = """
+import argus as ag
+from argus import f32
+
+@ag.kernel
+def shifted(X: f32["M N"], Y: f32["M N"], *, SHIFT: int = 0):
+    M, N = X.shape
+    i, j = ag.block(M, ag.cdiv(N, 512))
+    x = ag.load(X[i, j * 512 :], (512,))
+    Y[i, j * 512 - SHIFT :] = x
+"""
+"""Of 512 columns, those before the first one belong to nobody."""
+
+
+def test_what_lies_before_a_tensor_is_not_written():
+    """Nor is what lies behind it: neither is counted."""
+    (shifted,) = load_kernels("made.py", SHIFTED).kernels.values()
+    memory: list[float] = []
+    for shift in (-256, 0, 256, 512):
+        shape = {"X": (2**18, 512), "Y": (2**18, 512)}
+        facts = contiguous_facts(shifted, shape)
+        types = {"X": f32, "Y": f32}
+        request = Request(shifted, types, {"SHIFT": shift}, "sm_90a", facts)
+        found = predict(placed_program(request), {"M": 2**18, "N": 512})
+        memory.append(found.parts["memory"])
+    behind, whole, before, none = memory
+    assert behind == pytest.approx(before)
+    assert none < 0.7 * whole
+    assert before == pytest.approx((none + whole) / 2, rel=0.1)
 
 
 def test_a_block_begins_each_cycle_at_most():

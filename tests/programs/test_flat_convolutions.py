@@ -60,7 +60,7 @@ CASES: dict[str, tuple[Any, tuple[int, ...], tuple[int, ...], float]] = {
         (1, 16, 4, 4, 5), (16, 8, 3, 5, 7), 2e-3,
     ),
     "transposed, two dimensions": (
-        lambda x, w: functional.conv_transpose2d(x, w, None, 2, 1, 1),
+        lambda x, w: functional.conv_transpose2d(x, w, None, 3, 1, 1),
         (2, 16, 7, 10), (16, 20, 4, 3), 2e-3,
     ),
 }  # fmt: skip

@@ -119,7 +119,8 @@ def present(view: GlobalView, env: Mapping[str, Any]) -> float:
         first = evaluate(substitute(coordinate, _zeros(view)), env)
         end = evaluate(substitute(coordinate, last), env)
         length = end - first + 1
-        room: NDArray[np.float64] = np.asarray(evaluate(extent, env) - first, float)
+        inside = np.minimum(end + 1, evaluate(extent, env)) - np.maximum(first, 0)
+        room: NDArray[np.float64] = np.asarray(inside, float)
         whole *= float((room.clip(0, length) / length).mean())
     return whole
 

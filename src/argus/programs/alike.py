@@ -26,7 +26,7 @@ from argus.programs.expressions import (
 )
 from argus.programs.forms import KernelForm, source_of
 from argus.programs.kernel_file import KernelSource
-from argus.programs.lowering import KernelStore, LoweredGroup, NotFusedError
+from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.tensor_program import GivenPrimitive, ProgramValue, ViewedValue
 from argus.programs.tile_axes import GroupTiling
 
@@ -187,7 +187,7 @@ class _Rewriting:
         self, group: LoweredGroup, form: KernelForm
     ) -> tuple[LoweredGroup, KernelForm]:
         stores = tuple(
-            KernelStore(self.names[s.buffer], s.offset, self._node(s.node))
+            replace(s, buffer=self.names[s.buffer], node=self._node(s.node))
             for s in group.stores
         )
         return replace(group, stores=stores), self._changed(form)

@@ -20,9 +20,9 @@ from argus.programs.channels_last import (
     worth_channels_last,
 )
 from argus.programs.convolution_phases import (
-    ConvolutionPhases,
     last_phase_products,
     phase_products,
+    phases_of,
 )
 from argus.programs.flat_convolutions import (
     Reading,
@@ -154,12 +154,7 @@ def _transposed(
     whole = all(d % s == 1 % s for s, d in zip(stride, dilation, strict=True))
     if not whole:
         return _spread_out(x, weight, stride, padding, dilation, more, groups)
-    phases = [
-        ConvolutionPhases(n, k, s, p, d, m)
-        for n, k, s, p, d, m in zip(
-            x.shape[2:], taps, stride, padding, dilation, more, strict=True
-        )
-    ]
+    phases = phases_of(x, weight, stride, padding, dilation, more, groups)
     straight = all(f.step == 1 or not f.again for f in phases)
     found = None
     if straight:
@@ -170,7 +165,8 @@ def _transposed(
         found = phase_products(x, weight, phases, groups)
     whole = [f.sizes[0] * f.sizes[1] for f in phases]
     found = found.reshape(x.shape[0], -1, *whole)
-    return found[(slice(None), slice(None), *(slice(0, f.length) for f in phases))]
+    kept = (slice(f.front, f.front + f.length) for f in phases)
+    return found[(slice(None), slice(None), *kept)]
 
 
 def _spread_out(

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from argus.ir.dtypes import f32
 from argus.programs.channels_last import (
     channels_last,
     convolution_precision,
@@ -22,9 +23,38 @@ from argus.programs.flat_convolutions import (
     worth_flat,
 )
 from argus.programs.numpy_functions import contracted
+from argus.programs.pixel_tiles import PHASES
 from argus.programs.tensor_array import TensorArray
 from argus.programs.tensor_program import UntranslatedError
 from argus.programs.views import LinearView, permuted
+
+_LEAST_POSITIONS, _LEAST_COLUMNS = 64, 32
+"""Pixels of a plane, and channels with their phases, of a tile."""
+
+
+def phases_of(
+    x: TensorArray, weight: TensorArray, stride: Sequence[int], padding: Sequence[int],
+    dilation: Sequence[int], more: Sequence[int], groups: int,
+) -> list[ConvolutionPhases]:  # fmt: skip
+    """The phases of each dimension: those with few taps where cropping costs nothing.
+
+    So it does where it is in the kernel of the product, or where there is some anyway.
+    """
+    plain = [
+        ConvolutionPhases(n, k, s, p, d, m)
+        for n, k, s, p, d, m in zip(
+            x.shape[2:], weight.shape[2:], stride, padding, dilation, more, strict=True
+        )
+    ]
+    few = [
+        f.with_few_taps(n, k, p, d, m)
+        for f, n, k, p, d, m in zip(
+            plain, x.shape[2:], weight.shape[2:], padding, dilation, more, strict=True
+        )
+    ]
+    if _worth_pixels(x, weight, few, groups):
+        return few
+    return [b if a.cropped else a for a, b in zip(plain, few, strict=True)]
 
 
 def phase_products(
@@ -90,7 +120,11 @@ def last_phase_products(
     ]
     rows = groups == 1 and worth_channels_last(x, like, groups, flat=False)
     columns = prod(each_t)
-    if worth_flat(x, weight.shape[1], columns, readings, precision, groups, rows=rows):
+    if _worth_pixels(x, weight, phases, groups):
+        rows = True
+    elif worth_flat(
+        x, weight.shape[1], columns, readings, precision, groups, rows=rows
+    ):
         found = flat_products(x, filters, readings, precision)
         order = [d for i in range(count) for d in (3 + count + i, 3 + i)]
         turned = found.seen(permuted(found.shape, [0, 1, 2, *order]))
@@ -109,6 +143,9 @@ def last_phase_products(
         ),
         (0, *(f.first_input for f in phases), 0),
     )  # fmt: skip
+    # Channels lie beside the phases of the last dimension, see `pixel_tiles.py`.
+    order = [*range(1, count), 0, *range(count, filters.ndim)]
+    filters = filters.seen(permuted(filters.shape, order))
     columns = filters.shape[: 1 + count]
     flat = filters_last(
         filters.reshape(-1, *filters.shape[1 + count :]), precision=precision
@@ -118,8 +155,27 @@ def last_phase_products(
     return products_last(
         inner.seen(left), last,
         "n" + "".join(a + b for a, b in zip(q, u, strict=True)) + "c",
-        f"k{t}{u}c", "nk" + "".join(a + b for a, b in zip(q, t, strict=True)),
+        f"{t[:-1]}k{t[-1]}{u}c",
+        "nk" + "".join(a + b for a, b in zip(q, t, strict=True)),
     )  # fmt: skip
+
+
+def _worth_pixels(
+    x: TensorArray, weight: TensorArray, phases: Sequence[ConvolutionPhases],
+    groups: int,
+) -> bool:  # fmt: skip
+    """Whether tiles of pixels and phases would not be mostly empty."""
+    *_, last = phases
+    taps = weight.shape[2:]
+    precision = convolution_precision(weight.shape[0] // groups, taps, transposed=True)
+    if groups > 1 or (x.element == f32 and precision == "f32"):
+        return False  # more dimensions than fit, or factors in two parts
+    positions = prod(f.sizes[0] for f in phases[-2:])
+    return (
+        last.step in PHASES
+        and positions >= _LEAST_POSITIONS
+        and weight.shape[1] * last.step >= _LEAST_COLUMNS
+    )
 
 
 def _phase_filters(
@@ -167,6 +223,9 @@ class ConvolutionPhases:
     one more than a multiple of s.
     """
 
+    front = 0
+    """Results before the first one, which belong to its window."""
+
     def __init__(self, n: int, k: int, s: int, p: int, d: int, more: int) -> None:
         self.length = (n - 1) * s - 2 * p + d * (k - 1) + more + 1
         if self.length < 1:
@@ -183,6 +242,27 @@ class ConvolutionPhases:
         low = self._input - (1 + self.again * s) * (count - 1) - self.again * (s - 1)
         high = self._input + self.sizes[0] - 1
         self.input_border = (max(0, -low), max(0, high - n + 1))
+
+    @property
+    def cropped(self) -> bool:
+        """Whether more is computed than there are results."""
+        return self.front > 0 or self.sizes[0] * self.sizes[1] > self.length
+
+    def with_few_taps(
+        self, n: int, k: int, p: int, d: int, more: int
+    ) -> ConvolutionPhases:
+        """The phases with the fewest taps: windows may begin before the first result.
+
+        Of a padding that is no multiple of s, taps of the phases begin at two inputs,
+        so that some have one for nothing. From ``front`` results before they do not.
+        """
+        front = p % self.step
+        if front:
+            other = ConvolutionPhases(n, k, self.step, p - front, d, more - front)
+            if other.sizes[0] * other.sizes[2] < self.sizes[0] * self.sizes[2]:
+                other.front, other.length = front, self.length
+                return other
+        return self
 
     @property
     def reach(self) -> int:

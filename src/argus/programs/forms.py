@@ -18,6 +18,9 @@ from argus.programs.chained_text import chained_source
 from argus.programs.kernel_file import KernelSource
 from argus.programs.kernel_text import kernel_source
 from argus.programs.lowering import LoweredGroup, NotFusedError
+from argus.programs.pixel_factors import with_pixels
+from argus.programs.pixel_text import pixel_source
+from argus.programs.pixel_tiles import PixelTile
 from argus.programs.product_text import product_source
 from argus.programs.products import ProductForm, product_form
 from argus.programs.tile_axes import GroupTiling
@@ -36,13 +39,19 @@ def formed(group: LoweredGroup) -> tuple[LoweredGroup, KernelForm]:
     """
     if group.chained:
         return attention_form(unrolled(group))
+    padded = any(s.borders for s in group.stores)
     try:
         found = product_form(group)
         if found is not None:
-            return with_few_dimensions(group, found)
+            if found.pixels is not None:
+                group, found = with_pixels(group, found)
+            if found.pixels is not None or not padded:
+                return with_few_dimensions(group, found)
     except NotFusedError:
-        if not group.windows:
+        if padded or not group.windows:
             raise
+    if padded:
+        raise NotFusedError("a dimension that begins or ends inside of others")
     walked = as_window_product(group) if group.windows else group
     walked = walked if walked.flat else unrolled(walked)
     return walked, tiling_of(walked)
@@ -53,6 +62,8 @@ def source_of(
 ) -> KernelSource:
     """The file of a kernel. Raises NotFusedError for what the language cannot say."""
     match form:
+        case ProductForm(pixels=PixelTile()):
+            return pixel_source(group, form, name, title)
         case ProductForm():
             return product_source(group, form, name, title)
         case AttentionForm():

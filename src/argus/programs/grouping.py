@@ -23,6 +23,7 @@ from argus.programs.attention_form import AttentionForm
 from argus.programs.chained_form import ChainedForm, chained_form
 from argus.programs.counting import require_counted_once
 from argus.programs.forms import KernelForm, formed, source_of
+from argus.programs.loops import NotAffineError
 from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
 from argus.programs.product_tiles import followed_long, hides_what_follows
 from argus.programs.products import ProductForm
@@ -81,7 +82,13 @@ def _one_kernel(
     stored: ProgramValue, inside: frozenset[ProgramValue]
 ) -> tuple[LoweredGroup, KernelForm]:
     """The loops and form of a kernel. Raises NotFusedError where there is none."""
-    group, form = formed(lowered([stored], inside))
+    try:
+        group, form = formed(lowered([stored], inside))
+    except NotFusedError as error:
+        product = any(isinstance(v.made, ContractPrimitive) for v in inside)
+        if not product or not isinstance(error.__cause__, NotAffineError):
+            raise
+        group, form = formed(lowered([stored], inside, padded=True))
     worthwhile(group)
     if inside:
         require_counted_once(group)

@@ -57,10 +57,20 @@ class KernelWriter(ColumnWriter):
 
     def __init__(self, group: LoweredGroup, tiling: GroupTiling) -> None:
         super().__init__(group, tiling)
+        self.fixed = self.fixed | self._whole()
         self.outputs = [
             accessed(self.names.result(s.buffer), s.buffer, s.offset)
             for s in group.stores
         ]
+
+    def _whole(self) -> set[str]:
+        """Columns that fill an axis: of known size, so that no element is tested."""
+        axes = self.tiling.axes if self.tiling.held else ()
+        return {
+            a.loop
+            for a in axes
+            if a.loop in self.group.columns and self.group.sizes[a.loop] == a.size
+        }
 
     # -- the file
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from math import prod
 
 from argus.programs.affine import Affine
 
@@ -17,17 +18,30 @@ class NotAffineError(Exception):
 
 
 class NeedsSplitError(Exception):
-    """``loop`` has to be split; ``inner`` is the size of its new innermost digit."""
+    """``loop`` has to be split; ``inner`` is the size of its new innermost digit.
 
-    def __init__(self, loop: str, inner: int) -> None:
+    ``outside``: the size of the outer one, and the first index that counts, where
+    digits have further ones than the loop.
+    """
+
+    def __init__(
+        self, loop: str, inner: int, outside: tuple[int, int] | None = None
+    ) -> None:
         super().__init__(f"{loop} by {inner}")
-        self.loop, self.inner = loop, inner
+        self.loop, self.inner, self.outside = loop, inner, outside
 
 
 @dataclass
 class LoopSpace:
-    """Loops by name and their sizes; ``splits`` are sizes of digits by dimension."""
+    """Loops by name and their sizes; ``splits`` are sizes of digits by dimension.
 
+    ``padded``: the dimensions of what is stored may be walked by digits with more
+    indices than they have: what lies outside is computed and not stored. ``before``:
+    how many indices lie before the first one, by dimension.
+    """
+
+    padded: bool = False
+    before: dict[str, int] = field(default_factory=dict[str, int])
     splits: dict[str, tuple[int, ...]] = field(
         default_factory=dict[str, tuple[int, ...]]
     )
@@ -64,9 +78,10 @@ class LoopSpace:
 
     def index(self, name: str, size: int) -> tuple[Affine, tuple[str, ...]]:
         """The index of a dimension, as the sum of its digits, and its loops."""
-        total, loops = Affine(), list[str]()
-        stride = size
-        for place, extent in enumerate(self.splits.get(name, (size,))):
+        total, loops = Affine((), -self.before.get(name, 0)), list[str]()
+        digits = self.splits.get(name, (size,))
+        stride = prod(digits)
+        for place, extent in enumerate(digits):
             stride //= extent
             if extent == 1:
                 continue
@@ -89,8 +104,15 @@ class LoopSpace:
         whole = self.sizes[need.loop]
         before = self.splits.get(name) or (whole,)
         at = int(place)
-        assert before[at] == whole and whole % need.inner == 0, need.loop
-        parts = (whole // need.inner, need.inner)
+        assert before[at] == whole, need.loop
+        if need.outside is None:
+            assert whole % need.inner == 0, need.loop
+            parts = (whole // need.inner, need.inner)
+        elif name in self.splits:
+            raise NotAffineError("digits of digits with further indices")
+        else:
+            outer, self.before[name] = need.outside
+            parts = (outer, need.inner)
         self.splits[name] = (*before[:at], *parts, *before[at + 1 :])
         self.sizes.clear()
         self.borders.clear()
@@ -121,6 +143,7 @@ class LoopSpace:
             if d is None:  # an index of one value
                 continue
             extent, room = self.sizes[loop], strides[d] * shape[d]
+            self._require_padded(loop, factor, d, found, strides, shape)
             if factor % strides[d]:
                 raise NotAffineError(
                     f"an index of step {factor} in rows of {strides[d]}"
@@ -135,3 +158,20 @@ class LoopSpace:
             if coordinate.range(self.sizes)[1] >= shape[d]:
                 raise NotAffineError("a reshape in which indices carry over")
         return tuple(found)
+
+    def _require_padded(
+        self, loop: str, factor: int, d: int, found: Sequence[Affine],
+        strides: Sequence[int], shape: Sequence[int],
+    ) -> None:  # fmt: skip
+        """Raise NeedsSplitError where a stored dimension is a part of two of a shape.
+
+        It begins inside of them, or ends there.
+        """
+        if not self.padded or factor != strides[d] or d == 0 or shape[d - 1] == 1:
+            return
+        extent, inner = self.sizes[loop], shape[d]
+        first = found[d - 1].constant * inner + found[d].constant
+        whole = shape[d - 1] * inner
+        stored = loop.startswith("o") and loop not in (*self.borders, *self.tables)
+        if stored and inner < extent < whole and first + extent <= whole:
+            raise NeedsSplitError(loop, inner, (shape[d - 1], first))

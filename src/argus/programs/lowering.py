@@ -60,11 +60,15 @@ class NotFusedError(Exception):
 
 @dataclass(frozen=True)
 class KernelStore:
-    """``node`` is stored at ``offset`` elements after the first of ``buffer``."""
+    """``node`` is stored at ``offset`` elements after the first of ``buffer``.
+
+    ``borders``: coordinates of it that may lie outside, where nothing is stored.
+    """
 
     buffer: ProgramValue
     offset: Affine
     node: ExpressionNode
+    borders: tuple[Border, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -113,16 +117,17 @@ def lowered(
     dims: Sequence[Sequence[int]] = (),
     *,
     chained: bool = False,
+    padded: bool = False,
 ) -> LoweredGroup:
     """One kernel that stores values, and computes those ``inside`` on the way.
 
     The loops of the results are the dimensions of the last value; ``dims`` has for each
     of the others which of them its own are (-1: none, of size 1). ``chained``: sums of
     products may be of results of other reductions, and what is stored may have some of
-    the rows. Raises NotFusedError where that is not one kernel, or where a value would
-    be computed several times.
+    the rows. ``padded``: stores may have `borders`. Raises NotFusedError where that is
+    not one kernel, or where a value would be computed several times.
     """
-    space = LoopSpace()
+    space = LoopSpace(padded=padded)
     try:
         for _ in range(MOST_SPLITS):
             try:
@@ -174,7 +179,9 @@ class _Lowering:
             if len(found) > 1:
                 raise NotFusedError("what is stored is read in another order")
         stores = tuple(
-            KernelStore(v.home or v, offset_of(v, p) + v.begin, node)
+            KernelStore(
+                v.home or v, offset_of(v, p) + v.begin, node, self._outside(v, p)
+            )
             for v, p, node in zip(stored, places, nodes, strict=True)
         )
         if not chained and any(not set(rows) <= s.offset.loops for s in stores):
@@ -190,6 +197,15 @@ class _Lowering:
             windows=self.windows,
             chained=chained,
         )
+
+    def _outside(self, value: ProgramValue, at: Sequence[Affine]) -> tuple[Border, ...]:
+        """Coordinates of a stored value that may lie outside."""
+        found: list[Border] = []
+        for index, n, stride in zip(at, value.shape, value.strides, strict=True):
+            low, high = index.range(self.space.sizes)
+            if low < 0 or high >= n:
+                found.append(Border(index, n, stride))
+        return tuple(found)
 
     # -- expressions
 
@@ -541,6 +557,7 @@ def _strided(value: ProgramValue) -> bool:
 def collapsed(group: LoweredGroup) -> LoweredGroup:
     """Adjacent loops that every access walks as one become one."""
     indices = [s.offset for s in group.stores]
+    indices += [b.index for s in group.stores for b in s.borders]
     for node in group.nodes:
         match node:
             case ElementNode():
@@ -583,7 +600,12 @@ def collapsed(group: LoweredGroup) -> LoweredGroup:
 
     done: dict[ExpressionNode, ExpressionNode] = {}
     stores = tuple(
-        KernelStore(s.buffer, without(s.offset), pool.rewritten(s.node, change, done))
+        KernelStore(
+            s.buffer,
+            without(s.offset),
+            pool.rewritten(s.node, change, done),
+            tuple(replace(b, index=without(b.index)) for b in s.borders),
+        )
         for s in group.stores
     )
     return replace(group, rows=rows, columns=columns, sizes=sizes, stores=stores)

@@ -16,18 +16,17 @@ form that takes factors as they are.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import ceil, prod
 
-from argus.ir.dtypes import DType, bf16, f16, f32
-from argus.programs.affine import Affine
+from argus.ir.dtypes import bf16, f16, f32
 from argus.programs.attention_chains import softmax_before
 from argus.programs.lowering import over_windows
 from argus.programs.offsets import offsets_through
+from argus.programs.product_factors import Factor, rounded_inside, unit_of
 from argus.programs.product_tiles import parts_of_sum
 from argus.programs.products import (
     TMA_BYTES,
-    addressed,
     short_sum,
 )
 from argus.programs.recorder import ProgramRecorder
@@ -57,8 +56,6 @@ _MANY_QUERIES = 64 * 128
 """Rows from which on attention fills a device, and is better whole than in parts."""
 _LEFT, _RIGHT, _SUM = "T", "U", "SW"
 """Letters of parts of the left and right factor, and of two sums."""
-_ROWS = 8
-"""What sizes of rows of results are multiples of, for factors with the same rows."""
 _FEW_ROWS = range(64, 513)
 _LONG_SUM = 4096
 """Rows of both factors, and elements that are summed, with which a product splits
@@ -71,14 +68,6 @@ _SHORT_ROW = 8
 def prepare_products(program: TensorProgram) -> TensorProgram:
     """The program in which products that are worth it have such operands."""
     return _Preparing(program).program(program)
-
-
-@dataclass(frozen=True)
-class _Factor:
-    """An operand with its letters."""
-
-    operand: ViewedValue
-    letters: str
 
 
 class _Preparing(ProgramRewriter):
@@ -105,7 +94,7 @@ class _Preparing(ProgramRewriter):
         length = prod(n for s, n in sizes.items() if s not in result)
         if short_sum(made.left.value.dtype, made.precision, length):
             return made
-        left, right = _Factor(made.left, made.left_letters), _Factor(
+        left, right = Factor(made.left, made.left_letters), Factor(
             made.right, made.right_letters
         )  # fmt: skip
         terms: tuple[tuple[int, int], ...] = ()
@@ -118,6 +107,7 @@ class _Preparing(ProgramRewriter):
             left = self._parts(left, made, _LEFT)
             right = self._parts(right, made, _RIGHT)
         else:
+            made, left, right = rounded_inside(made, left, right)
             left, right = self._pair(left, right, made)
         prepared = replace(
             made,
@@ -132,16 +122,16 @@ class _Preparing(ProgramRewriter):
     # -- copies
 
     def _pair(
-        self, left: _Factor, right: _Factor, made: ContractPrimitive
-    ) -> tuple[_Factor, _Factor]:
+        self, left: Factor, right: Factor, made: ContractPrimitive
+    ) -> tuple[Factor, Factor]:
         """Factors that lie along their own rows or along one sum."""
         dtype = left.operand.value.dtype
-        found: list[_Factor] = []
+        found: list[Factor] = []
         along: list[str] = []
         for factor in (left, right):
-            unit = _unit(factor, made, dtype)
-            tf32 = dtype == f32 and made.precision == "tf32"
-            if unit is None or (tf32 and unit in made.result):
+            unit = unit_of(factor, made, dtype)
+            tf32 = dtype == f32 and made.precision in ("tf32", "nearest")
+            if unit is None or (tf32 and unit in made.result and not factor.rounded):
                 factor = self._copied(factor, made)
                 unit = factor.letters[-1]
             found.append(factor)
@@ -153,8 +143,8 @@ class _Preparing(ProgramRewriter):
         return found[0], found[1]
 
     def _copied(
-        self, factor: _Factor, made: ContractPrimitive, last: str = ""
-    ) -> _Factor:
+        self, factor: Factor, made: ContractPrimitive, last: str = ""
+    ) -> Factor:
         """A copy, the innermost dimension of which is summed."""
         order = _order(factor, made, last)
         operand = _in_order(factor, order)
@@ -162,7 +152,7 @@ class _Preparing(ProgramRewriter):
         copy = MapPrimitive("cast", (operand,))
         name = f"{factor.operand.value.name}_rows"
         dense = self.recorder.made(name, operand.shape, dtype, copy)
-        return _Factor(self._with_room(dense), order)
+        return Factor(self._with_room(dense), order)
 
     def _with_room(self, dense: ViewedValue) -> ViewedValue:
         """A value of the recorder, with rows that are multiples of 16 bytes."""
@@ -176,7 +166,7 @@ class _Preparing(ProgramRewriter):
 
     # -- parts of f32
 
-    def _parts(self, factor: _Factor, made: ContractPrimitive, letter: str) -> _Factor:
+    def _parts(self, factor: Factor, made: ContractPrimitive, letter: str) -> Factor:
         """Three parts of a factor, the first dimension of which says which."""
         value, views = factor.operand.value, factor.operand.views
         size = prod(factor.operand.shape)
@@ -185,10 +175,10 @@ class _Preparing(ProgramRewriter):
         if rows and 2 * size >= value.size and not borders:
             letters = letter + factor.letters
             like = replace(value, shape=_parts_shape(value.shape), dtype=bf16)
-            if _unit(_Factor(_each_part(_roomy(like), views), letters), made, bf16):
-                return _Factor(self._split(ViewedValue(value), views), letters)
+            if unit_of(Factor(_each_part(_roomy(like), views), letters), made, bf16):
+                return Factor(self._split(ViewedValue(value), views), letters)
         order = _order(factor, made)
-        return _Factor(self._split(_in_order(factor, order), ()), letter + order)
+        return Factor(self._split(_in_order(factor, order), ()), letter + order)
 
     def _split(
         self, operand: ViewedValue, views: tuple[OperandView, ...]
@@ -341,23 +331,7 @@ def _without(operand: ViewedValue, letters: str, other: str) -> tuple[ViewedValu
     return operand.through(view), "".join(letters[d] for d in kept)
 
 
-def _unit(factor: _Factor, made: ContractPrimitive, dtype: DType) -> str | None:
-    """The letter along which a factor lies; None where TMA cannot take it so."""
-    found = offsets_through(factor.operand)
-    if found is None:
-        return None
-    pairs = zip(factor.letters, found[0], factor.operand.shape, strict=True)
-    steps = {letter: step for letter, step, n in pairs if n > 1 and step}
-    if not addressed(Affine.of(steps, found[1]), dtype):
-        return None
-    both = set(made.left_letters) & set(made.right_letters) & set(made.result)
-    units = [s for s, step in steps.items() if step == 1 and s not in both]
-    if not units or (units[0] in made.result and made.sizes[units[0]] % _ROWS):
-        return None  # a kernel knows of such strides what divides those of its result
-    return units[0]
-
-
-def _order(factor: _Factor, made: ContractPrimitive, last: str = "") -> str:
+def _order(factor: Factor, made: ContractPrimitive, last: str = "") -> str:
     """Letters of a factor: those of the batch, of its own rows, and of the sum."""
     sizes = dict(zip(factor.letters, factor.operand.shape, strict=True))
     both = set(made.left_letters) & set(made.right_letters)
@@ -368,7 +342,7 @@ def _order(factor: _Factor, made: ContractPrimitive, last: str = "") -> str:
     return "".join([*batch, *own, *summed])
 
 
-def _in_order(factor: _Factor, order: str) -> ViewedValue:
+def _in_order(factor: Factor, order: str) -> ViewedValue:
     dims = [factor.letters.index(s) for s in order]
     if dims == list(range(len(dims))):
         return factor.operand

@@ -10,8 +10,9 @@ what a step multiplies, and the epilogue, slice by slice of the accumulator.
 from __future__ import annotations
 
 import ast
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from contextlib import ExitStack, contextmanager
+from types import MappingProxyType
 
 from argus.kernels.gemm.kernel import multiplied, summed  # pyright: ignore[reportUnknownVariableType]
 from argus.lang.kernel import InlineFunction
@@ -29,7 +30,7 @@ _USED = frozenset(
     (
         *("acc", "BC", "bm", "bn", "CLUSTER", "GROUP", "j", "multiplied", "out"),
         *("part", "product", "REGISTERS", "ring", "slot", "STAGES", "steps"),
-        *("summed", "WARPGROUPS", "raw", "parts", "three", "x"),
+        *("summed", "WARPGROUPS", "raw", "parts", "three", "x", "i", "V", "W"),
     )
 )
 _SLICE = 32
@@ -61,7 +62,7 @@ def product_source(
 
     Raises NotFusedError for an epilogue that the language cannot say.
     """
-    return _ProductWriter(group, form).source(name, title)
+    return ProductWriter(group, form).source(name, title)
 
 
 def library_text(function: object) -> list[str]:
@@ -70,33 +71,45 @@ def library_text(function: object) -> list[str]:
     return ast.unparse(function.declaration.node).splitlines()
 
 
-def _letters(group: LoweredGroup, form: ProductForm) -> dict[str, str]:
-    found = {form.row: "M", form.column: "N", form.inner: "K"}
+def _letters(
+    group: LoweredGroup, form: ProductForm, further: Mapping[str, str]
+) -> dict[str, str]:
+    found = {form.row: "M", form.column: "N", form.inner: "K", **further}
     for names, loops in (("PQRST", form.batch), ("CDEFG", form.outer)):
         for i, loop in enumerate(loops):
             found[loop] = names[i] if i < len(names) else f"{names[0]}{i}"
     return {n: found[n] for n in (*group.rows, *group.columns)}
 
 
-class _ProductWriter(TileWriter):
-    def __init__(self, group: LoweredGroup, form: ProductForm) -> None:
+class ProductWriter(TileWriter):
+    """The lines of a product's kernel. ``further``: loops with names of their own."""
+
+    def __init__(
+        self,
+        group: LoweredGroup,
+        form: ProductForm,
+        further: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self.form, self.tile = form, form.tile
         (self.stored,) = group.stores
         self.width = self._width()
-        axes = (TileAxis(form.row, self.tile.bm), TileAxis(form.column, self.width))
-        super().__init__(
-            group, GroupTiling(axes, False, 0), _letters(group, form), _USED
-        )
-        self.output = accessed(
-            self.names.result(self.stored.buffer),
-            self.stored.buffer,
-            self.stored.offset,
-        )
+        letters = _letters(group, form, further)
+        super().__init__(group, GroupTiling(self._axes(), False, 0), letters, _USED)
+        self.output = self._output()
         self.fields: dict[ElementNode, str] = {}
         for side, letter in enumerate("ab"):
             nodes = dict.fromkeys(pair[side] for pair in form.terms)
             for i, node in enumerate(nodes):
                 self.fields[node] = f"{letter}{i if len(nodes) > 1 else ''}"
+
+    def _axes(self) -> tuple[TileAxis, ...]:
+        """Of the tiles of what follows the sum."""
+        form = self.form
+        return TileAxis(form.row, self.tile.bm), TileAxis(form.column, self.width)
+
+    def _output(self) -> KernelTensor:
+        stored = self.stored
+        return accessed(self.names.result(stored.buffer), stored.buffer, stored.offset)
 
     def _width(self) -> int:
         """Columns of a slice of the accumulator."""
@@ -139,10 +152,14 @@ class _ProductWriter(TileWriter):
 
     def _field(self, t: KernelTensor) -> str:
         """What a ring's slot has room for."""
-        tiled = {self.form.row, self.form.column, self.form.inner}
-        walked = [d.index.loops if isinstance(d, Border) else {d} for d in t.walked]
-        sizes = [f"B{self.letters[n]}" for loops in walked for n in loops & tiled]
+        sizes = [side for d in t.walked for side in self._sides(d)]
         return f"{type_name(t.buffer.dtype)}.tile({', '.join(sizes)})"
+
+    def _sides(self, dim: str | Border) -> list[str]:
+        """Sides of a factor's tile along a dimension."""
+        tiled = {self.form.row, self.form.column, self.form.inner}
+        walked = dim.index.loops if isinstance(dim, Border) else {dim}
+        return [f"B{self.letters[n]}" for n in walked & tiled]
 
     # -- the file
 
@@ -201,7 +218,9 @@ class _ProductWriter(TileWriter):
         last = len(pairs) - 1
         for i, (left, right) in enumerate(pairs):
             a, b = f"slot.{left}", f"slot.{right}"
-            if swap:
+            if tf32 and turned[0]:  # by way of registers
+                pair = (f"ag.nearest_tf32({a}.load().T)", f"{b}.T")
+            elif swap:
                 pair = (f"{b}.T" if turned[1] else b, a if turned[0] else f"{a}.T")
             else:
                 pair = (f"{a}.T" if turned[0] else a, b if turned[1] else f"{b}.T")
@@ -224,7 +243,9 @@ class _ProductWriter(TileWriter):
         for loop in form.outer:
             letter = self.letters[loop]
             self.line(f'ag.require({letter} > 0, "there is something to sum")')
-        for (_, border), label in self.labels.items():
+        for (name, border), label in self.labels.items():
+            if name == self.output.name:  # outside of it nothing is stored
+                continue
             assert isinstance(border, Border)  # a product of what tables choose is none
             last = [
                 f"({self.letters[n]} - 1)" + (f" * {c}" if c != 1 else "")
@@ -249,7 +270,8 @@ class _ProductWriter(TileWriter):
             )
         self.line(f"ring = ag.ring(STAGES, {fields})")
         if self._staged():
-            one = f"ag.shared({type_name(self.output.buffer.dtype)}, (BM, BC))"
+            sides = self.shape([a.loop for a in self.tiling.axes])
+            one = f"ag.shared({type_name(self.output.buffer.dtype)}, {sides})"
             self.line(f"out = ({one}, {one})")
         budget = tile.registers
         registers = f", registers={_LOADING_REGISTERS}" if budget else ""
@@ -337,6 +359,10 @@ class _ProductWriter(TileWriter):
         else:
             loop = "summed" if self.tile.apart else "multiplied"
             self.line(f"acc = {loop}(ring, ag.cdiv(K, BK), product){turn}")
+        self._slices()
+
+    def _slices(self) -> None:
+        """What follows, of parts of the accumulator."""
         if self.width == self.tile.bn:
             self.line("m, n, part = bm * BM, bn * BN, acc")
             self._finish("0")

@@ -7,6 +7,7 @@ Those of 16 bits are the library's, which were measured (`kernels/gemm/tiles.py`
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import ceil, gcd, prod
 
@@ -114,17 +115,21 @@ def chosen_tile(
     turned: tuple[bool, bool] = (False, False),
     split: bool = False,
     followed: bool = False,
+    straight: bool = False,
 ) -> ProductTile:
     """The tile with the least predicted time.
 
     ``factors``: how many tensors are left and right factors. ``split``: the kernel
-    splits factors of f32. ``followed``: see `followed_long`.
+    splits factors of f32. ``followed``: see `followed_long`. ``straight``: none that is
+    computed transposed.
     """
     if split:
         return _SPLIT
     if element != f32 and factors == (1, 1):
-        return _of_library(_measured(m, n, k, batch * outer, batch, turned)[0])
-    tile, _ = _of_table(m, n, batch, _tiles(element, followed))
+        best, _ = _measured(m, n, k, batch * outer, batch, turned, straight)
+        return _of_library(best)
+    able = [t for t in _tiles(element, followed) if not (straight and t[0].swap)]
+    tile, _ = _of_table(m, n, batch, able)
     shared = tile.bm == 128 and m > tile.bm and batch == 1
     each = tile.bm * factors[0] + tile.bn * factors[1]
     staged = 2 * tile.bm * _STAGED if tile.persistent and not tile.swap else 0
@@ -137,7 +142,7 @@ def predicted_time(
 ) -> float:
     """The time of such a product of TF32 or 16 bits, to be compared with others."""
     if element != f32:
-        return _measured(m, n, k, batch * outer, batch, (False, False))[1]
+        return _measured(m, n, k, batch * outer, batch, (False, False), False)[1]
     tile, cost = _of_table(m, n, batch, _tiles(element))
     return cost * ceil(k / tile.bk) * outer
 
@@ -191,7 +196,7 @@ def parts_of_sum(
             _, waves = _of_table(m, n, groups, _tiles(element))
             us = waves * _STEP_COST[element == f32] * inner * rest * terms
         else:
-            us = _measured(m, n, inner, groups * rest, groups, (False, False))[1]
+            us = _measured(m, n, inner, groups * rest, groups, (False, False), False)[1]
         return us + (found.sum(count, batch * m, n) if count > 1 else 0.0)
 
     able = [
@@ -214,7 +219,9 @@ def _tiles(element: DType, followed: bool = False) -> _Costs:
     return _FOLLOWED if followed else _WIDE
 
 
-def _of_table(m: int, n: int, batch: int, tiles: _Costs) -> tuple[ProductTile, float]:
+def _of_table(
+    m: int, n: int, batch: int, tiles: Sequence[tuple[ProductTile, float]]
+) -> tuple[ProductTile, float]:
     count = table().multiprocessors
 
     def time(entry: tuple[ProductTile, float]) -> float:
@@ -228,8 +235,9 @@ def _of_table(m: int, n: int, batch: int, tiles: _Costs) -> tuple[ProductTile, f
 
 
 def _measured(
-    m: int, n: int, k: int, repeats: int, batch: int, turned: tuple[bool, bool]
-) -> tuple[MeasuredTile, float]:
+    m: int, n: int, k: int, repeats: int, batch: int, turned: tuple[bool, bool],
+    straight: bool,
+) -> tuple[MeasuredTile, float]:  # fmt: skip
     """Of 16 bits, by the library's table; a batch is as many parts of a longer K."""
     found = table()
     wide = _SWIZZLE // bf16.bytes
@@ -239,6 +247,8 @@ def _measured(
         if tile.form not in _FORMS or not tile.fits(m, n):
             return False
         if sizes.get("ACROSS") or sizes["BK"] < wide:
+            return False
+        if straight and sizes.get("SWAP"):
             return False
         if batch > 1 and sizes.get("CLUSTER", 1) > 1:
             return False

@@ -28,6 +28,7 @@ from argus.programs.expressions import (
     parts_of,
 )
 from argus.programs.lowering import LoweredGroup, NotFusedError
+from argus.programs.pixel_tiles import PixelTile, pixel_tile
 from argus.programs.product_tiles import ProductTile, chosen_tile, followed_long
 
 TMA_BYTES = 16
@@ -45,7 +46,7 @@ class ProductForm:
 
     ``batch`` and ``outer``: further rows and columns. ``terms``: left and right factor
     of each product that is summed. The factors are along K, or else (``turned``) along
-    their other loop.
+    their other loop. ``pixels``: further loops that the tile walks.
     """
 
     reduction: ReduceNode
@@ -57,6 +58,7 @@ class ProductForm:
     outer: tuple[str, ...]
     turned: tuple[bool, bool]
     tile: ProductTile
+    pixels: PixelTile | None = None
 
     @property
     def element(self) -> DType:
@@ -188,36 +190,72 @@ class _Loops:
         rows = [n for n in self.group.rows if n in left - right]
         columns = [n for n in self.group.rows if n in right - left]
         along = self._unit(self.group.stores[0].offset)
-        if along in rows:
+        rounded = self.precision == "nearest"
+        if self._along(1) in columns if rounded else along in rows:
             self.terms = [(b, a) for a, b in self.terms]
             rows, columns = columns, rows
         units = (self._along(0), self._along(1))
         inner = self._inner(units)
+        turned = (units[0] != inner, units[1] != inner)
+        pixels = None if any(turned) else self._pixels(rows, columns, inner)
+        if pixels is not None:
+            return pixels
         row = self._axis(units[0], rows, inner)
         column = self._axis(units[1], columns, inner)
-        turned = (units[0] != inner, units[1] != inner)
-        if element == f32 and any(turned) and self.precision == "tf32":
+        if element == f32 and turned != (rounded, False) and self.precision != "split":
             raise NotFusedError("tf32 of a factor that does not lie along K")
         self._addressed()
         batch = tuple(n for n in self.group.rows if n not in (row, column))
         outer = tuple(n for n in self.group.columns if n != inner)
         sizes = self.sizes
-        tile = chosen_tile(
-            sizes[row],
-            sizes[column],
-            sizes[inner],
-            prod(sizes[n] for n in batch),
-            prod(sizes[n] for n in outer),
-            element=element,
-            factors=(len({a for a, _ in self.terms}), len({b for _, b in self.terms})),
-            turned=turned,
-            split=self.precision == "split",
-            followed=followed_long(self.group),
+        tile = self._tile(
+            sizes[row], sizes[column], inner, batch, turned, straight=rounded
         )
         return ProductForm(
             self.reduction, tuple(self.terms), row, column, inner, batch, outer,
             turned, tile,
         )  # fmt: skip
+
+    def _pixels(
+        self, rows: Sequence[str], columns: Sequence[str], inner: str
+    ) -> ProductForm | None:
+        """The form in which columns are phases, too; None where they are not."""
+        stored, sizes = self.group.stores[0].offset, self.sizes
+        found = pixel_tile(stored, self.terms, rows, columns, sizes)
+        if found is None or self.precision == "split":
+            return None
+        row, column, pixels = found
+        walked = {row, column, pixels.phase, pixels.above}
+        batch = tuple(n for n in self.group.rows if n not in walked)
+        outer = tuple(n for n in self.group.columns if n != inner)
+        channels = sizes[column] * pixels.phases
+        tile = self._tile(
+            pixels.length, channels, inner, batch, (False, False), straight=True
+        )
+        self._addressed()
+        return ProductForm(
+            self.reduction, tuple(self.terms), row, column, inner, batch, outer,
+            (False, False), tile, pixels,
+        )  # fmt: skip
+
+    def _tile(
+        self, m: int, n: int, inner: str, batch: Sequence[str],
+        turned: tuple[bool, bool], *, straight: bool = False,
+    ) -> ProductTile:  # fmt: skip
+        sizes, outer = self.sizes, [s for s in self.group.columns if s != inner]
+        return chosen_tile(
+            m,
+            n,
+            sizes[inner],
+            prod(sizes[s] for s in batch),
+            prod(sizes[s] for s in outer),
+            element=self.terms[0][0].dtype,
+            factors=(len({a for a, _ in self.terms}), len({b for _, b in self.terms})),
+            turned=turned,
+            split=self.precision == "split",
+            followed=followed_long(self.group),
+            straight=straight,
+        )
 
     def _element(self) -> DType:
         types = {e.dtype for pair in self.terms for e in pair}
@@ -228,7 +266,7 @@ class _Loops:
             return element
         if element != f32:
             raise NotFusedError(f"no form of a product of {element} is written")
-        if self.precision not in ("tf32", "split"):
+        if self.precision not in ("tf32", "nearest", "split"):
             raise NotFusedError("tensor cores multiply f32 in parts")
         return element
 

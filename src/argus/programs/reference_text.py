@@ -183,8 +183,8 @@ class _ReferenceWriter:
         """What an output is, as its parameter has it."""
         text = self._text(store.node)
         free = self.group.pool.free(store.node)
-        flat = self.group.flat
-        dims = [n for d in t.loops for n in flat.get(d, (d,))]
+        walked = [self._loops_of(d) for d in t.walked]
+        dims = [n for loops in walked for n in loops]
         kept = [n for n in self.loops if n in dims]
         if any(n not in free for n in kept) or isinstance(store.node, NumberNode):
             sizes = [self.letters[n] if n in kept else "1" for n in self.loops]
@@ -196,7 +196,30 @@ class _ReferenceWriter:
         order = [kept.index(n) for n in dims]
         if order != list(range(len(order))):
             text = f"np.transpose({bare(text)}, {tuple(order)})"
-        if t.unit or len(dims) != len(t.loops):
-            sizes = [*(self.letters[d] for d in t.loops), *["1"] * t.unit]
-            return f"np.reshape({bare(text)}, ({', '.join(sizes)},))"
-        return bare(text)
+        if t.unit or len(dims) != len(walked):
+            sizes = [*map(self._size, t.walked), *["1"] * t.unit]
+            text = f"np.reshape({bare(text)}, ({', '.join(sizes)},))"
+        return f"{text}{self._inside(t)}" if t.borders else bare(text)
+
+    def _inside(self, t: KernelTensor) -> str:
+        """The slices of what is stored, where more is computed."""
+        kept: list[str] = []
+        for dim in t.walked:
+            low, high = 0, 0
+            if isinstance(dim, Border):
+                low, high = dim.index.range(self.group.sizes)
+                high -= dim.extent - 1
+            slices = f"{-low}:{-low + dim.extent}" if isinstance(dim, Border) else ":"
+            kept.append(slices if low or high else ":")
+        return f"[{', '.join(kept)}]" if any(k != ":" for k in kept) else ""
+
+    def _loops_of(self, dim: str | Border) -> tuple[str, ...]:
+        """The loops that walk a dimension of an output, outermost first."""
+        if isinstance(dim, str):
+            return self.group.flat.get(dim, (dim,))
+        return tuple(n for n, _ in sorted(dim.index.terms, key=lambda t: -t[1]))
+
+    def _size(self, dim: str | Border) -> str:
+        if isinstance(dim, str):
+            return self.letters[dim]
+        return " * ".join(self.letters[n] for n in self._loops_of(dim))

@@ -199,8 +199,9 @@ class ContractPrimitive:
     order. A letter that is not in it is summed, in f32 where operands are
     floats, in f64 where they are f64.
 
-    ``precision`` is "f32", or of f32 the tensor cores' bits, "tf32", or "split": three
-    parts of bf16, which the kernel of the product makes. ``terms``: the
+    ``precision`` is "f32", or of f32 the tensor cores' bits, "tf32", which are cut off,
+    or "nearest": the same of a factor that the kernel rounds (`product_factors.py`), or
+    "split": three parts of bf16, which the kernel of the product makes. ``terms``: the
     operands are parts, and the first letter of each says of which number; what is
     summed are products of these parts of left and right (see `products.py`).
     ``alone``: a kernel stores it, and what reads it is in others.

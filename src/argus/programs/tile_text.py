@@ -68,7 +68,7 @@ class TileWriter:
         self.names = UsedNames(
             names | {n.lower() for n in names} | {f"B{n}" for n in names} | used
         )
-        self.fixed = fixed_loops(group) | set(tiling.taps)
+        self.fixed: frozenset[str] = fixed_loops(group) | set(tiling.taps)
         self.params: dict[ParameterKey, KernelTensor] = {}
         self.labels: dict[tuple[str, Border | TableDim], str] = {}
         self.views: dict[ElementNode, str] = {}

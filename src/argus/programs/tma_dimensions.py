@@ -16,7 +16,7 @@ from argus.programs.expressions import (
     ExpressionNode,
     ReduceNode,
 )
-from argus.programs.lowering import KernelStore, LoweredGroup, NotFusedError
+from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.products import TMA_DIMENSIONS, ProductForm
 
 LARGEST = 2**16
@@ -31,7 +31,7 @@ def with_few_dimensions(
     Raises NotFusedError where there is none.
     """
     factors = {node for pair in form.terms for node in pair}
-    if all(len(n.offset.terms) <= TMA_DIMENSIONS for n in factors):
+    if all(len(n.offset.terms) <= _room(n) for n in factors):
         return group, form
     tiled = {form.row, form.column, form.inner}
 
@@ -42,7 +42,7 @@ def with_few_dimensions(
 
     done: dict[ExpressionNode, ExpressionNode] = {}
     stores = tuple(
-        KernelStore(s.buffer, s.offset, group.pool.rewritten(s.node, change, done))
+        replace(s, node=group.pool.rewritten(s.node, change, done))
         for s in group.stores
     )
     terms = tuple((_element(done[a]), _element(done[b])) for a, b in form.terms)
@@ -61,8 +61,8 @@ def _with_few(
     group: LoweredGroup, node: ElementNode, tiled: set[str]
 ) -> ExpressionNode:
     """The element with at most five dimensions."""
-    terms = node.offset.terms
-    if len(terms) <= TMA_DIMENSIONS:
+    terms, room = node.offset.terms, _room(node)
+    if len(terms) <= room:
         return node
     strides = node.buffer.strides
     # A tile runs along a dimension of its own where that is too long to be joined.
@@ -78,15 +78,15 @@ def _with_few(
     uniform = sorted(
         (k for k in kept if not any(n in tiled for n, _ in k[1])), key=lambda k: -k[0]
     )
-    while len(kept) + len(loose) > TMA_DIMENSIONS and len(uniform) > 1:
+    while len(kept) + len(loose) > room and len(uniform) > 1:
         first, second = uniform[:2]
         kept = [k for k in kept if k not in (first, second)]
         uniform[:2] = [(second[0], first[1] + second[1])]
         kept.append(uniform[0])
-    if len(kept) + len(loose) > TMA_DIMENSIONS:
+    if len(kept) + len(loose) > room:
         raise NotFusedError("a factor of more dimensions than TMA walks")
     rest = Affine.of(dict(loose), node.offset.constant)
-    borders: list[Border] = []
+    borders = [*node.borders]
     for step, loops in kept:
         if len(loops) > 1:
             borders.append(_dimension(group, loops, step))
@@ -95,6 +95,11 @@ def _with_few(
         else:
             rest = rest + Affine.of(dict(loops))
     return group.pool.element(node.buffer, rest, tuple(borders))
+
+
+def _room(node: ElementNode) -> int:
+    """How many dimensions its loops may be, beside those that are one already."""
+    return TMA_DIMENSIONS - len(node.borders)
 
 
 def _fits(loops: Sequence[tuple[str, int]], tiled: set[str]) -> bool:

@@ -1,0 +1,76 @@
+"""Factors of products whose tiles are pixels of several rows, and phases.
+
+What a tile walks as one is one dimension of a factor: rows of pixels as they follow
+each other in the input (`pixel_tiles.py`), and channels with their phases.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from argus.programs.affine import Affine
+from argus.programs.expressions import (
+    Border,
+    ElementNode,
+    ExpressionNode,
+    PositionNode,
+    ReduceNode,
+)
+from argus.programs.lowering import LoweredGroup, NotFusedError
+from argus.programs.products import ProductForm
+
+
+def with_pixels(
+    group: LoweredGroup, form: ProductForm
+) -> tuple[LoweredGroup, ProductForm]:
+    """The group and a form with `pixels`, with such factors.
+
+    Raises NotFusedError where something else than the factors depends on pixels.
+    """
+    tile = form.pixels
+    assert tile is not None
+    factors = {node: side for pair in form.terms for side, node in enumerate(pair)}
+    walked = {form.row, tile.phase, tile.above}
+    walked |= {n for s in group.stores for b in s.borders for n in b.index.loops}
+    for node in group.nodes:
+        match node:
+            case ElementNode() if node not in factors:
+                used = frozenset[str]().union(*(i.loops for i in node.indices))
+            case PositionNode(index=index):
+                used = index.loops
+            case _:
+                continue
+        if used & walked:
+            raise NotFusedError("a tensor of pixels beside phases of a product")
+
+    def change(node: ExpressionNode) -> ExpressionNode:
+        if not isinstance(node, ElementNode) or node not in factors:
+            return node
+        if factors[node]:
+            pair = {form.column: tile.phases, tile.phase: 1}
+            last, extent = tile.phase, tile.phases * group.sizes[form.column]
+        elif tile.above:
+            pair = {tile.above: tile.pitch, form.row: 1}
+            last, extent = form.row, tile.length
+        else:
+            return node
+        kept = {n: c for n, c in node.offset.terms if n not in pair}
+        border = Border(Affine.of(pair), extent, node.offset.factor(last))
+        rest = Affine.of(kept, node.offset.constant)
+        return group.pool.element(node.buffer, rest, (border,))
+
+    done: dict[ExpressionNode, ExpressionNode] = {}
+    stores = tuple(
+        replace(s, node=group.pool.rewritten(s.node, change, done))
+        for s in group.stores
+    )
+    terms = tuple((_element(done[a]), _element(done[b])) for a, b in form.terms)
+    reduction = done[form.reduction]
+    assert isinstance(reduction, ReduceNode)
+    found = replace(form, reduction=reduction, terms=terms)
+    return replace(group, stores=stores), found
+
+
+def _element(node: ExpressionNode) -> ElementNode:
+    assert isinstance(node, ElementNode)
+    return node
