@@ -29,7 +29,8 @@ dependent_trip_counts.py  trip counts that differ in each iteration of an outer 
 unusual_sizes.py          sizes at which trip counts differ as they do nowhere else
 slicing.py                the operations that matter; block_classes.py: blocks that
                           have the same course
-clock.py, state.py        moments, and who knows of them; groups, barriers, accesses;
+clock.py, state.py        moments, and who knows of them; groups, accesses; barriers
+                          (barrier_state.py);
                           async_groups.py: copies and products in flight
 walk.py                   the walk: control flow; memory.py, syncs.py: its operations,
                           in a machine.py; scalars.py, footprint.py: values and bytes
