@@ -14,7 +14,7 @@ obligations that the world lists. What has no term raises `Unknown`.
     substitution.py, sampling.py    variables replaced; a point of a set
     leaves.py, term.py, powers.py,
     ends.py                         terms in normal form; between which numbers one lies
-    magnitudes.py                   how large a whole number of data may become
+    magnitudes.py, bounds.py        how large a whole number of data may become
     sums.py, maxima.py, folds.py,
     binding.py                      terms over sets of points; bound variables
     fuse.py, restrict.py,
