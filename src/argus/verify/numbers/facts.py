@@ -5,7 +5,8 @@
 
 A domain says what a fact is, and what operations make of facts; it is one file, and the
 walk is the same for all. Facts are joined where values meet (branches, loops, writes
-to one buffer), so they are of the kind "may be", and a domain's facts only grow.
+to one buffer), so they are of the kind "may be", and a domain's facts only grow: it is
+walked until none does.
 """
 
 from __future__ import annotations
@@ -19,9 +20,6 @@ from argus.ir.program import Program
 from argus.ir.walk import blocks, defined, used
 
 __all__ = ["FactDomain", "TileFacts", "walked"]
-
-_PASSES = 4
-"""Passes over a loop: what a turn carries on is known in the next."""
 
 F = TypeVar("F")
 
@@ -65,6 +63,9 @@ class TileFacts(Generic[F]):
         self.domain = domain
         self._tiles: dict[o.Tile, F] = {}
         self._shared: dict[SharedAlloc, F] = {}
+        self.changed = True
+        """Whether the last walk has found more: what a turn carries on is known in the
+        next."""
 
     def of(self, tile: object) -> F:
         """What is known of a tile; of a scalar nothing."""
@@ -76,7 +77,9 @@ class TileFacts(Generic[F]):
         return self._shared[alloc] if alloc in self._shared else self.domain.nothing()
 
     def _put(self, tile: o.Tile, fact: F) -> None:
-        self._tiles[tile] = self.domain.joined(self.of(tile), fact)
+        made = self.domain.joined(self.of(tile), fact)
+        self.changed |= made != self.of(tile)
+        self._tiles[tile] = made
 
     def _of_all(self, tiles: Iterable[object]) -> list[F]:
         return [self.of(x) for x in tiles]
@@ -101,6 +104,7 @@ class TileFacts(Generic[F]):
             case o.StoreShared():
                 alloc = op.view.alloc
                 made = domain.joined(self._held(alloc), self.of(op.src))
+                self.changed |= made != self._held(alloc)
                 self._shared[alloc] = made
             case o.Dot():
                 parts = self._of_all(used(op))
@@ -151,6 +155,7 @@ class TileFacts(Generic[F]):
 def walked(program: Program, domain: FactDomain[F]) -> TileFacts[F]:
     """The facts of a domain for all tiles of a program."""
     facts = TileFacts(domain)
-    for _ in range(_PASSES):
+    while facts.changed:
+        facts.changed = False
         facts.walk(program.body)
     return facts
