@@ -26,7 +26,7 @@ from argus.equivalence.sizes import (
 from argus.evaluation.drawing import DrawingMode, constants
 from argus.evaluation.equal.inputs import MODES
 from argus.evaluation.equal.sizes import drawn, narrower
-from argus.evaluation.equal.trial_runs import Found, Over, TrialRuns, Tried
+from argus.evaluation.equal.trial_runs import SearchOver, TrialRuns, Tried, WitnessFound
 from argus.evaluation.equal.witness import far_off
 from argus.evaluation.tiles import (
     Facet,
@@ -107,7 +107,7 @@ def tried_at(
         search.made.why = "the kernel admits no such sizes"
     if whole is None or search.made.why:
         return search.made
-    with suppress(Found, Over):
+    with suppress(WitnessFound, SearchOver):
         modes = (*MODES, _AT_CONSTANTS, *(_SIGNED if signed else ()))
         begin = time.process_time()
         for _ in range(_ROUNDS):
@@ -132,7 +132,7 @@ class _Search(TrialRuns):
                 self._constants()
                 self._driven()
                 self._large()
-            except (Found, Over):
+            except (WitnessFound, SearchOver):
                 pass
         if made.witness is None and made.runs:
             made.why = ""
@@ -155,7 +155,7 @@ class _Search(TrialRuns):
                 return
             if not sizes:
                 self.made.why = "no sizes were found that the kernel admits"
-                raise Over
+                raise SearchOver
             self.one(sizes, next(modes))
 
     def _typed(self) -> None:
@@ -168,7 +168,7 @@ class _Search(TrialRuns):
             witness = far_off(trial, self.reference, self.request)
             if witness is not None:
                 self.made.witness = witness
-                raise Found
+                raise WitnessFound
 
     def _open(self) -> list[Facet]:
         return [f for f in self.facets.unseen() if f.decides and f.drivable]

@@ -49,7 +49,7 @@ from argus.lang.kernel import literal
 from argus.requests import Request
 from argus.terms.magnitudes import LARGEST_SCALAR
 
-__all__ = ["Found", "Over", "TrialRuns", "Tried"]
+__all__ = ["SearchOver", "TrialRuns", "Tried", "WitnessFound"]
 
 _ELEMENTS = 1 << 21
 """Elements of all tensors of a trial, at most."""
@@ -88,11 +88,11 @@ class Tried:
     sizes: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
 
 
-class Found(Exception):  # noqa: N818 - ends the search
+class WitnessFound(Exception):  # noqa: N818 - ends the search
     """There is a witness."""
 
 
-class Over(Exception):  # noqa: N818 - ends the search
+class SearchOver(Exception):  # noqa: N818 - ends the search
     """The time is over, or nothing can be compared."""
 
 
@@ -150,9 +150,9 @@ class TrialRuns:
         return value if isinstance(value, int | float) else None
 
     def in_time(self) -> None:
-        """Raises Over where the time is over."""
+        """Raises SearchOver where the time is over."""
         if time.process_time() > self.until:
-            raise Over
+            raise SearchOver
 
     def one(
         self,
@@ -162,7 +162,7 @@ class TrialRuns:
         block: int | None = None,
         scalars: Mapping[str, int | float] | None = None,
     ) -> None:
-        """A trial at these sizes. Raises Found with a witness, Over without time."""
+        """A trial at these sizes. Raises WitnessFound; SearchOver without time."""
         self.in_time()
         given = self._scalars(sizes) if scalars is None else scalars
         for _ in range(2):
@@ -214,7 +214,7 @@ class TrialRuns:
         return Trial(self.program, sizes, scalars, statics, arrays, seen)
 
     def _compare(self, trial: Trial, block: int | None) -> bool:
-        """Whether a run shows no difference. Raises Found with a witness."""
+        """Whether a run shows no difference. Raises WitnessFound with a witness."""
         wanted = expected(trial, self.reference)
         if any(self._overflows(trial, n, v) for n, v in wanted.items()):
             self.made.why = "results are beyond what the output's type holds"
@@ -244,7 +244,7 @@ class TrialRuns:
         witness = confirmed(trial, self.reference, difference, self.request, some)
         if witness is not None:
             self.made.witness = witness
-            raise Found
+            raise WitnessFound
         self.made.differed += 1
         self.facets.keep(False)
         return False

@@ -31,7 +31,7 @@ threads here: that placing keeps what a tile is, and that accesses are ordered
     dependence.py                 which carried values a term depends on
     branches.py                   branches
     buffers.py, shared.py         shared memory in program order
-    filling.py                    what roles put into shared memory
+    multicast.py                  copies that blocks of a cluster share
     fills.py, reads.py            which fill of a slot a drain reads
     meetings.py                   buffers that named barriers hand over
     assumptions.py                requirements, `ag.assume`

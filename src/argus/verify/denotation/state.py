@@ -39,7 +39,6 @@ __all__ = [
     "TensorAccess",
     "Write",
     "integers",
-    "placed",
     "ranges",
     "variable_of",
 ]
@@ -365,10 +364,3 @@ def ranges(world: World, variables: Sequence[Variable]) -> IndexSet:
         if variable.upper is not None:
             found = found & world.compare(value, "<", variable.upper)
     return found
-
-
-def placed(why: Unknown, op: o.AnyOp) -> Unknown:
-    """The reason with the place where it was met first."""
-    if why.span is None:
-        why.span = op.span
-    return why

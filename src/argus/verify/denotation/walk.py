@@ -10,10 +10,11 @@ is not known what runs (a condition, a trip count), all that is made inside is l
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.memory import GlobalView, SharedView
+from argus.ir.memory import GlobalView, Ring, SharedAlloc, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import blocks, bound, defined, walk
 from argus.terms import Integer, Unknown, Value, Variable, World
@@ -26,33 +27,32 @@ from argus.verify.denotation.branches import (
 )
 from argus.verify.denotation.buffers import writes_shared
 from argus.verify.denotation.cases import free_variables, within
-from argus.verify.denotation.counts import count, counted_in
+from argus.verify.denotation.counts import count, counted_in, expected, filled, turned
 from argus.verify.denotation.demand import Demand
-from argus.verify.denotation.filling import (
-    acquire,
-    copy,
-    lose_fill,
-    lose_write,
-    publish,
-    store,
-)
 from argus.verify.denotation.grid import Grid
 from argus.verify.denotation.guarded import Guards
 from argus.verify.denotation.loops import read_loop
 from argus.verify.denotation.meetings import Meetings
+from argus.verify.denotation.meetings import written as written_before
 from argus.verify.denotation.memory import merge_memory, remember
+from argus.verify.denotation.multicast import of_all, require_all
 from argus.verify.denotation.observed import notice_observed
 from argus.verify.denotation.reads import shared_value
 from argus.verify.denotation.registers import product, register_value
 from argus.verify.denotation.result import Store
-from argus.verify.denotation.scalars import scalar
+from argus.verify.denotation.scalars import integer, scalar
+from argus.verify.denotation.shared import fill_number, make_write, overwrite
 from argus.verify.denotation.state import (
     Context,
+    Fill,
+    Filling,
+    Held,
+    Write,
     integers,
-    placed,
     ranges,
 )
 from argus.verify.denotation.views import (
+    copied,
     loaded,
     mask_of,
     places,
@@ -92,7 +92,7 @@ class ProgramWalk(Context):
                 notice_observed(self, op)
                 self._op(op)
             except Unknown as why:
-                self._give_up(op, placed(why, op))
+                self._give_up(op, _placed(why, op))
             count(self, op)
         self.state.path = path
 
@@ -126,13 +126,13 @@ class ProgramWalk(Context):
             case o.CopyOut():
                 self._store(op, op.dst, op.src, None, None)
             case o.StoreShared():
-                store(self, op)
+                self._write(op, op.view, self._held(op.src))
             case o.CopyAsync():
-                copy(self, op)
+                self._copy(op)
             case o.RingAcquire():
-                acquire(self, op)
+                self._acquire(op)
             case o.RingPublish():
-                publish(self, op)
+                self._publish(op)
             case o.If():
                 sides = split(self, op, lambda context, block: context.run(block))
                 merge_scalars(self, op, sides)
@@ -224,6 +224,114 @@ class ProgramWalk(Context):
         if stray:
             raise Unknown(f"a term in which {', '.join(stray)} means nothing")
 
+    # ------------------------------------------------------------------- shared
+
+    def _held(self, tile: o.Tile) -> Held | Unknown:
+        try:
+            return self.held(tile)
+        except Unknown as why:
+            return why
+
+    def _copy(self, op: o.CopyAsync) -> None:
+        require_all(self, op.multicast, op.span)
+        try:
+            held: Held | Unknown = Held(self.axes(op.src.shape), copied(self, op))
+        except Unknown as why:
+            held = _placed(why, op)
+        self._write(op, op.dst, of_all(self, op.multicast, held, op.span))
+
+    def _write(
+        self, op: o.StoreShared | o.CopyAsync, view: SharedView, held: Held | Unknown
+    ) -> None:
+        alloc = view.alloc
+        ring = self.buffers.ring.get(alloc)
+        if ring is not None:
+            self._write_slot(ring, view, held)
+            return
+        overwrite(self, view, held)
+        if alloc in self.buffers.turning:
+            number = fill_number(self, view.stage, alloc.stages)
+            if number is None:
+                if self.state.scope != self.common:
+                    raise Unknown(
+                        f"a stage of `{alloc.name}` that is not `number % stages`"
+                    )
+                number = integer(self, view.stage)
+            turns: Integer | Unknown = turned(self, op)
+        elif alloc in self.buffers.handed:
+            turns = number = expected(self, self.buffers.handed[alloc]) - 1
+            if turned(self, op) != number:
+                raise Unknown(f"which phase a copy into `{alloc.name}` belongs to")
+        elif alloc in self.buffers.stored and isinstance(op, o.StoreShared):
+            if not self.meetings.roles[self.role].named:
+                return
+            turns = number = written_before(self, op)
+        else:
+            return
+        write = make_write(self, view, held)
+        self._record_fill(alloc, {alloc: (write,)}, number, turns, op)
+
+    def _write_slot(
+        self,
+        ring: Ring,
+        view: SharedView,
+        held: Held | Unknown,
+    ) -> None:
+        filling = self.filling
+        if filling is None or filling.ring is not ring:
+            raise Unknown(f"`{ring.name}` is written outside of a fill")
+        if filling.scope != self.state.scope:
+            raise Unknown(f"a fill of `{ring.name}` that a loop makes in parts")
+        number = fill_number(self, view.stage, ring.stages)
+        if number is None:
+            slot = self.world.remainder(filling.number, ring.stages)
+            same = self.world.compare(slot, "==", integer(self, view.stage))
+            if not self.world.is_subset(self.state.where, same):
+                raise Unknown(f"a slot of `{ring.name}` that is not the one acquired")
+        elif number != filling.number:
+            raise Unknown(f"a slot of `{ring.name}` that is not the one acquired")
+        write = make_write(self, view, held)
+        filling.writes[view.alloc] = (*filling.writes.get(view.alloc, ()), write)
+
+    def _acquire(self, op: o.RingAcquire) -> None:
+        if self.filling is not None:
+            raise Unknown(f"a fill of `{op.ring.name}` inside of another")
+        self.filling = Filling(op.ring, integer(self, op.n), {}, self.state.scope)
+
+    def _publish(self, op: o.RingPublish) -> None:
+        filling, self.filling = self.filling, None
+        if filling is None or filling.ring is not op.ring:
+            raise Unknown(f"`{op.ring.name}` is published and was not acquired")
+        number = integer(self, op.n)
+        turns = filled(self, op.ring)
+        same = number == filling.number and filling.scope == self.state.scope
+        if not same or number != turns:
+            raise Unknown(
+                f"whether fills of `{op.ring.name}` are numbered 0, 1, 2, ..."
+            )
+        self._record_fill(op.ring, filling.writes, number, turns, op)
+
+    def _record_fill(
+        self,
+        key: Ring | SharedAlloc,
+        writes: dict[SharedAlloc, tuple[Write, ...]],
+        number: Integer,
+        turns: Integer | Unknown,
+        op: o.AnyOp,
+    ) -> None:
+        if self.dry:
+            return
+        scope, where = self.state.scope, self.state.where
+        made = Fill(self.role, scope, number, turns, where, writes, op.span)
+        known = self.record.fills.setdefault(key, [])
+        if known and _same_fill(known[-1], made):
+            last = known.pop()
+            both = {**last.writes}
+            for alloc, parts in writes.items():
+                both[alloc] = (*both.get(alloc, ()), *parts)
+            made = replace(last, writes=both)
+        known.append(made)
+
     # ------------------------------------------------------------------ unknown
 
     def _give_up(self, op: o.AnyOp, why: Unknown) -> None:
@@ -242,11 +350,11 @@ class ProgramWalk(Context):
                 case o.CopyOut():
                     self.lose(inner.dst.tensor.name, why)
                 case o.RingAcquire() | o.RingPublish():
-                    lose_fill(self, inner.ring, why)
+                    self._lose_fill(inner.ring, why)
                 case o.StoreShared() | o.CopyAsync():
                     view = writes_shared(inner)
                     assert view is not None
-                    lose_write(self, view.alloc, why)
+                    self._lose_write(view.alloc, why)
                 case (
                     o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
                     | o.LoadGlobal() | o.LoadShared() | o.Synchronisation()
@@ -255,3 +363,31 @@ class ProgramWalk(Context):
                     pass  # what it defines is lost above
                 case _:
                     assert_never(inner)
+
+    def _lose_write(self, alloc: SharedAlloc, why: Unknown) -> None:
+        ring = self.buffers.ring.get(alloc)
+        self._lose_fill(alloc if ring is None else ring, why)
+        shared = self.state.shared
+        shared[alloc] = (*shared.get(alloc, ()), why)
+
+    def _lose_fill(self, key: Ring | SharedAlloc, why: Unknown) -> None:
+        self.filling = None
+        if not self.dry:
+            self.record.unfilled.setdefault(key, why)
+
+
+def _same_fill(one: Fill, other: Fill) -> bool:
+    """Whether two writes are parts of one fill."""
+    return (
+        one.scope == other.scope
+        and one.number == other.number
+        and one.turns == other.turns
+        and one.where.same(other.where)
+    )
+
+
+def _placed(why: Unknown, op: o.AnyOp) -> Unknown:
+    """The reason with the place where it was met first."""
+    if why.span is None:
+        why.span = op.span
+    return why
