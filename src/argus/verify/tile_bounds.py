@@ -70,32 +70,28 @@ def fits(definitions: Definitions, op: o.Elementwise) -> bool:
 
 
 def _of_floats(op: o.Elementwise, each: list[Interval]) -> Interval:
+    """Of other functions nothing is known."""
     args = op.args
     if op.fn in _NOT_NEGATIVE or (op.fn == "mul" and args[0] is args[1]):
         return Interval(0, inf)
-    match op.fn:
-        case "maximum":
-            return Interval(max(x.lo for x in each), max(x.hi for x in each))
-        case "minimum":
-            return Interval(min(x.lo for x in each), min(x.hi for x in each))
-        case "where":
-            return each[1].hull(each[2])
-        case _:
-            return EVERYTHING
+    if op.fn == "where":
+        return each[1].hull(each[2])
+    ends = {"maximum": max, "minimum": min}
+    if op.fn not in ends:
+        return EVERYTHING
+    end = ends[op.fn]
+    return Interval(end(x.lo for x in each), end(x.hi for x in each))
 
 
 def _of_wholes(op: o.Elementwise, each: list[Interval]) -> Interval:
-    match op.fn:
-        case "and":
-            masks = [x.hi for x in each if x.lo == x.hi >= 0]
-            return Interval(0, min(masks)) if masks else EVERYTHING
-        case "mod" if each[1].lo == each[1].hi > 0:
-            return Interval(0, each[1].hi - 1)
-        case "add":
-            return each[0] + each[1]
-        case "sub":
-            return each[0] + each[1].scaled(-1)
-        case "mul":
-            return each[0] * each[1]
-        case _:
-            return EVERYTHING
+    """Of other functions nothing is known."""
+    if op.fn == "and":
+        masks = [x.hi for x in each if x.lo == x.hi >= 0]
+        return Interval(0, min(masks)) if masks else EVERYTHING
+    if op.fn == "mod" and each[1].lo == each[1].hi > 0:
+        return Interval(0, each[1].hi - 1)
+    if op.fn == "mul":
+        return each[0] * each[1]
+    if op.fn in ("add", "sub"):
+        return each[0] + each[1].scaled(1 if op.fn == "add" else -1)
+    return EVERYTHING
