@@ -92,7 +92,8 @@ class _Timing:
     def file(self, path: str, selection: SubjectOptions) -> None:
         """The kernels of a file. Raises what its parts raise, AG0903 without a GPU."""
         from argus.agent.tasks.file import file_task
-        from argus.cli.subjects import file_subjects, parse_sizes
+        from argus.cli.given_values import parse_sizes
+        from argus.cli.subjects import file_subjects
         from argus.evaluation.device import require_device
         from argus.evaluation.file_bench import timed_file
         from argus.evaluation.requests import with_statics
@@ -133,11 +134,8 @@ class _Timing:
 
     def entry(self, name: str, selection: SubjectOptions) -> None:
         """Cases of a library kernel. Raises what its parts raise."""
-        from argus.cli.subjects import (
-            entry_cases,
-            entry_named,
-            parse_statics,
-        )
+        from argus.cli.given_values import parse_statics
+        from argus.cli.subjects import entry_cases, entry_named
         from argus.diagnostics import fail
         from argus.evaluation.device import require_device
         from argus.evaluation.requests import request_for, with_statics

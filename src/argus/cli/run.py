@@ -107,8 +107,9 @@ def _case(
     on_device: bool,
     no_proof: bool,
 ) -> Json:
+    from argus.cli.given_values import parse_statics
     from argus.cli.proving import proved_first
-    from argus.cli.subjects import entry_target, parse_statics
+    from argus.cli.subjects import entry_target
     from argus.evaluation.device import run_on_device
     from argus.evaluation.requests import request_for, with_statics
     from argus.evaluation.simulate import simulate
@@ -182,8 +183,9 @@ def run_file(
     """Run the kernels of a file, and describe their outputs."""
     from dataclasses import replace
 
+    from argus.cli.given_values import parse_sizes
     from argus.cli.proving import proved_first
-    from argus.cli.subjects import file_subjects, parse_sizes
+    from argus.cli.subjects import file_subjects
     from argus.equivalence.references import reference_of
     from argus.evaluation.loose import admitted
 

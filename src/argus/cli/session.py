@@ -117,7 +117,7 @@ def _run(operation: Operation, given: dict[str, Any]) -> None:
 
 def _argument(parameter: Parameter, value: Any) -> Any:
     """What words of the command line mean. Raises ArgusError AG0908."""
-    from argus.cli.subjects import parse_sizes
+    from argus.cli.given_values import parse_sizes
     from argus.cli.tasks import pairs_of
 
     if value is None:

@@ -27,7 +27,7 @@ def tasks_of(
     options that do not fit), AG0916 (not to be executed), and what the tasks raise.
     """
     from argus.agent.tasks.named import tasks_named
-    from argus.cli.subjects import parse_sizes
+    from argus.cli.given_values import parse_sizes
 
     found = tasks_named(
         text,

@@ -63,7 +63,8 @@ def test(
     and with 2 where a kernel has no reference: -k chooses one that has.
     """
     with reporting("test", json_output) as out:
-        from argus.cli.subjects import SubjectOptions, file_subjects, parse_sizes
+        from argus.cli.given_values import parse_sizes
+        from argus.cli.subjects import SubjectOptions, file_subjects
         from argus.equivalence.references import reference_of
         from argus.evaluation.testing.tested import no_reference
 

@@ -1,12 +1,10 @@
-"""Loads and stores between registers and global memory.
+"""Loads from global memory; stores are in `stores.py`.
 
 Every access is guarded by what is not known to be inside; 16-bit tiles that cannot be
 accessed in vectors go two elements at a time, one for each half of a register.
 """
 
 from __future__ import annotations
-
-from collections.abc import Callable
 
 import numpy as np
 
@@ -26,7 +24,7 @@ from argus.codegen.code import (
 )
 from argus.codegen.context import TID, Emission, Ints, RegisterIteration
 from argus.codegen.errors import CodegenError
-from argus.codegen.registers import assign, at, both_halves, encoded, raw, read
+from argus.codegen.registers import assign, at, both_halves, encoded, read
 from argus.codegen.storage import RegisterArray, layout_of
 from argus.codegen.vectors import BITS, Vector, vector_of
 from argus.ir import ops as o
@@ -34,8 +32,6 @@ from argus.ir.codec import bit_pattern
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, lift
 from argus.ir.placement import VectorPlan
-from argus.ir.walk import defined
-from argus.isa.memory import reduction
 from argus.layout import Fragment
 
 STREAMING = ("first", "stream", "evict_first")
@@ -66,16 +62,13 @@ def owner(cx: Emission, layout: Fragment) -> CppExpression | None:
     return binary("==", cx.code(copy), name("0"))
 
 
-# ------------------------------------------------------------- global to registers
-
-
 def load_global(cx: Emission, op: o.LoadGlobal) -> None:
     """Guarded vector loads; what does not exist gets the fill value."""
     plan = vector_plan(op.plan, "LoadGlobal")
     for tile in (op.result, op.mask) if op.mask is not None else (op.result,):
         same_layout(plan, tile)
     target, dtype = cx.array(op.result), op.result.dtype
-    stream = _streaming(op.evict)
+    stream = streaming(op.evict)
     if plan.width == 1 and target.packed:
         _load_pairs(cx, op, plan, target, stream)
         return
@@ -115,7 +108,8 @@ def load_global(cx: Emission, op: o.LoadGlobal) -> None:
     cx.loop(plan.accesses, access)
 
 
-def _streaming(evict: str | None) -> bool:
+def streaming(evict: str | None) -> bool:
+    """Whether an access asks for a hint. Raises CodegenError for an unknown one."""
     if evict is None or evict in _ORDINARY:
         return False
     if evict in STREAMING:
@@ -258,167 +252,3 @@ def _load_pairs(
         with cx.out.block(""):
             cx.out.lines(setup)
             cx.out.line(assign(at(cx, target, last, last.values), low))
-
-
-# ------------------------------------------------------------- registers to global
-
-
-def store_global(cx: Emission, op: o.StoreGlobal) -> None:
-    """Guarded vector stores or reductions; a masked store goes element by element."""
-    plan = vector_plan(op.plan, "StoreGlobal")
-    for tile in (*tiles_of(op), *defined(op)):
-        same_layout(plan, tile)
-    source = cx.array(op.src)
-    first_holder = owner(cx, plan.layout) if plan.unique else None
-    width = plan.width if op.mask is None else 1
-    stream = _streaming(op.evict)
-    target = cx.tensors[op.view.tensor.name]
-
-    def access(step: RegisterIteration) -> list[str]:
-        regs = step.values * width
-        where = locate(cx, op.view, plan.layout, step, regs)
-        conditions = list(where.valid)
-        if first_holder is not None:
-            conditions.insert(0, first_holder)
-        if op.mask is not None:
-            conditions.append(read(cx, cx.array(op.mask), step, regs))
-        pointer = plus(name(target), where.offset)
-        if isinstance(op, o.Atomic):
-            return [*where.setup, *_atom(cx, op, step, regs, pointer, conditions)]
-        if op.atomic is not None:
-            body = _reduction(cx, op, source, step, regs, width, pointer)
-        else:
-            place = item(target, where.offset)
-            body = _store(cx, source, step, regs, width, pointer, place, stream)
-        return _guarded(where.setup, conditions, body)
-
-    count = plan.layout.num_regs // width
-    if width == 1 and source.packed and count > 1:
-        store_halves(cx, count, access)
-        return
-    cx.loop(count, access)
-
-
-def tiles_of(op: o.StoreGlobal) -> tuple[o.Tile, ...]:
-    """Tiles of which a store takes element by element."""
-    expected = op.expected if isinstance(op, o.Atomic) else None
-    return tuple(x for x in (op.src, op.mask, expected) if x is not None)
-
-
-def _atom(
-    cx: Emission,
-    op: o.Atomic,
-    step: RegisterIteration,
-    regs: Ints,
-    pointer: CppExpression,
-    conditions: list[CppExpression],
-) -> list[str]:
-    """An element is changed, and what it was is kept: 0 where nothing is changed."""
-    form = reduction(op.src.dtype, op.atomic or "", old=True)
-    if form is None:
-        raise CodegenError(f"no atomic {op.atomic} of {op.src.dtype}")
-    given = [] if op.expected is None else [op.expected]
-    values = [read(cx, cx.array(x), step, regs) for x in (*given, op.src)]
-    changed = call(form.function, pointer, *values)
-    if conditions:
-        nothing = registers.zero(op.src.dtype)
-        changed = chosen(joined("&&", conditions), changed, nothing)
-    return [assign(at(cx, cx.array(op.result), step, regs), changed)]
-
-
-def _guarded(setup: list[str], conditions: list[CppExpression], body: str) -> list[str]:
-    if not conditions:
-        return [*setup, body]
-    return [*setup, f"if ({joined('&&', conditions).bare}) {body}"]
-
-
-def store_halves(
-    cx: Emission, count: int, run: Callable[[RegisterIteration], list[str]]
-) -> None:
-    """Element-wise accesses of a packed tile: both halves of a word at a time."""
-
-    def both(step: RegisterIteration) -> list[str]:
-        lines: list[str] = []
-        for half in (0, 1):
-            one = run(RegisterIteration(step.var, 2 * step.values + half))
-            lines += ["{", *(f"  {line}" for line in one), "}"] if len(one) > 1 else one
-        return lines
-
-    cx.loop(count // 2, both)
-    if count % 2:
-        with cx.out.block(""):
-            cx.out.lines(run(RegisterIteration(None, np.array([count - 1]))))
-
-
-def _store(
-    cx: Emission,
-    source: RegisterArray,
-    step: RegisterIteration,
-    regs: Ints,
-    width: int,
-    pointer: CppExpression,
-    place: CppExpression,
-    stream: bool,
-) -> str:
-    if width == 1:
-        value = raw(cx, source, step, regs)
-        if stream:
-            return f"{call('__stcs', pointer, value).bare};"
-        return assign(place, value)
-    vector = vector_of(source.dtype, width)
-    value = vector.make(components(cx, vector, source, step, regs))
-    if not stream:
-        return assign(at_address(vector.ctype, pointer), value)
-    address = call(f"reinterpret_cast<{vector.ctype}*>", pointer)
-    return f"{call('__stcs', address, value).bare};"
-
-
-def components(
-    cx: Emission,
-    vector: Vector,
-    source: RegisterArray,
-    step: RegisterIteration,
-    regs: Ints,
-) -> list[CppExpression]:
-    """The components of a vector whose first element is in registers ``regs``."""
-    found: list[CppExpression] = []
-    for i in range(vector.count):
-        first = regs + i * vector.unit
-        if source.packed:
-            if vector.unit == 1:
-                return [raw(cx, source, step, regs)]
-            if (first % 2).any():
-                raise CodegenError(f"a vector splits the words of {source.name}")
-            found.append(at(cx, source, step, first // 2))
-        elif vector.unit == 1:
-            found.append(at(cx, source, step, first))
-        else:
-            held = [at(cx, source, step, first + j) for j in range(vector.unit)]
-            parts = [_shifted(source.dtype, x, j) for j, x in enumerate(held)]
-            found.append(joined("|", parts))
-    return found
-
-
-def _shifted(dtype: DType, value: CppExpression, place: int) -> CppExpression:
-    """An element of less than 32 bits at its place in a word."""
-    wide = converted("u32", converted(BITS[dtype.bits], value))
-    return binary("<<", wide, name(str(dtype.bits * place))) if place else wide
-
-
-def _reduction(
-    cx: Emission,
-    op: o.StoreGlobal,
-    source: RegisterArray,
-    step: RegisterIteration,
-    regs: Ints,
-    width: int,
-    pointer: CppExpression,
-) -> str:
-    form = reduction(source.dtype, op.atomic or "")
-    if form is None or width != form.width:
-        raise CodegenError(f"no atomic {op.atomic} of {width} x {source.dtype}")
-    if source.packed:
-        value = at(cx, source, step, regs // form.width)
-    else:
-        value = read(cx, source, step, regs)
-    return f"{call(form.function, pointer, value).bare};"

@@ -14,16 +14,10 @@ from argus.codegen.addresses import (
 from argus.codegen.code import CppExpression, at_address, call, converted, name, plus
 from argus.codegen.context import TID, Emission, Ints, RegisterIteration
 from argus.codegen.errors import CodegenError
-from argus.codegen.memory import (
-    components,
-    owner,
-    same_layout,
-    spread,
-    store_halves,
-    vector_plan,
-)
+from argus.codegen.memory import owner, same_layout, spread, vector_plan
 from argus.codegen.registers import assign, at, both_halves
 from argus.codegen.storage import RegisterArray
+from argus.codegen.stores import components, store_halves
 from argus.codegen.vectors import vector_of
 from argus.ir import ops as o
 from argus.ir.expr import lift

@@ -13,6 +13,7 @@ from argus.codegen import (
     scan,
     shared,
     sort,
+    stores,
     sync,
     tiles,
 )
@@ -127,7 +128,7 @@ def _one(cx: Emission, op: o.AnyOp) -> None:
         case o.LoadGlobal():
             memory.load_global(cx, op)
         case o.StoreGlobal():
-            memory.store_global(cx, op)
+            stores.store_global(cx, op)
         case o.LoadShared():
             shared.load_shared(cx, op)
         case o.StoreShared():

@@ -14,7 +14,7 @@ from argus.lang.kernel import Kernel, literal
 from argus.targets import DEFAULT_TARGET
 
 if TYPE_CHECKING:
-    from argus.lang.frontend.module import FunctionDecl
+    from argus.lang.frontend.declarations import FunctionDecl
 
 __all__ = ["FileReference"]
 

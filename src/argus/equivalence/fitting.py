@@ -29,9 +29,8 @@ from argus.ir.walk import expressions, used, walk
 from argus.terms import Integer, Unknown
 from argus.verify.denotation import Denotation
 from argus.verify.numbers.in_floats import inexact_decision
-from argus.verify.numbers.of_tiles import fits
 from argus.verify.numbers.wholes import Overflow, overflow
-from argus.verify.tags.bounds import definitions_of
+from argus.verify.tile_bounds import definitions_of, fits
 
 __all__ = [
     "Inexact",

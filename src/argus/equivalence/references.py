@@ -20,7 +20,7 @@ import numpy as np
 
 from argus.diagnostics import ArgusError, Span, fail
 from argus.ir.dtypes import DType
-from argus.lang.frontend.module import FunctionDecl
+from argus.lang.frontend.declarations import FunctionDecl
 from argus.lang.frontend.signature import read_signature
 from argus.lang.kernel import Kernel
 from argus.specification.arguments import named_arguments

@@ -25,7 +25,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Const
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
-from argus.lang.frontend.module import FunctionDecl
+from argus.lang.frontend.declarations import FunctionDecl
 from argus.lang.kernel import Kernel, literal
 from argus.requests import Request
 from argus.specification import (

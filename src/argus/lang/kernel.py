@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Protocol
 from argus.diagnostics import fail
 
 if TYPE_CHECKING:
-    from argus.lang.frontend.module import FunctionDecl
+    from argus.lang.frontend.declarations import FunctionDecl
     from argus.lang.frontend.signature import Signature
 
 

@@ -13,64 +13,17 @@ iterations were cut is counted, so that `predict` can extrapolate.
 from __future__ import annotations
 
 import heapq
-from collections.abc import Generator
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 from argus.diagnostics import fail
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK
-from argus.isa.record import Awaits
 from argus.model import steps as s
 from argus.model.hardware import Hardware
 from argus.model.scalars import CLUSTER_SIZE
+from argus.model.simulated import NamedBarrierState, Phases, ResidentBlock, Run, Thread
 
 UNITS = ("tensor", "issue", "special", "shared", "l2", "memory")
 TENSOR, ISSUE, SPECIAL, SHARED, L2, MEMORY = range(6)
-
-Run = Generator[Any, None, None]
-
-
-class Thread:
-    """A thread group. ``time`` is when it is ready for its next step."""
-
-    def __init__(self, block: ResidentBlock, role: str, time: float) -> None:
-        self.block, self.role, self.time = block, role, time
-        self.env: s.Env = {}
-        self.arrival: dict[int, float] = {}
-        self.open: dict[Awaits, float] = {}
-        self.closed: dict[Awaits, list[float]] = {}
-        self.run: Run | None = None
-
-
-class ResidentBlock:
-    """A resident block: its barriers, and threads that still run."""
-
-    def __init__(self, index: int) -> None:
-        self.index = index
-        self.phases: dict[tuple[int, int], Phases] = {}
-        self.meetings: dict[str, NamedBarrierState] = {}
-        self.left = 0
-        self.end = 0.0
-
-
-@dataclass
-class Phases:
-    """State of one mbarrier: completion times of its phases, and who waits."""
-
-    done: list[float] = field(default_factory=list[float])
-    arrived: float = 0.0
-    bytes: float = 0.0
-    latest: float = 0.0
-    waiting: list[tuple[int, Thread]] = field(default_factory=list[tuple[int, Thread]])
-
-
-@dataclass
-class NamedBarrierState:
-    """State of one named barrier."""
-
-    count: int = 0
-    latest: float = 0.0
-    waiting: list[Thread] = field(default_factory=list[Thread])
 
 
 @dataclass(frozen=True)

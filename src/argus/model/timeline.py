@@ -19,7 +19,8 @@ from argus.isa.record import Awaits
 from argus.model import steps as s
 from argus.model.hardware import H200, Hardware
 from argus.model.predict import CodeUsage, memory_rate, prepare
-from argus.model.simulate import TENSOR, Multiprocessor, Run, Thread
+from argus.model.simulate import TENSOR, Multiprocessor
+from argus.model.simulated import Run, Thread
 
 Kind = Literal[
     "wait data",  # until a slot is full, or a load has arrived

@@ -10,12 +10,10 @@ depends on them is stored. Adjacent loops that every access walks as one are one
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass, field, replace
-from functools import cached_property
-from math import prod
 
 from argus.ir.dtypes import boolean, i32
 from argus.ir.numerics import arithmetic
+from argus.programs import rows_and_columns
 from argus.programs.affine import Affine
 from argus.programs.expressions import (
     Border,
@@ -24,12 +22,16 @@ from argus.programs.expressions import (
     ExpressionPool,
     NumberNode,
     PositionNode,
-    ReduceNode,
-    ScanNode,
     TableIndex,
-    walked,
 )
 from argus.programs.loops import LoopSpace, NeedsSplitError, NotAffineError
+from argus.programs.lowered_group import (
+    KernelStore,
+    LoweredGroup,
+    NotFusedError,
+    collapsed,
+    over_windows,
+)
 from argus.programs.numbers import neutral
 from argus.programs.offsets import (
     MOST_SPLITS,
@@ -43,7 +45,6 @@ from argus.programs.tensor_program import (
     ContractPrimitive,
     FilledPrimitive,
     GatherPrimitive,
-    GivenPrimitive,
     MapPrimitive,
     PositionPrimitive,
     ProgramValue,
@@ -51,64 +52,11 @@ from argus.programs.tensor_program import (
     ScanPrimitive,
     ViewedValue,
 )
-from argus.programs.views import LinearView
 
-
-class NotFusedError(Exception):
-    """Why some values cannot be computed by one kernel."""
-
-
-@dataclass(frozen=True)
-class KernelStore:
-    """``node`` is stored at ``offset`` elements after the first of ``buffer``.
-
-    ``borders``: coordinates of it that may lie outside, where nothing is stored.
-    """
-
-    buffer: ProgramValue
-    offset: Affine
-    node: ExpressionNode
-    borders: tuple[Border, ...] = ()
-
-
-@dataclass(frozen=True)
-class LoweredGroup:
-    """What a kernel computes. ``rows`` and ``columns`` are loops, outermost first.
-
-    ``flat``: names for several of them, outermost first, that are walked as one.
-    ``products``: the precision of each sum of products in it. ``windows``: some are
-    over windows. ``chained``: reductions over results of others, see `lowered`.
-    """
-
-    rows: tuple[str, ...]
-    columns: tuple[str, ...]
-    sizes: dict[str, int]
-    stores: tuple[KernelStore, ...]
-    pool: ExpressionPool
-    flat: dict[str, tuple[str, ...]] = field(default_factory=dict[str, tuple[str, ...]])
-    products: tuple[str, ...] = ()
-    windows: bool = False
-    chained: bool = False
-
-    @cached_property
-    def nodes(self) -> tuple[ExpressionNode, ...]:
-        """All nodes, parts first."""
-        return tuple(walked([s.node for s in self.stores]))
-
-    @cached_property
-    def elements(self) -> tuple[ElementNode, ...]:
-        """All elements that are read."""
-        return tuple(n for n in self.nodes if isinstance(n, ElementNode))
-
-    @cached_property
-    def scans(self) -> tuple[ScanNode, ...]:
-        """All running sums, inner ones first."""
-        return tuple(n for n in self.nodes if isinstance(n, ScanNode))
-
-    @cached_property
-    def reductions(self) -> tuple[ReduceNode, ...]:
-        """All reductions, inner ones first."""
-        return tuple(n for n in self.nodes if isinstance(n, ReduceNode))
+__all__ = [
+    "KernelStore", "LoweredGroup", "NotFusedError", "collapsed", "lowered",
+    "over_windows",
+]  # fmt: skip
 
 
 def lowered(
@@ -168,15 +116,19 @@ class _Lowering:
         nodes = [
             self._value(v, p, top=True) for v, p in zip(stored, places, strict=True)
         ]
-        match = self._chained if chained else self._matched
-        nodes, rows, columns, names = match(nodes, loops)
+        if chained:
+            found = rows_and_columns.chained(self.space, self.pool, nodes, loops)
+        else:
+            alone = not self.inside
+            found = rows_and_columns.matched(self.space, self.pool, nodes, loops, alone)
+        nodes, rows, columns, names = found
         for value in stored[:-1]:
-            found = {
+            seen = {
                 tuple(i.renamed(names) for i in at)
                 for made, at in self._done
                 if made is value
             }
-            if len(found) > 1:
+            if len(seen) > 1:
                 raise NotFusedError("what is stored is read in another order")
         stores = tuple(
             KernelStore(
@@ -445,167 +397,3 @@ class _Lowering:
             total = pool.reduce("sum", total, loops, wide)
         narrow = value.dtype != wide
         return pool.apply("cast", (total,), value.dtype) if narrow else total
-
-    # -- rows and columns
-
-    def _matched(
-        self, nodes: list[ExpressionNode], loops: list[str]
-    ) -> tuple[list[ExpressionNode], list[str], list[str], dict[str, str]]:
-        """Rows and columns; the loops of all reductions are renamed to the columns."""
-        found = [n for n in walked(nodes) if isinstance(n, ReduceNode)]
-        along = {n.loop for n in walked(nodes) if isinstance(n, ScanNode)}
-        if along:
-            if found or len(along) > 1 or not along <= set(loops):
-                raise NotFusedError("a scan beside other reductions")
-            return nodes, [n for n in loops if n not in along], [*along], {}
-        if not found:
-            return nodes, loops, [], {}
-        frees = {self.pool.free(n) for n in found}
-        if len(frees) != 1:
-            raise NotFusedError("reductions with results of different shapes")
-        (free,) = frees
-        if not free <= set(loops):
-            raise NotFusedError("a reduction over results of another one")
-        rows = [n for n in loops if n in free]
-        columns = [n for n in loops if n not in free] or list(found[0].loops)
-        names: dict[str, str] = {}
-        if not self.inside and free < set(loops):
-            # Results that are repeated: each is computed where it is stored.
-            rows, columns = loops, list(found[0].loops)
-        for reduction in found:
-            names.update(self._paired(reduction.loops, columns))
-
-        def rename(n: ExpressionNode) -> ExpressionNode:
-            if isinstance(n, ReduceNode):
-                return self.pool.reduce(n.function, n.body, columns, n.dtype)
-            return self.pool.reindexed(n, lambda index: index.renamed(names))
-
-        done: dict[ExpressionNode, ExpressionNode] = {}
-        nodes = [self.pool.rewritten(n, rename, done) for n in nodes]
-        return nodes, rows, columns, names
-
-    def _chained(
-        self, nodes: list[ExpressionNode], loops: list[str]
-    ) -> tuple[list[ExpressionNode], list[str], list[str], dict[str, str]]:
-        """Rows and columns where reductions are over results of others.
-
-        The loops of all reductions over such results are renamed to those of the last.
-        """
-        found = [n for n in walked(nodes) if isinstance(n, ReduceNode)]
-        outer = [r for r in found if any(
-            isinstance(n, ReduceNode) for n in walked([r.body])
-        )]  # fmt: skip
-        if not outer or any(isinstance(n, ScanNode) for n in walked(nodes)):
-            raise NotFusedError("no reduction over results of another one")
-        columns = list(outer[-1].loops)
-        names: dict[str, str] = {}
-        for reduction in outer:
-            names.update(self._paired(reduction.loops, columns))
-
-        def rename(n: ExpressionNode) -> ExpressionNode:
-            if isinstance(n, ReduceNode):
-                over = [names.get(loop, loop) for loop in n.loops]
-                return self.pool.reduce(n.function, n.body, over, n.dtype)
-            return self.pool.reindexed(n, lambda index: index.renamed(names))
-
-        done: dict[ExpressionNode, ExpressionNode] = {}
-        nodes = [self.pool.rewritten(n, rename, done) for n in nodes]
-        over = [
-            loop for n in walked(nodes) if isinstance(n, ReduceNode) for loop in n.loops
-        ]
-        return nodes, loops, list(dict.fromkeys([*columns, *over])), names
-
-    def _paired(self, loops: Sequence[str], columns: Sequence[str]) -> dict[str, str]:
-        """Loops of a reduction by those of the columns, of the same sizes.
-
-        Raises NotFusedError where they have another number of indices, and
-        NeedsSplitError.
-        """
-        sizes = self.space.sizes
-        if prod(sizes[n] for n in loops) != prod(sizes[n] for n in columns):
-            raise NotFusedError("reductions over different numbers of elements")
-        for mine, other in zip(reversed(loops), reversed(columns), strict=False):
-            small, large = sorted((mine, other), key=sizes.__getitem__)
-            if sizes[small] == sizes[large]:
-                continue
-            if sizes[large] % sizes[small]:
-                raise NotFusedError("reductions over dimensions of different sizes")
-            raise NeedsSplitError(large, sizes[small])
-        return dict(zip(loops, columns, strict=True))
-
-
-def over_windows(made: ContractPrimitive) -> bool:
-    """Whether some coordinate of an operand is a sum of several indices.
-
-    The strides of a tensor that is given, and seen as a line, are none.
-    """
-    return any(
-        sum(view.shape[dim] > 1 for dim, _ in pairs) > 1
-        for operand in (made.left, made.right)
-        for view in operand.views[_strided(operand.value) :]
-        if isinstance(view, LinearView)
-        for pairs in view.factors
-    )
-
-
-def _strided(value: ProgramValue) -> bool:
-    """Whether the first view of a value has the strides of a given tensor."""
-    made = value.made
-    return isinstance(made, GivenPrimitive) and made.shape != value.shape
-
-
-def collapsed(group: LoweredGroup) -> LoweredGroup:
-    """Adjacent loops that every access walks as one become one."""
-    indices = [s.offset for s in group.stores]
-    indices += [b.index for s in group.stores for b in s.borders]
-    for node in group.nodes:
-        match node:
-            case ElementNode():
-                indices += node.indices
-            case PositionNode(index=index):
-                indices.append(index)
-            case _:
-                pass
-    sizes = dict(group.sizes)
-    gone: set[str] = set()
-
-    def joined(loops: Sequence[str]) -> tuple[str, ...]:
-        kept: list[str] = []
-        for loop in reversed(loops):
-            inner = kept[0] if kept else None
-            if inner is not None and all(
-                i.factor(loop) == i.factor(inner) * sizes[inner] for i in indices
-            ):
-                # The outer index is what the inner one counts beyond its size.
-                sizes[inner] *= sizes.pop(loop)
-                gone.add(loop)
-            else:
-                kept.insert(0, loop)
-        return tuple(kept)
-
-    rows, columns = joined(group.rows), joined(group.columns)
-    if not gone:
-        return group
-    pool = group.pool
-
-    def without(index: Affine) -> Affine:
-        left = {n: c for n, c in index.terms if n not in gone}
-        return Affine.of(left, index.constant)
-
-    def change(n: ExpressionNode) -> ExpressionNode:
-        if isinstance(n, ReduceNode):
-            over = [loop for loop in n.loops if loop not in gone]
-            return pool.reduce(n.function, n.body, over, n.dtype)
-        return pool.reindexed(n, without)
-
-    done: dict[ExpressionNode, ExpressionNode] = {}
-    stores = tuple(
-        KernelStore(
-            s.buffer,
-            without(s.offset),
-            pool.rewritten(s.node, change, done),
-            tuple(replace(b, index=without(b.index)) for b in s.borders),
-        )
-        for s in group.stores
-    )
-    return replace(group, rows=rows, columns=columns, sizes=sizes, stores=stores)

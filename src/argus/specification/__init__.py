@@ -22,6 +22,7 @@ from argus.specification import (
     indirect,
     joining,
     reducing,
+    reordering,
     reshaping,
     rounding,
 )
@@ -35,7 +36,16 @@ from argus.specification.specification import (
 )
 from argus.specification.tracing import Need
 
-TRACED = (contracting, creating, indirect, joining, reducing, reshaping, rounding)
+TRACED = (
+    contracting,
+    creating,
+    indirect,
+    joining,
+    reducing,
+    reordering,
+    reshaping,
+    rounding,
+)
 """Modules that fill the table of functions when they are imported."""
 
 __all__ = [

@@ -15,7 +15,8 @@ import numpy as np
 from argus.specification.array import INTEGER, REAL, SymbolicArray, kind_of
 from argus.specification.cases import as_kind, chosen
 from argus.specification.casting import constant, converted, element_type, lifted
-from argus.specification.reshaping import broadcast_to, integer_of, shape_of
+from argus.specification.reordering import broadcast_to
+from argus.specification.reshaping import integer_of, shape_of
 from argus.specification.sequences import read_only, unwrapped
 from argus.specification.storage import Indices
 from argus.specification.table import refuse, traces

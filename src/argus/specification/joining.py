@@ -12,7 +12,8 @@ from argus.specification.array import SymbolicArray, kind_of
 from argus.specification.broadcasting import axis_of
 from argus.specification.cases import chosen, joined, read_by_cases
 from argus.specification.casting import converted, lifted
-from argus.specification.reshaping import integer_of, ravel, reshape
+from argus.specification.reordering import ravel
+from argus.specification.reshaping import integer_of, reshape
 from argus.specification.sequences import (
     Repeated,
     concatenated_repeated,

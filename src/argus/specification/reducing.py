@@ -16,7 +16,7 @@ from argus.specification.broadcasting import axes_of, axis_of
 from argus.specification.cases import as_kind
 from argus.specification.casting import converted, element_type, lifted
 from argus.specification.joining import tracing_of
-from argus.specification.reshaping import broadcast_to
+from argus.specification.reordering import broadcast_to
 from argus.specification.sequences import unwrapped
 from argus.specification.storage import Indices
 from argus.specification.table import call, refuse, traces

@@ -32,7 +32,7 @@ from argus.specification.casting import converted, lifted
 from argus.specification.iterating import Symbolic, as_symbolic
 from argus.specification.loops import NAME as LOOPS
 from argus.specification.recurrences import Round
-from argus.specification.reshaping import broadcast_to
+from argus.specification.reordering import broadcast_to
 from argus.specification.sequences import Repeated
 from argus.specification.state import Changes, ReachableState
 from argus.specification.storage import Indices, Read, Storage

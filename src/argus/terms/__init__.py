@@ -10,11 +10,12 @@ are equal are equal real numbers wherever both are defined, up to the convention
 obligations that the world lists. What has no term raises `Unknown`.
 
     integers.py, division.py        polynomials over atoms; quotients in one form
-    sets.py, facts.py, world.py     sets over isl, and what is known of atoms
+    sets.py, isl_sets.py            sets over isl
+    facts.py, entries.py, world.py  what is known of atoms, of entries of tables
     substitution.py, sampling.py    variables replaced; a point of a set
     leaves.py, term.py, powers.py,
     ends.py                         terms in normal form; between which numbers one lies
-    magnitudes.py                   how large a whole number of data may become
+    magnitudes.py, bounds.py        how large a whole number of data may become
     sums.py, maxima.py, folds.py,
     binding.py                      terms over sets of points; bound variables
     fuse.py, restrict.py,

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from argus.terms.integers import Integer, Monomial, Variable
-from argus.terms.sets import PARAMETER, IndexSet, parameters
+from argus.terms.isl_sets import PARAMETER, parameters
+from argus.terms.sets import IndexSet
 from argus.terms.unknown import Unknown
 
 if TYPE_CHECKING:

@@ -26,6 +26,7 @@ from argus.terms.integers import (
     Truth,
     Variable,
 )
+from argus.terms.isl_sets import PARAMETER, parameters
 from argus.terms.leaves import (
     Base,
     Call,
@@ -41,7 +42,7 @@ from argus.terms.leaves import (
     Sum,
     Whole,
 )
-from argus.terms.sets import PARAMETER, IndexSet, parameters
+from argus.terms.sets import IndexSet
 from argus.terms.term import Term
 from argus.terms.unknown import Unknown
 from argus.terms.value import Value

@@ -8,7 +8,8 @@ import islpy as isl
 
 from argus.terms import facts, substitution
 from argus.terms.integers import Integer, Monomial, Opaque
-from argus.terms.sets import PARAMETER, IndexSet, plain
+from argus.terms.isl_sets import PARAMETER
+from argus.terms.sets import IndexSet, plain
 
 if TYPE_CHECKING:
     from argus.terms.world import World

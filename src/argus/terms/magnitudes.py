@@ -18,6 +18,27 @@ from typing import TypeAlias, cast
 
 import islpy as isl
 
+from argus.terms.bounds import (
+    NOTHING,
+    Between,
+    Polynomial,
+    Side,
+    added,
+    beyond_one,
+    degree,
+    either,
+    less,
+    met,
+    multiplied,
+    number,
+    plus,
+    positive,
+    rounded_down,
+    scaled,
+    tighter,
+    times,
+    union,
+)
 from argus.terms.ends import ends
 from argus.terms.integers import (
     Applied,
@@ -37,11 +58,6 @@ from argus.terms.world import World
 
 __all__ = ["LARGEST_SCALAR", "Between", "Polynomial", "between", "integer_of"]
 
-Polynomial = Mapping[Monomial, Fraction]
-"""Of sizes, with coefficients that are at least 0."""
-Side = Polynomial | None
-Between = tuple[Side, Side]
-"""How far below 0 a number may lie, and how far above; None: nothing is known."""
 Entries = Mapping[str, tuple[int, int]]
 
 LARGEST_SCALAR = 1 << 29
@@ -50,7 +66,6 @@ _CUT = 1 << 30
 """Floats of which nothing is known are no larger where they are cut."""
 _PARAMETER = isl.dim_type.param
 _OPEN: Between = (None, None)
-_NONE: Polynomial = {}
 _Ranges: TypeAlias = tuple[list[Polynomial], list[Polynomial]]
 _BOUNDS = 4
 """Bounds of a variable that are tried with each other."""
@@ -82,23 +97,23 @@ class _Reader:
     def term(self, where: IndexSet, term: Term) -> Between:
         if term.special is not None:
             return _OPEN
-        found: Between = (_NONE, _NONE)
+        found: Between = (NOTHING, NOTHING)
         for part, coefficient in term.parts.items():
             one = self._product(where, part)
-            found = _added(found, _scaled(one, Fraction(coefficient)))
+            found = added(found, scaled(one, Fraction(coefficient)))
         return found
 
     def integer(self, where: IndexSet, value: Integer) -> Between:
-        found: Between = (_NONE, _NONE)
+        found: Between = (NOTHING, NOTHING)
         for monomial, coefficient in value.terms.items():
-            one: Between = (_NONE, _number(1))
+            one: Between = (NOTHING, number(1))
             for atom in monomial:
-                one = _times(one, self._atom(where, atom))
-            found = _added(found, _scaled(one, Fraction(coefficient)))
+                one = times(one, self._atom(where, atom))
+            found = added(found, scaled(one, Fraction(coefficient)))
         return found
 
     def _product(self, where: IndexSet, part: Product) -> Between:
-        found: Between = (_NONE, _number(1))
+        found: Between = (NOTHING, number(1))
         if part.exponent is not None:
             return _OPEN
         for leaf, power in part.factors:
@@ -106,7 +121,7 @@ class _Reader:
                 return _OPEN
             one = self._leaf(where, leaf)
             for _ in range(power):
-                found = _times(found, one)
+                found = times(found, one)
         return found
 
     def _leaf(self, where: IndexSet, leaf: Leaf) -> Between:
@@ -117,103 +132,103 @@ class _Reader:
                 inside = where & leaf.domain
                 points = self._points(inside, leaf.variables)
                 body = self.term(inside, leaf.body)
-                return _times((_NONE, points), body)
+                return times((NOTHING, points), body)
             case Max():
-                found: Between = (_NONE, _NONE)
+                found: Between = (NOTHING, NOTHING)
                 for one in leaf.generators:
                     body = self.term(where & one.domain, one.body)
-                    found = _either(found, body)
+                    found = either(found, body)
                 return found
             case Fold(function="argmax"):
-                found = (_NONE, _NONE)
+                found = (NOTHING, NOTHING)
                 for one in leaf.generators:
                     if len(one.variables) != 1:
                         return _OPEN
                     place = self._variable(where & one.domain, one.variables[0])
-                    found = _either(found, place)
+                    found = either(found, place)
                 return found
             case Fold(function="prod"):
                 for one in leaf.generators:
                     sides = self.term(where & one.domain, one.body)
-                    if any(side is None or _beyond_one(side) for side in sides):
+                    if any(side is None or beyond_one(side) for side in sides):
                         return _OPEN
-                return _number(1), _number(1)
+                return number(1), number(1)
             case _:
                 return _OPEN
 
     def _points(self, where: IndexSet, variables: tuple[Variable, ...]) -> Side:
         """How many points a set has at most, for each value of all other variables."""
-        found: Polynomial = _number(1)
+        found: Polynomial = number(1)
         for variable in variables:
             counts: list[Polynomial] = []
             for own in (frozenset(variables), None):
                 lows, highs = _range(self.world, where, (variable,), own)
                 for high, low in choices(highs, lows):
-                    count = self._in_sizes(where, _less(high, low))
+                    count = self._in_sizes(where, less(high, low))
                     counts += [] if count is None else [count]
             if not counts:
                 return None
-            found = _multiplied(found, min(counts, key=_degree))
+            found = multiplied(found, min(counts, key=degree))
         return found
 
     def _in_sizes(self, where: IndexSet, polynomial: Polynomial) -> Side:
         """What is not less, in sizes alone."""
-        found: Side = _NONE
-        for monomial, c in _positive(polynomial).items():
-            one: Polynomial = _number(1)
+        found: Side = NOTHING
+        for monomial, c in positive(polynomial).items():
+            one: Polynomial = number(1)
             for atom in monomial:
                 if not isinstance(atom, Variable) or atom.lower is None:
                     return None
                 most = self._variable(where, atom)[1]
                 if most is None:
                     return None
-                one = _multiplied(one, most)
-            found = _plus(found, _multiplied(one, _number(c)))
+                one = multiplied(one, most)
+            found = plus(found, multiplied(one, number(c)))
         return found
 
     def _variable(self, where: IndexSet, variable: Variable) -> Between:
         if variable.lower is not None and variable.upper is None:
-            return _NONE, {(variable,): Fraction(1)}  # a size
+            return NOTHING, {(variable,): Fraction(1)}  # a size
         return self._by_sets(where, variable)
 
     def _by_sets(self, where: IndexSet, atom: Atom) -> Between:
         """Bounds that a set and its facts say of an atom."""
         lows, highs = _range(self.world, where, (atom,))
-        below = [_positive({m: -c for m, c in low.items()}) for low in lows]
-        above = [_positive(high) for high in highs]
-        return min(below, key=_degree, default=None), min(
-            above, key=_degree, default=None
+        below = [positive({m: -c for m, c in low.items()}) for low in lows]
+        above = [positive(high) for high in highs]
+        return min(below, key=degree, default=None), min(
+            above, key=degree, default=None
         )
 
     def _atom(self, where: IndexSet, atom: Atom) -> Between:
         match atom:
             case Variable(lower=None, upper=None) if not atom.name.startswith("$"):
-                return _met(
+                return met(
                     self._by_sets(where, atom),
-                    (_number(LARGEST_SCALAR), _number(LARGEST_SCALAR)),
+                    (number(LARGEST_SCALAR), number(LARGEST_SCALAR)),
                 )
             case Variable():
                 return self._variable(where, atom)
             case Entry():
                 low, high = self.entries.get(atom.tensor, (None, None))
                 typed = (
-                    None if low is None else _number(-low),
-                    None if high is None else _number(high),
+                    None if low is None else number(-low),
+                    None if high is None else number(high),
                 )
-                return _met(self._by_sets(where, atom), typed)
+                return met(self._by_sets(where, atom), typed)
             case Truth():
-                return _NONE, _number(1)
+                return NOTHING, number(1)
             case Truncated():
                 assert isinstance(atom.term, Term)
                 low, high = ends(atom.term)
                 cut = (
-                    None if low is None else _number(-floor(low)),
-                    None if high is None else _number(ceil(high)),
+                    None if low is None else number(-floor(low)),
+                    None if high is None else number(ceil(high)),
                 )
                 whole = self.term(where, atom.term)
-                return _met(_met(cut, whole), (_number(_CUT), _number(_CUT)))
+                return met(met(cut, whole), (number(_CUT), number(_CUT)))
             case Opaque():
-                return _met(self._by_sets(where, atom), self._opaque(where, atom))
+                return met(self._by_sets(where, atom), self._opaque(where, atom))
             case Applied():
                 return self._applied(where, atom)
             case _:
@@ -224,19 +239,19 @@ class _Reader:
         divisor = atom.args[1].constant
         match atom.op:
             case "min":
-                return _union(left[0], right[0]), _tighter(left[1], right[1])
+                return union(left[0], right[0]), tighter(left[1], right[1])
             case "max":
-                return _tighter(left[0], right[0]), _union(left[1], right[1])
+                return tighter(left[0], right[0]), union(left[1], right[1])
             case "mod":
                 if divisor is not None and divisor > 0:
-                    return _NONE, _number(divisor - 1)
+                    return NOTHING, number(divisor - 1)
                 return right
             case "div":
                 if divisor is not None and divisor > 0:
-                    low, high = _scaled(left, Fraction(1, divisor))
-                    return _rounded_down(low), high
-                both = _union(*left)
-                return _rounded_down(both), _rounded_down(both)
+                    low, high = scaled(left, Fraction(1, divisor))
+                    return rounded_down(low), high
+                both = union(*left)
+                return rounded_down(both), rounded_down(both)
 
     def _applied(self, where: IndexSet, atom: Applied) -> Between:
         if atom.function not in ("and", "or", "xor") or len(atom.args) != 2:
@@ -244,9 +259,9 @@ class _Reader:
         left, right = (self.integer(where, a) for a in atom.args)
         natural = [x[1] for x in (left, right) if x[0] is not None and not x[0]]
         if atom.function == "and" and natural:
-            return _NONE, _tighter(natural[0], natural[-1])
+            return NOTHING, tighter(natural[0], natural[-1])
         if len(natural) == 2:
-            return _added(left, right)
+            return added(left, right)
         return _OPEN
 
 
@@ -324,97 +339,3 @@ def _is_size(monomial: Monomial) -> bool:
 
 
 # --------------------------------------------------------------------- their arithmetic
-
-
-def _number(value: int | Fraction) -> Polynomial:
-    return {(): Fraction(value)} if value > 0 else _NONE
-
-
-def _beyond_one(side: Polynomial) -> bool:
-    return any(m != () or c > 1 for m, c in side.items())
-
-
-def _positive(polynomial: Polynomial) -> Polynomial:
-    """What is not less: without what is taken away."""
-    return {m: c for m, c in polynomial.items() if c > 0}
-
-
-def _less(high: Polynomial, low: Polynomial) -> Polynomial:
-    """How many whole numbers lie between two bounds."""
-    found = dict(high)
-    for monomial, c in low.items():
-        found[monomial] = found.get(monomial, Fraction(0)) - c
-    found[()] = found.get((), Fraction(0)) + 1
-    return found
-
-
-def _degree(polynomial: Polynomial) -> tuple[int, Fraction]:
-    """By which bounds are compared: at large sizes, the less one is less."""
-    most = max((len(m) for m in polynomial), default=0)
-    return most, sum((c for m, c in polynomial.items() if len(m) == most), Fraction(0))
-
-
-def _multiplied(left: Polynomial, right: Polynomial) -> Polynomial:
-    found: dict[Monomial, Fraction] = {}
-    for (a, c), (b, d) in choices(left.items(), right.items()):
-        both = tuple(sorted(a + b, key=lambda atom: atom.key))
-        found[both] = found.get(both, Fraction(0)) + c * d
-    return found
-
-
-def _union(left: Side, right: Side) -> Side:
-    """What is not less than either."""
-    if left is None or right is None:
-        return None
-    zero = Fraction(0)
-    return {m: max(left.get(m, zero), right.get(m, zero)) for m in {**left, **right}}
-
-
-def _tighter(left: Side, right: Side) -> Side:
-    """One of two bounds of the same number."""
-    if left is None or right is None:
-        return right if left is None else left
-    return min(left, right, key=_degree)
-
-
-def _either(one: Between, other: Between) -> Between:
-    return _union(one[0], other[0]), _union(one[1], other[1])
-
-
-def _met(one: Between, other: Between) -> Between:
-    return _tighter(one[0], other[0]), _tighter(one[1], other[1])
-
-
-def _plus(left: Side, right: Side) -> Side:
-    if left is None or right is None:
-        return None
-    found = dict(left)
-    for monomial, c in right.items():
-        found[monomial] = found.get(monomial, Fraction(0)) + c
-    return found
-
-
-def _added(one: Between, other: Between) -> Between:
-    return _plus(one[0], other[0]), _plus(one[1], other[1])
-
-
-def _scaled(one: Between, factor: Fraction) -> Between:
-    by = _number(abs(factor))
-    low, high = (_by(side, by) for side in one)
-    return (low, high) if factor >= 0 else (high, low)
-
-
-def _by(left: Side, right: Side) -> Side:
-    """A product; of nothing with what is not known it is nothing."""
-    if left is None or right is None:
-        return _NONE if left == _NONE or right == _NONE else None
-    return _multiplied(left, right)
-
-
-def _times(one: Between, other: Between) -> Between:
-    (a, b), (c, d) = one, other
-    return _union(_by(a, d), _by(b, c)), _union(_by(a, c), _by(b, d))
-
-
-def _rounded_down(low: Side) -> Side:
-    return _plus(low, _number(1)) if low else low

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from argus.terms.integers import Atom, Integer, Monomial, Opaque, Variable
-from argus.terms.sets import PARAMETER, IndexSet, parameters, plain
+from argus.terms.isl_sets import PARAMETER, parameters
+from argus.terms.sets import IndexSet, plain
 
 if TYPE_CHECKING:
     from argus.terms.world import World

@@ -15,15 +15,21 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, TypeVar, cast
+from typing import ClassVar, cast
 
 import islpy as isl
 
 from argus.terms.integers import Comparison, Integer, Monomial, Opaque, Variable
+from argus.terms.isl_sets import (
+    PARAMETER,
+    conjoined,
+    guarded,
+    hull,
+    parameters,
+    simplest,
+)
 from argus.terms.unknown import Unknown
 
-PARAMETER = isl.dim_type.param
-_Answer = TypeVar("_Answer")
 _MOST_PIECES = 128
 """Pieces of a set of which the rest is found, at most: it may have far more."""
 
@@ -159,7 +165,7 @@ class IndexSet:
         """The set of isl; True and False are everything and nothing."""
         if self._both is not None:
             both, self._both = self._both, None
-            self._isl = _guarded(lambda: simplest(isl.Set.from_basic_set(both)))
+            self._isl = guarded(lambda: simplest(isl.Set.from_basic_set(both)))
         return self._isl
 
     @property
@@ -187,7 +193,7 @@ class IndexSet:
             raise ValueError("sets of two worlds")
         found = space.conjunctions.get((self, other))
         if found is None:
-            found = space.one(_guarded(lambda: _conjoined(left, right)))
+            found = space.one(guarded(lambda: conjoined(left, right)))
             space.conjunctions[self, other] = found
         return found
 
@@ -224,7 +230,7 @@ class IndexSet:
         """A set of one piece around it: all conditions of pieces that hold in all."""
         if isinstance(self.isl, bool) or self._conjunction() is not None:
             return self
-        return self.of(_guarded(lambda: _hull(plain(self))))
+        return self.of(guarded(lambda: hull(plain(self))))
 
     def same(self, other: IndexSet) -> bool:
         """Whether both have the same points, whatever opaque monomials are."""
@@ -232,7 +238,7 @@ class IndexSet:
             return True
         if isinstance(self.isl, bool) or isinstance(other.isl, bool):
             return (self - other).is_nothing and (other - self).is_nothing
-        return _guarded(lambda: plain(self).is_equal(plain(other)))
+        return guarded(lambda: plain(self).is_equal(plain(other)))
 
     def within(self, other: IndexSet) -> bool:
         """Whether it is a subset, whatever opaque monomials are."""
@@ -240,7 +246,7 @@ class IndexSet:
             return True
         if isinstance(self.isl, bool) or isinstance(other.isl, bool):
             return (self - other).is_nothing
-        return _guarded(lambda: plain(self).is_subset(plain(other)))
+        return guarded(lambda: plain(self).is_subset(plain(other)))
 
     def gist(self, context: IndexSet) -> IndexSet:
         """What has to be said where the context is known to hold."""
@@ -312,7 +318,7 @@ class IndexSet:
     ) -> IndexSet:
         if self.space is not other.space:
             raise ValueError("sets of two worlds")
-        return self.of(_guarded(lambda: combine(plain(self), plain(other))))
+        return self.of(guarded(lambda: combine(plain(self), plain(other))))
 
     def __str__(self) -> str:
         if isinstance(self.isl, bool) or self.space is None:
@@ -337,38 +343,6 @@ def plain(value: IndexSet) -> isl.Set:
     """The isl set of a set that is neither plainly everything nor nothing."""
     assert not isinstance(value.isl, bool)
     return value.isl
-
-
-def simplest(value: isl.Set) -> isl.Set | bool:
-    """A set without parameters that do not matter; True and False if it is plain."""
-    if value.is_empty():
-        return False
-    value = value.drop_unused_params()
-    return True if not value.dim(PARAMETER) and value.plain_is_universe() else value
-
-
-def _hull(value: isl.Set) -> isl.Set:
-    """The conditions of pieces that hold in all pieces, for whole numbers."""
-    pieces = [isl.Set.from_basic_set(piece) for piece in value.get_basic_sets()]
-    found = isl.Set.from_basic_set(value.simple_hull())  # those for fractions, too
-    for piece in value.get_basic_sets():
-        for constraint in piece.get_constraints():
-            half = isl.Set.from_basic_set(isl.BasicSet.from_constraint(constraint))
-            if not found.is_subset(half) and all(p.is_subset(half) for p in pieces):
-                found = found.intersect(half)
-    return found
-
-
-def _conjoined(left: isl.BasicSet, right: isl.BasicSet) -> isl.BasicSet:
-    """The conditions of both."""
-    left = left.align_params(right.get_space())
-    return left.intersect(right.align_params(left.get_space()))
-
-
-def parameters(value: isl.Set) -> list[str]:
-    """The names of the parameters of an isl set, in order."""
-    names = (value.get_dim_name(PARAMETER, i) for i in range(value.dim(PARAMETER)))
-    return [name for name in names if name is not None]
 
 
 def is_native(monomial: Monomial) -> bool:
@@ -406,11 +380,3 @@ def intersection(sets: Iterable[IndexSet]) -> IndexSet:
     for one in sets:
         found = found & one
     return found
-
-
-def _guarded(question: Callable[[], _Answer]) -> _Answer:
-    """An answer of isl; Unknown where it gives up."""
-    try:
-        return question()
-    except isl.Error as error:
-        raise Unknown(f"isl gives up on a set: {error}") from error

@@ -20,7 +20,8 @@ from argus.terms.integers import (
     Truth,
     Variable,
 )
-from argus.terms.sets import PARAMETER, IndexSet, Space, is_native, parameters, plain
+from argus.terms.isl_sets import PARAMETER, parameters
+from argus.terms.sets import IndexSet, Space, is_native, plain
 
 if TYPE_CHECKING:
     from argus.terms.world import World

@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar, cast, runtime_checkable
 
-from argus.terms import division, facts, substitution
+from argus.terms import division, entries, facts, substitution
 from argus.terms.integers import (
     Atom,
     Comparison,
@@ -241,7 +241,7 @@ class World:
         """
         if isinstance(where.isl, bool):
             return where
-        return facts.places(self, where & self.facts(where.monomials))
+        return entries.places(self, where & self.facts(where.monomials))
 
     def is_empty(self, where: IndexSet) -> bool:
         """Whether no launch has a point of it. False: not proved to be empty."""

@@ -147,3 +147,33 @@ def test_the_library_is_silent(name: str) -> None:
         request, _ = request_for(entry, case, entry.targets[0])
         program = tile_program(request)
         assert list(findings(program, denote(program, World()))) == []
+
+
+HANDED = """
+import argus as ag
+from argus import f32
+
+
+@ag.kernel
+def k(X: f32["M N"], S: f32["M"], *, BN: int = 64):
+    M, N = X.shape
+    ag.require(N > 0, "columns")
+    i = ag.block(ag.cdiv(M, 4))
+    {begin}
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * 4 :, n:], (4, BN))
+        {handed}
+        t{last} = ag.sum(x * x, "N") - ag.sum(x, "N") * ag.sum(x, "N")
+    S[i * 4 :] = ag.sqrt(t0)
+"""
+
+
+@pytest.mark.parametrize("tiles", [2, 9])
+def test_what_a_loop_hands_on_from_tile_to_tile(tiles: int) -> None:
+    zeros = 'ag.zeros((4,), f32, dims="M")'
+    text = HANDED.format(
+        begin="\n    ".join(f"t{i} = {zeros}" for i in range(tiles)),
+        handed="\n        ".join(f"t{i} = t{i + 1}" for i in range(tiles - 1)),
+        last=tiles - 1,
+    )
+    assert rules(text) == ["AG0334"]

@@ -11,7 +11,8 @@ from argus.lang.kernel import load_kernels
 from argus.requests import Request, placed_program
 from argus.verify.order.block_classes import BlockClasses
 from argus.verify.order.control_dependence import study
-from argus.verify.order.sizes import Sizes, trips
+from argus.verify.order.course import trips
+from argus.verify.order.sizes import Sizes
 from argus.verify.order.slicing import prune
 
 SOURCE = """

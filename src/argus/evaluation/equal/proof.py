@@ -26,7 +26,7 @@ from argus.evaluation.equal.witness import Witness
 from argus.ir import ops as o
 from argus.ir.program import Program
 from argus.ir.walk import walk
-from argus.lang.frontend.module import FunctionDecl
+from argus.lang.frontend.declarations import FunctionDecl
 from argus.requests import Request, of_each_form
 from argus.specialisations import SpecialisationSpace, stride_divisors
 from argus.verify.evidence import Counterexample, ThreadPlace

@@ -18,7 +18,7 @@ from argus.equivalence.references import Reference, Unusable, as_given
 from argus.equivalence.sizes import environment
 from argus.evaluation.equal.inputs import updated
 from argus.evaluation.tiles import IndexTable, Stuck, run_blocks, writers
-from argus.evaluation.tiles.execute import Watch
+from argus.evaluation.tiles.watching import Watch
 from argus.interpret.numbers import Array, compute, rounded, storage
 from argus.ir.access import Ints
 from argus.ir.dtypes import DType

@@ -33,7 +33,8 @@ from argus.kernels.library import (
     LibraryEntry,
     Work,
 )
-from argus.lang.frontend.module import FunctionDecl, parse_module
+from argus.lang.frontend.declarations import FunctionDecl
+from argus.lang.frontend.module import parse_module
 from argus.lang.kernel import Kernel
 from argus.requests import Request, tile_program
 from argus.runs.records import FileProblem, LibraryProblem, Problem

@@ -21,18 +21,13 @@ order are right is shown elsewhere.
 """
 
 from argus.evaluation.tiles.clock import now
-from argus.evaluation.tiles.execute import (
-    MANY,
-    ExecutedBlocks,
-    NotExecutable,
-    Stuck,
-    run_blocks,
-)
+from argus.evaluation.tiles.execute import MANY, ExecutedBlocks, run_blocks
 from argus.evaluation.tiles.facet import Facet
 from argus.evaluation.tiles.facets import Facets
 from argus.evaluation.tiles.search import Place, places
 from argus.evaluation.tiles.solving import ChosenSizes, other_sizes
 from argus.evaluation.tiles.tensors import BlockTensor, Drawn, IndexTable, Written
+from argus.evaluation.tiles.watching import NotExecutable, Stuck
 from argus.evaluation.tiles.writers import writers
 
 __all__ = [

@@ -12,53 +12,30 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
-from typing import Any, Protocol, assert_never
+from typing import Any, assert_never
 
 import numpy as np
 
 from argus.evaluation.tiles.clock import now
+from argus.evaluation.tiles.indices import axes_of, flat
 from argus.evaluation.tiles.order import BlockOrder, ClusterOrder, Env, RoleState, Steps
 from argus.evaluation.tiles.tensors import BlockTensor
 from argus.evaluation.tiles.values import TileOp, computed, filled, fitted
+from argus.evaluation.tiles.watching import Stuck, Watch
 from argus.interpret.numbers import Array
 from argus.interpret.scalars import scalar_value
 from argus.ir import ops as o
-from argus.ir.access import Ints, global_place
+from argus.ir.access import Ints
 from argus.ir.codec import computing
 from argus.ir.dtypes import DType
 from argus.ir.expr import evaluate
 from argus.ir.memory import GlobalView, SharedView
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
 
-__all__ = ["MANY", "ExecutedBlocks", "NotExecutable", "Stuck", "Watch", "run_blocks"]
+__all__ = ["MANY", "ExecutedBlocks", "run_blocks"]
 
 MANY = 1 << 20
 """Multiprocessors: as many as tiles, so that a persistent block does one."""
-
-
-class NotExecutable(Exception):  # noqa: N818 - a result, not a fault
-    """The program does what this executor does not know; says what."""
-
-
-class Stuck(Exception):  # noqa: N818 - a result, not a fault
-    """Every role waits, a block takes too long, or an index is outside its tensor."""
-
-
-class Watch(Protocol):
-    """Told what is about to happen, in a block's terms."""
-
-    def before(self, op: o.AnyOp, tiles: Mapping[o.Tile, Array], env: Env) -> None:
-        """An operation is about to run."""
-        ...
-
-    def ended(self, op: o.AnyOp, tiles: Mapping[o.Tile, Array], env: Env) -> None:
-        """What an operation contains is over; its results are evaluated next."""
-        ...
-
-    def existed(self, op: o.AnyOp, exists: Array) -> None:
-        """Which elements of its view an access touches."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -303,9 +280,9 @@ class _Cluster:
             shape[gather.axis] = -1
             held = role.tiles[gather.tile].astype(np.int64)
             gathered[gather.symbol.name] = held.reshape(shape)
-        axes = _axes(view.shape)
+        axes = axes_of(view.shape)
         env = {**role.env, **gathered}
-        exists, at = _flat(view, axes, env, self.tensors[view.tensor.name].shape)
+        exists, at = flat(view, axes, env, self.tensors[view.tensor.name].shape)
         if mask is not None:
             exists = exists & mask
         if self.watch is not None:
@@ -416,20 +393,3 @@ class _Cluster:
             slice(start, start + extents.get(axis, 1))
             for axis, start in enumerate(starts)
         )
-
-
-@lru_cache(256)
-def _axes(shape: tuple[int, ...]) -> tuple[Ints, ...]:
-    """Coordinates along each axis of a tile."""
-    return tuple(np.ogrid[tuple(slice(n) for n in shape)])
-
-
-def _flat(
-    view: GlobalView, axes: tuple[Ints, ...], env: Env, shape: tuple[int, ...]
-) -> tuple[Array, Ints]:
-    """Which elements of a view exist, and their flat indices."""
-    place = global_place(view, axes, env)
-    at: Any = np.zeros((), np.int64)
-    for coord, extent in zip(place.coords, shape, strict=True):
-        at = at * extent + coord
-    return place.exists, at

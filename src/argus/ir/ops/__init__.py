@@ -13,7 +13,7 @@ For and If.
     structure.py   blocks, loops, branches, roles
     registers.py   scalars and register tiles
     moving.py      what a move of elements says of itself
-    moves.py       elements of tiles at other places
+    moves.py       elements of tiles at other places; selections.py: some of them
     memory.py      loads, stores, copies
     sync.py        barriers, syncs, fences; rings
 """
@@ -50,12 +50,8 @@ from argus.ir.ops.memory import StoreGlobal as StoreGlobal
 from argus.ir.ops.memory import StoreShared as StoreShared
 from argus.ir.ops.moves import Broadcast as Broadcast
 from argus.ir.ops.moves import Convert as Convert
-from argus.ir.ops.moves import Flip as Flip
 from argus.ir.ops.moves import Join as Join
 from argus.ir.ops.moves import Reshape as Reshape
-from argus.ir.ops.moves import Selection as Selection
-from argus.ir.ops.moves import Slice as Slice
-from argus.ir.ops.moves import StridedSlice as StridedSlice
 from argus.ir.ops.moves import Transpose as Transpose
 from argus.ir.ops.moving import Moving as Moving
 from argus.ir.ops.moving import MovingOne as MovingOne
@@ -75,6 +71,10 @@ from argus.ir.ops.registers import Reinterpret as Reinterpret
 from argus.ir.ops.registers import Scan as Scan
 from argus.ir.ops.registers import ScanTotal as ScanTotal
 from argus.ir.ops.registers import Sort as Sort
+from argus.ir.ops.selections import Flip as Flip
+from argus.ir.ops.selections import Selection as Selection
+from argus.ir.ops.selections import Slice as Slice
+from argus.ir.ops.selections import StridedSlice as StridedSlice
 from argus.ir.ops.structure import Block as Block
 from argus.ir.ops.structure import For as For
 from argus.ir.ops.structure import If as If

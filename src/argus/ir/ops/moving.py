@@ -31,6 +31,7 @@ __all__ = [
     "N",
     "Origins",
     "Wanted",
+    "of_one",
 ]
 
 Array = NDArray[Any]
@@ -146,3 +147,8 @@ class MovingOne(Moving, ABC):
     def kept(self) -> tuple[Tile, int, range] | None:
         """See :class:`Moving`."""
         return None
+
+
+def of_one(registers: NDArray[np.int32] | None) -> Held | None:
+    """Which registers of one source are held, and of which source."""
+    return None if registers is None else (np.zeros_like(registers), registers)

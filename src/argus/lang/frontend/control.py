@@ -15,6 +15,7 @@ from argus.ir.divisors import define
 from argus.ir.expr import Const, Expr, Sym, divisor, nonnegative
 from argus.ir.ops import Block, For, If, ScalarMerge, TileMerge
 from argus.lang.frontend import coerce
+from argus.lang.frontend.calling import bound_call, called
 from argus.lang.frontend.calls import BoundCall
 from argus.lang.frontend.carry import (
     BROKEN,
@@ -27,7 +28,7 @@ from argus.lang.frontend.carry import (
     merge_value,
     open_value,
 )
-from argus.lang.frontend.expressions import bound_call, called, static_truth
+from argus.lang.frontend.expressions import static_truth
 from argus.lang.frontend.grid import LoopHead, loop_head
 from argus.lang.frontend.liveness import assigned, stores
 from argus.lang.frontend.state import MAX_READINGS, MAX_UNROLL, Elaborator

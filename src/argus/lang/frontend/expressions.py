@@ -4,22 +4,20 @@ from __future__ import annotations
 
 import ast
 
-from argus.diagnostics import ArgusError, Span
+from argus.diagnostics import Span
 from argus.ir.expr import Binary, BinaryOp, Expr, binary, select
 from argus.lang.frontend import coerce, statics
 from argus.lang.frontend.attributes import attribute
-from argus.lang.frontend.calls import HANDLERS, Arg, BoundCall, bind
-from argus.lang.frontend.indexing import place, subscript
-from argus.lang.frontend.inlining import expand_inline
+from argus.lang.frontend.calling import call
+from argus.lang.frontend.calls import HANDLERS, Arg, bind
+from argus.lang.frontend.indexing import subscript
 from argus.lang.frontend.lookup import lookup
 from argus.lang.frontend.shared import with_names
 from argus.lang.frontend.state import Elaborator
 from argus.lang.frontend.tiles import elementwise
+from argus.lang.frontend.unsupported import unsupported
 from argus.lang.frontend.values import (
-    Builtin,
     InlineValue,
-    LambdaValue,
-    Method,
     ScalarValue,
     SharedValue,
     StaticValue,
@@ -60,7 +58,6 @@ _COMPARE: dict[type[ast.cmpop], tuple[str, BinaryOp]] = {
 _NEGATED: dict[BinaryOp, BinaryOp] = {
     "==": "!=", "!=": "==", "<": ">=", "<=": ">", ">": "<=", ">=": "<",
 }  # fmt: skip
-_PLAIN_CALLS = {"range": "static_range", "min": "min", "max": "max", "abs": "abs"}
 
 
 def evaluate(e: Elaborator, node: ast.expr) -> Value:
@@ -85,7 +82,7 @@ def _evaluate(e: Elaborator, node: ast.expr) -> Value:
         case ast.Subscript():
             return subscript(e, node)
         case ast.Call():
-            return _call(e, node)
+            return call(e, node)
         case ast.BinOp():
             return _binary(e, node)
         case ast.UnaryOp():
@@ -99,36 +96,11 @@ def _evaluate(e: Elaborator, node: ast.expr) -> Value:
         case ast.JoinedStr():
             return _format(e, node)
         case ast.Lambda():
-            raise _unsupported(e, node, "a lambda stands only as the argument `at=`")
+            raise unsupported(e, node, "a lambda stands only as the argument `at=`")
         case ast.Slice() | ast.Starred() | ast.NamedExpr():
-            raise _unsupported(e, node, None)
+            raise unsupported(e, node, None)
         case _:
-            raise _unsupported(e, node, None)
-
-
-def _unsupported(e: Elaborator, node: ast.expr, why: str | None) -> ArgusError:
-    what = _WORDS.get(type(node), "this expression")
-    return e.fail(
-        "AG0004",
-        e.span(node),
-        why or f"{what} is not part of the language",
-    )
-
-
-_WORDS: dict[type[ast.expr], str] = {
-    ast.ListComp: "a list comprehension",
-    ast.SetComp: "a set comprehension",
-    ast.DictComp: "a dict comprehension",
-    ast.GeneratorExp: "a generator expression",
-    ast.Dict: "a dictionary",
-    ast.Set: "a set",
-    ast.Await: "`await`",
-    ast.Yield: "`yield`",
-    ast.YieldFrom: "`yield from`",
-    ast.NamedExpr: "`:=`",
-    ast.Starred: "`*` before a value",
-    ast.Slice: "a slice outside of an index",
-}
+            raise unsupported(e, node, None)
 
 
 def _constant(e: Elaborator, node: ast.Constant) -> Value:
@@ -138,7 +110,7 @@ def _constant(e: Elaborator, node: ast.Constant) -> Value:
         case int():
             return StaticValue(statics.checked(e, node.value, e.span(node)))
         case _:
-            raise _unsupported(e, node, "this literal is not part of the language")
+            raise unsupported(e, node, "this literal is not part of the language")
 
 
 # ---------------------------------------------------------------------- operators
@@ -277,7 +249,7 @@ def _unary(e: Elaborator, node: ast.UnaryOp) -> Value:
                 return elementwise(e, "xor", (t, ones), (where, span), span)
             return elementwise(e, "not", (t,), (where,), span)
         case _:
-            raise _unsupported(e, node, None)
+            raise unsupported(e, node, None)
 
 
 def negate(cond: Expr) -> Expr:
@@ -321,11 +293,11 @@ def _compare_pair(
     span = e.span(node)
     if isinstance(op, ast.Is | ast.IsNot):
         if StaticValue(None) not in pair:
-            raise _unsupported(e, node, "`is` compares with `None` only")
+            raise unsupported(e, node, "`is` compares with `None` only")
         same = left == right
         return StaticValue(same if isinstance(op, ast.Is) else not same)
     if type(op) not in _COMPARE:
-        raise _unsupported(e, node, "`in` is not part of the language")
+        raise unsupported(e, node, "`in` is not part of the language")
     fn, scalar_op = _COMPARE[type(op)]
     if isinstance(left, StaticValue) and isinstance(right, StaticValue):
         return statics.compare(e, op, left, right, span)
@@ -418,102 +390,5 @@ def _format(e: Elaborator, node: ast.JoinedStr) -> Value:
                     )
                 parts.append(str(value.value))
             case _:
-                raise _unsupported(e, node, "conversions in texts are not supported")
+                raise unsupported(e, node, "conversions in texts are not supported")
     return StaticValue(statics.checked_text(e, "".join(parts), e.span(node)))
-
-
-# ---------------------------------------------------------------------- calls
-
-
-def called(e: Elaborator, node: ast.Call) -> Value:
-    """What a call calls; the Python functions that kernels may use are builtins too."""
-    if isinstance(node.func, ast.Name) and not _is_bound(e, node.func.id):
-        name = node.func.id
-        return (
-            Builtin(_PLAIN_CALLS[name])
-            if name in _PLAIN_CALLS
-            else lookup(e, name, node.func)
-        )
-    return e.evaluate(node.func)
-
-
-def bound_call(e: Elaborator, function: Builtin | Method, node: ast.Call) -> BoundCall:
-    """A call of the language with its arguments evaluated and bound."""
-    written = _PLACES.get(function.name) if isinstance(function, Builtin) else None
-    positional, keywords = arguments(e, node, written)
-    receiver = function.receiver if isinstance(function, Method) else None
-    return bind(e, function.name, receiver, positional, keywords, e.span(node))
-
-
-def _call(e: Elaborator, node: ast.Call) -> Value:
-    plain = isinstance(node.func, ast.Name) and node.func.id == "len"
-    if plain and not _is_bound(e, "len"):
-        return _length(e, node)
-    function = called(e, node)
-    match function:
-        case Builtin(name=name) | Method(name=name):
-            return HANDLERS[name](bound_call(e, function, node))
-        case InlineValue(declaration=declaration):
-            positional, keywords = arguments(e, node)
-            return expand_inline(e, declaration, positional, keywords, e.span(node))
-        case _:
-            raise e.fail(
-                "AG0005",
-                e.span(node.func),
-                f"{describe(function)} cannot be called",
-            )
-
-
-_PLACES: dict[str, str] = dict.fromkeys(
-    (
-        "store",
-        "atomic_add",
-        "atomic_max",
-        "atomic_min",
-        "atomic_exchange",
-        "atomic_cas",
-    ),
-    "view",
-)
-"""Built-in functions that write to their first argument: `L[0]` is a place there."""
-
-
-def _is_bound(e: Elaborator, name: str) -> bool:
-    return name in e.scope.variables or e.scope.env.lookup(name) is not None
-
-
-def _length(e: Elaborator, node: ast.Call) -> Value:
-    if len(node.args) == 1 and not node.keywords:
-        value = evaluate(e, node.args[0])
-        if isinstance(value, TupleValue):
-            return StaticValue(len(value.items))
-    raise e.fail("AG0104", e.span(node), "`len` takes one tuple")
-
-
-def arguments(
-    e: Elaborator, node: ast.Call, written: str | None = None
-) -> tuple[list[Arg], list[tuple[str, Arg]]]:
-    """The evaluated arguments of a call.
-
-    ``written``: the first parameter, where it is a place that the call writes to.
-    """
-
-    def one(item: ast.expr, is_place: bool = False) -> Arg:
-        if is_place and isinstance(item, ast.Subscript):
-            return Arg(place(e, item), e.span(item))
-        if isinstance(item, ast.Starred):
-            raise _unsupported(e, item, "`*` in a call is not part of the language")
-        if isinstance(item, ast.Lambda):
-            return Arg(LambdaValue(item, e.scope), e.span(item))
-        return Arg(evaluate(e, item), e.span(item))
-
-    places = (i == 0 and written is not None for i in range(len(node.args)))
-    positional = [one(*item) for item in zip(node.args, places, strict=True)]
-    keywords: list[tuple[str, Arg]] = []
-    for keyword in node.keywords:
-        if keyword.arg is None:
-            raise e.fail(
-                "AG0004", e.span(keyword), "`**` in a call is not part of the language"
-            )
-        keywords.append((keyword.arg, one(keyword.value, keyword.arg == written)))
-    return positional, keywords

@@ -7,8 +7,8 @@ from functools import lru_cache
 
 from argus.diagnostics import Span
 from argus.lang.frontend.calls import Arg
+from argus.lang.frontend.declarations import FunctionDecl
 from argus.lang.frontend.liveness import Liveness
-from argus.lang.frontend.module import FunctionDecl
 from argus.lang.frontend.state import MAX_INLINE_DEPTH, Elaborator, Scope
 from argus.lang.frontend.values import NOTHING, ScalarValue, Value, number
 

@@ -10,18 +10,17 @@ from argus.diagnostics import ArgusError, Span
 from argus.ir.dtypes import DType
 from argus.lang.frontend import statics
 from argus.lang.frontend.calls import HANDLERS
-from argus.lang.frontend.idioms import of_name
-from argus.lang.frontend.liveness import Liveness
-from argus.lang.frontend.module import (
+from argus.lang.frontend.declarations import (
     FunctionDecl,
     HostValue,
     ImportedName,
     LanguageModule,
     LanguageName,
     ModuleEnv,
-    elsewhere,
-    library,
 )
+from argus.lang.frontend.idioms import of_name
+from argus.lang.frontend.liveness import Liveness
+from argus.lang.frontend.module import elsewhere, library
 from argus.lang.frontend.state import Cascade, Elaborator, Scope, suggest
 from argus.lang.frontend.values import (
     Builtin,

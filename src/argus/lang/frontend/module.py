@@ -12,16 +12,20 @@ import threading
 import tokenize
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
 from io import BytesIO
 from pathlib import Path
-from typing import Literal
 
 from argus.diagnostics import ArgusError, SourceText, Span, fail, register_source
-from argus.lang.frontend.bounded import bounded
+from argus.lang.frontend.declarations import (
+    FunctionDecl,
+    FunctionKind,
+    ImportedName,
+    LanguageModule,
+    LanguageName,
+    ModuleEnv,
+)
 from argus.lang.kernel import InlineFunction, Kernel, Origin
 
-FunctionKind = Literal["kernel", "inline", "reference", "baseline"]
 _KINDS: dict[str, FunctionKind] = {
     "kernel": "kernel",
     "inline": "inline",
@@ -33,82 +37,6 @@ MAX_NESTING = 100
 _PACKAGE = Path(__file__).parents[2]
 _parsing = threading.Lock()
 """`catch_warnings` changes the filters of the whole process."""
-
-
-@dataclass(frozen=True, slots=True)
-class LanguageModule:
-    """`import argus as ag`."""
-
-
-@dataclass(frozen=True, slots=True)
-class LanguageName:
-    """`from argus import bf16`."""
-
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedName:
-    """`from argus.kernels.common import scale`: a name of another source file."""
-
-    file: Path
-    name: str
-
-
-@dataclass(frozen=True, slots=True)
-class HostValue:
-    """What Python has bound the name to, for decorated kernels only."""
-
-    value: object
-
-
-@dataclass(eq=False)
-class FunctionDecl:
-    """A function of a file, as syntax."""
-
-    name: str
-    node: ast.FunctionDef
-    kind: FunctionKind
-    env: ModuleEnv
-
-    @staticmethod
-    def of(node: ast.FunctionDef, kind: FunctionKind, env: ModuleEnv) -> FunctionDecl:
-        """A function as it stands in a file; a reference is Python, and stays so."""
-        if kind != "reference":
-            node = bounded(node)
-        return FunctionDecl(node.name, node, kind, env)
-
-
-@dataclass(eq=False)
-class ModuleEnv:
-    """What the names of a file stand for."""
-
-    source: SourceText
-    functions: dict[str, FunctionDecl] = field(default_factory=dict[str, FunctionDecl])
-    constants: dict[str, ast.expr] = field(default_factory=dict[str, ast.expr])
-    imports: dict[str, LanguageModule | LanguageName | ImportedName] = field(
-        default_factory=dict[str, LanguageModule | LanguageName | ImportedName]
-    )
-    host: Mapping[str, object] = field(default_factory=dict[str, object])
-
-    def lookup(
-        self, name: str
-    ) -> (
-        FunctionDecl | ast.expr | LanguageModule | LanguageName | ImportedName
-        | HostValue | None
-    ):  # fmt: skip
-        """What a name stands for at module level; None where there is no such name."""
-        if name in self.functions:
-            return self.functions[name]
-        if name in self.imports:
-            return self.imports[name]
-        if name in self.host:
-            return HostValue(self.host[name])
-        return self.constants.get(name)
-
-    def names(self) -> set[str]:
-        """Every name of the file, for suggestions."""
-        return {*self.functions, *self.imports, *self.constants}
 
 
 def read_text(path: Path) -> str:

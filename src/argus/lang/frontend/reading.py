@@ -17,12 +17,12 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.ops import Block, Roles
 from argus.ir.program import HARDWARE, Program, ScalarParam, stride_symbol
 from argus.lang.frontend import builtins
+from argus.lang.frontend.declarations import LanguageModule, LanguageName
 from argus.lang.frontend.expressions import evaluate
 from argus.lang.frontend.grid import final_grid
 from argus.lang.frontend.inlining import liveness_of
 from argus.lang.frontend.liveness import Liveness
 from argus.lang.frontend.lookup import declared, host_value, is_static, language
-from argus.lang.frontend.module import LanguageModule, LanguageName
 from argus.lang.frontend.signature import (
     ScalarParamDecl,
     Signature,

@@ -13,7 +13,7 @@ from typing import Literal
 from argus.diagnostics import ArgusError, Span, fail
 from argus.ir import dtypes
 from argus.ir.dtypes import DTYPES, DType
-from argus.lang.frontend.module import (
+from argus.lang.frontend.declarations import (
     FunctionDecl,
     HostValue,
     LanguageModule,

@@ -33,8 +33,8 @@ from argus.ir.program import Program
 from argus.ir.walk import defined
 from argus.isa import registry
 from argus.isa.conversions import encoding
+from argus.lang.frontend.declarations import FunctionDecl, ModuleEnv
 from argus.lang.frontend.liveness import Liveness
-from argus.lang.frontend.module import FunctionDecl, ModuleEnv
 from argus.lang.frontend.values import SlotMode, Value
 
 MAX_STEPS = 60_000

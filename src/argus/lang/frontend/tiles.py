@@ -13,7 +13,8 @@ from argus.diagnostics import Span
 from argus.ir import dtypes as d
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, Expr, Sym, binary
-from argus.ir.functions import FUNCTIONS, ScalarFunction
+from argus.ir.function import ScalarFunction
+from argus.ir.functions import FUNCTIONS
 from argus.ir.ops import Cast, Elementwise, Extract, Tile
 from argus.lang.frontend import coerce
 from argus.lang.frontend.broadcast import meet

@@ -21,7 +21,7 @@ from argus.ir.memory import (
     SharedView,
 )
 from argus.ir.ops import Tile
-from argus.lang.frontend.module import FunctionDecl
+from argus.lang.frontend.declarations import FunctionDecl
 from argus.layout import Fragment
 
 if TYPE_CHECKING:

@@ -24,9 +24,9 @@ from argus.ir.ops import (
 )
 from argus.ir.walk import walk
 from argus.isa.registers import BUDGETS, BUDGETS_TEXT, WARPGROUP
+from argus.lang.frontend.calling import bound_call, called
 from argus.lang.frontend.calls import BoundCall
 from argus.lang.frontend.control import bind_name
-from argus.lang.frontend.expressions import bound_call, called
 from argus.lang.frontend.state import Elaborator, RoleInfo
 from argus.lang.frontend.values import (
     Builtin,

@@ -9,7 +9,8 @@ values, and by Z3 within a time limit:
     evaluation.py   the meaning of an expression, exactly; everything else must agree
     facts.py        ranges and definitions that the facts give to symbols
     polynomial.py   linear combinations of products of atoms
-    normal.py       expression -> polynomial; identities of // % ^ min max
+    forms.py        expression -> polynomial; rewriting.py: identities of // % ^ min max
+    normal.py       the same with what facts say of symbols
     inequality.py   lower bounds of polynomials from facts
     conditions.py   comparisons, and, or, cases
     search.py       trying values

@@ -163,17 +163,9 @@ class Interval:
         """Whether both ends are integers."""
         return self.lo != -inf and self.hi != inf
 
-    def within(self, lo: Bound, hi: Bound) -> bool:
-        """Whether all of it lies in lo .. hi."""
-        return lo <= self.lo and self.hi <= hi
-
     def contains(self, value: int) -> bool:
         """Whether a value lies in it."""
         return self.lo <= value <= self.hi
-
-    def length(self) -> Bound:
-        """Number of integers in it."""
-        return max(0, self.hi - self.lo + 1)
 
 
 EVERYTHING = Interval(-inf, inf)

@@ -25,10 +25,13 @@ threads here: that placing keeps what a tile is, and that accesses are ordered
     grid.py, tile_order.py        block indices, persistent loops, grouped orders
     trips.py, loops.py            loops: iterations, and reading a body once for all
     counters.py, counts.py        integers that a loop carries; how often things happen
-    recurrences.py, rescaling.py  tiles that a loop carries, each form a theorem
+    recurrences.py, rescaling.py  tiles that a loop carries, each form a theorem;
+                                  extremes.py, balanced.py, following.py, places.py:
+                                  further forms; known_forms.py: what is solved
     dependence.py                 which carried values a term depends on
     branches.py                   branches
     buffers.py, shared.py         shared memory in program order
+    multicast.py                  copies that blocks of a cluster share
     fills.py, reads.py            which fill of a slot a drain reads
     meetings.py                   buffers that named barriers hand over
     assumptions.py                requirements, `ag.assume`

@@ -42,7 +42,12 @@ class RoleLike(Protocol):
 
 
 class GridLike(Protocol):
-    """What loops and scalars ask of the grid (`grid.py`)."""
+    """What loops, scalars and copies ask of the grid (`grid.py`)."""
+
+    @property
+    def rank(self) -> Variable | None:
+        """The block's place in its cluster; None without clusters."""
+        ...
 
     def special(self, e: Expr) -> Value | None:
         """The row or column of a tile in grouped order; None: another expression."""

@@ -218,7 +218,7 @@ class Context(ABC):
         self.tiles: set[Variable] = set()
         """Those of persistent loops: a block has several values of them."""
         self.buffers = Buffers.of(program)
-        self.finite = FiniteTiles.of(program)
+        self.finite = FiniteTiles(program)
         self.sums: list[RunningSum] = []
         """Running sums that have a name (`counters.py`)."""
         self.assumed: set[o.Assume] = set()

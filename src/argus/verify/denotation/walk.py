@@ -35,6 +35,7 @@ from argus.verify.denotation.loops import read_loop
 from argus.verify.denotation.meetings import Meetings
 from argus.verify.denotation.meetings import written as written_before
 from argus.verify.denotation.memory import merge_memory, remember
+from argus.verify.denotation.multicast import of_all, require_all
 from argus.verify.denotation.observed import notice_observed
 from argus.verify.denotation.reads import shared_value
 from argus.verify.denotation.registers import product, register_value
@@ -232,29 +233,12 @@ class ProgramWalk(Context):
             return why
 
     def _copy(self, op: o.CopyAsync) -> None:
-        if op.multicast > 1:
-            self._check_multicast(op)
+        require_all(self, op.multicast, op.span)
         try:
             held: Held | Unknown = Held(self.axes(op.src.shape), copied(self, op))
         except Unknown as why:
             held = _placed(why, op)
-        if isinstance(held, Held) and op.multicast > 1:
-            rank = self.grid.rank
-            value = held.value
-            if rank is None or rank in free_variables(value):
-                why = "a multicast of a tile that depends on the rank of the block"
-                held = Unknown(why, op.span)
-        self._write(op, op.dst, held)
-
-    def _check_multicast(self, op: o.CopyAsync) -> None:
-        if op.multicast != self.program.cluster:
-            raise Unknown("a multicast to a part of the cluster", op.span)
-        around = self.state.where.variables()
-        for variable in self.state.scope:
-            if variable != self.grid.rank and variable.upper is not None:
-                around |= variable.upper.variables()
-        if self.grid.rank in around:
-            raise Unknown("a multicast that depends on the rank of the block", op.span)
+        self._write(op, op.dst, of_all(self, op.multicast, held, op.span))
 
     def _write(
         self, op: o.StoreShared | o.CopyAsync, view: SharedView, held: Held | Unknown

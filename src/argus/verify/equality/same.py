@@ -14,8 +14,9 @@ from argus.terms import IndexSet, Integer, Term, Unknown, Variable, World
 from argus.terms.affine import equal_to, stride_of
 from argus.terms.fractions import divided
 from argus.terms.integers import Comparison
+from argus.terms.isl_sets import PARAMETER
 from argus.terms.restrict import cut_in_set, restrict
-from argus.terms.sets import PARAMETER, plain
+from argus.terms.sets import plain
 from argus.terms.sums import tidy
 from argus.terms.unrolled import unrolled, written_out
 from argus.verify.equality.aligned import aligned

@@ -15,8 +15,6 @@ are advice, except where a run shows what is not a number (`argus.evaluation`).
     in_floats.py    whole numbers that a float may not hold and that decide (the same)
     narrow.py       sums that are kept in 16 bits (AG0333)
     cancelling.py   roots of what rounding may make negative (AG0334)
-    of_tiles.py     bounds of whole numbers by the operation that makes them
-    facts.py        the walk that flow.py, cancelling.py and in_floats.py share
     finding.py      what is handed on
 """
 

@@ -16,8 +16,8 @@ from enum import Flag, auto
 from argus.ir import ops as o
 from argus.ir.functions import FUNCTIONS
 from argus.ir.program import Program
-from argus.verify.numbers.facts import walked
 from argus.verify.numbers.finding import NumericalFinding
+from argus.verify.tile_facts import FactDomain, walked
 
 __all__ = ["cancelled_roots"]
 
@@ -39,8 +39,8 @@ class _Fact(Flag):
 
 
 @dataclass
-class _Cancelling:
-    """The domain: `facts.FactDomain`."""
+class _Cancelling(FactDomain[_Fact]):
+    """The domain."""
 
     roots: dict[o.Elementwise, None] = field(default_factory=dict[o.Elementwise, None])
 
@@ -63,9 +63,6 @@ class _Cancelling:
         kept = fact & (_Fact.DATA | _Fact.PRODUCTS)
         summed = op.fn == "sum" and fact & _Fact.PRODUCT
         return kept | _Fact.PRODUCTS if summed else kept
-
-    def stored(self, fact: _Fact) -> None:
-        """What is stored does not matter: a root is wrong where it is taken."""
 
     def elementwise(self, op: o.Elementwise, args: Sequence[_Fact]) -> _Fact:
         """What an element-wise function makes of its operands."""

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from argus.ir import ops as o
 from argus.ir.functions import FUNCTIONS
 from argus.ir.program import Program
-from argus.verify.numbers.facts import walked
+from argus.verify.tile_facts import FactDomain, walked
 
 __all__ = ["Misuse", "misused"]
 
@@ -59,8 +59,8 @@ class _Taint:
 
 
 @dataclass
-class _Flow:
-    """The domain: `facts.FactDomain`."""
+class _Flow(FactDomain[_Taint]):
+    """The domain."""
 
     wide: Collection[o.Elementwise]
     found: dict[Misuse, None] = field(default_factory=dict[Misuse, None])

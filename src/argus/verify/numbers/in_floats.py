@@ -22,8 +22,8 @@ from argus.terms import Term
 from argus.terms.arithmetic import cleared
 from argus.terms.integers import Applied, Integer, Opaque, Truncated, Truth
 from argus.verify.denotation import Denotation, Noticed
-from argus.verify.numbers.facts import TileFacts, walked
 from argus.verify.numbers.wholes import Overflow, beyond
+from argus.verify.tile_facts import FactDomain, TileFacts, walked
 
 __all__ = ["inexact_decision"]
 
@@ -119,10 +119,10 @@ def _is_data(x: Integer) -> bool:
 # ------------------------------------------------------------------ what is made of it
 
 
-class _Rounded:
+class _Rounded(FactDomain["Overflow | None"]):
     """Whether a tile is made of a number that a float may not hold, and which.
 
-    A fact domain (`facts.py`). ``seeds``: tiles that are such numbers themselves.
+    A fact domain (`tile_facts.py`). ``seeds``: tiles that are such numbers themselves.
     """
 
     def __init__(self, seeds: Mapping[o.Tile, Overflow]) -> None:
@@ -158,9 +158,6 @@ class _Rounded:
         if own is not None or not op.result.dtype.is_float:
             return own
         return next((x for x in parts if x is not None), None)
-
-    def stored(self, fact: Overflow | None) -> None:
-        """A value leaves the kernel."""
 
 
 def _through_memory(

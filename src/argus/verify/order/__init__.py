@@ -12,7 +12,8 @@ control_dependence.py     what decides the course of a program, and what must ho
                           which of them repeat
 peeling.py                conditions that change in the first and last iterations;
                           table_skips.py: those that leave tiles out in all roles
-sizes.py, size_steps.py   concrete sizes for trip counts, and their steps;
+sizes.py, size_steps.py   concrete sizes for trip counts, and their steps; course.py:
+                          what a block does at given sizes;
                           nested_loops.py: sizes that need not be varied;
                           partial_tiles.py: sizes of less than a tile
 size_relations.py         whether multiples of tiles stand for all sizes
@@ -28,7 +29,8 @@ dependent_trip_counts.py  trip counts that differ in each iteration of an outer 
 unusual_sizes.py          sizes at which trip counts differ as they do nowhere else
 slicing.py                the operations that matter; block_classes.py: blocks that
                           have the same course
-clock.py, state.py        moments, and who knows of them; groups, barriers, accesses;
+clock.py, state.py        moments, and who knows of them; groups, accesses; barriers
+                          (barrier_state.py);
                           async_groups.py: copies and products in flight
 walk.py                   the walk: control flow; memory.py, syncs.py: its operations,
                           in a machine.py; scalars.py, footprint.py: values and bytes

@@ -9,16 +9,11 @@ from __future__ import annotations
 
 from argus.ir import ops as o
 from argus.ir.memory import SharedAlloc
+from argus.verify.order.barrier_state import BarrierState
 from argus.verify.order.clock import FENCED, ORDER
 from argus.verify.order.finding import OrderFindings, event, report
 from argus.verify.order.footprint import Footprint, Pairs
-from argus.verify.order.state import (
-    AccessRecord,
-    BarrierState,
-    BlockState,
-    GroupState,
-    Kind,
-)
+from argus.verify.order.state import AccessRecord, BlockState, GroupState, Kind
 
 __all__ = ["access"]
 

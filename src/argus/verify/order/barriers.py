@@ -10,9 +10,10 @@ from __future__ import annotations
 
 from argus.ir import ops as o
 from argus.isa.mbarrier import MAX_TX
+from argus.verify.order.barrier_state import BarrierState, Waited, Waiting
 from argus.verify.order.clock import CAUSE, Clock
 from argus.verify.order.finding import OrderFindings, event, report
-from argus.verify.order.state import BarrierState, GroupState, Steps, Waited, Waiting
+from argus.verify.order.state import GroupState, Steps
 
 __all__ = ["arrive", "bytes_land", "expect", "meet", "wait"]
 

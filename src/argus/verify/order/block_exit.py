@@ -19,16 +19,11 @@ from argus.ir.walk import walk
 from argus.isa.effects import effects_of
 from argus.isa.record import Awaits
 from argus.verify.evidence import Event
+from argus.verify.order.barrier_state import Iteration
 from argus.verify.order.clock import joined
 from argus.verify.order.finding import OrderFindings, event, report
 from argus.verify.order.slicing import Pruned
-from argus.verify.order.state import (
-    BlockState,
-    GroupState,
-    Iteration,
-    Parting,
-    storage_key,
-)
+from argus.verify.order.state import BlockState, GroupState, Parting, storage_key
 
 __all__ = ["ends_within", "leave", "over", "simple_tails"]
 

@@ -11,8 +11,9 @@ from argus.ir.program import Program
 from argus.ir.walk import blocks, walk
 from argus.verify.evidence import Event
 from argus.verify.order import register_budgets
+from argus.verify.order.barrier_state import BarrierState, Waiting
 from argus.verify.order.finding import OrderFindings, event, report
-from argus.verify.order.state import BarrierState, GroupState, Waiting, Wanting
+from argus.verify.order.state import GroupState, Wanting
 
 __all__ = ["explain"]
 

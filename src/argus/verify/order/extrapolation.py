@@ -28,11 +28,11 @@ from argus.verify.decide.evaluation import has_floats, negate
 from argus.verify.decide.facts import conjuncts
 from argus.verify.order.block_exit import simple_tails
 from argus.verify.order.control_dependence import Control
+from argus.verify.order.course import trips, used
 from argus.verify.order.events import has_events
 from argus.verify.order.footprint import OutOfModel
 from argus.verify.order.scalar_sources import ScalarSources
-from argus.verify.order.size_walks import SizeWalks, Tails, WalkOutcome, used
-from argus.verify.order.sizes import trips
+from argus.verify.order.size_walks import SizeWalks, Tails, WalkOutcome
 from argus.verify.order.slicing import prune
 from argus.verify.order.trip_count import expanded
 from argus.verify.order.trip_count_sequences import Sequences

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 
 from argus.ir.ops import AnyOp
 from argus.verify.evidence import Event
-from argus.verify.order.state import Did, GroupState, Iteration
+from argus.verify.order.barrier_state import Did, Iteration
+from argus.verify.order.state import GroupState
 
 __all__ = ["OrderFinding", "OrderFindings", "event", "report"]
 

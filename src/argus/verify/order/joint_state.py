@@ -11,16 +11,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from argus.verify.order.barrier_state import BarrierState, Waiting
 from argus.verify.order.clock import PROLOGUE
 from argus.verify.order.counter_families import Families, Member
 from argus.verify.order.snapshot import known
-from argus.verify.order.state import (
-    AccessRecord,
-    BarrierState,
-    BlockState,
-    GroupState,
-    Waiting,
-)
+from argus.verify.order.state import AccessRecord, BlockState, GroupState
 from argus.verify.order.trip_count_choices import Choices
 from argus.verify.order.walk import ClusterWalk
 

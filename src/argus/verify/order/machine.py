@@ -7,11 +7,12 @@ from typing import NoReturn
 from argus.ir.expr import Expr
 from argus.ir.memory import BarrierRef
 from argus.ir.program import Program
+from argus.verify.order.barrier_state import BarrierState
 from argus.verify.order.clock import Moments
 from argus.verify.order.fills import Fills
 from argus.verify.order.finding import OrderFindings, event, report
 from argus.verify.order.footprint import Footprints, OutOfModel
-from argus.verify.order.state import BarrierState, BlockState, GroupState, make_block
+from argus.verify.order.state import BlockState, GroupState, make_block
 
 __all__ = ["Machine"]
 

@@ -15,16 +15,17 @@ from argus.ir.expr import evaluate
 from argus.ir.program import GRID_SIZE, SM_COUNT, Program
 from argus.verify.order.block_classes import BlockClasses
 from argus.verify.order.control_dependence import Control
+from argus.verify.order.course import ITERATIONS, Table, trips, used
 from argus.verify.order.fills import Fills
 from argus.verify.order.finding import OrderFindings
 from argus.verify.order.footprint import Footprints
 from argus.verify.order.recurrence import RecurrenceDetector
 from argus.verify.order.scalars import Scalars
-from argus.verify.order.sizes import ITERATIONS, Sizes, trips
+from argus.verify.order.sizes import Sizes
 from argus.verify.order.slicing import prune
-from argus.verify.order.walk import ClusterWalk, Table
+from argus.verify.order.walk import ClusterWalk
 
-__all__ = ["SizeWalks", "Tails", "WalkOutcome", "used"]
+__all__ = ["SizeWalks", "Tails", "WalkOutcome"]
 
 Tails = dict[str, list[o.AnyOp]]
 """What each group does after its loop."""
@@ -169,12 +170,6 @@ def _kind(course: object) -> object:
         return course
     parts = [_kind(part) for part in cast("tuple[object, ...]", course)]
     return tuple(dict.fromkeys(parts) if parts[:1] == [ITERATIONS] else parts)
-
-
-def used(name: str, coords: tuple[int, ...]) -> int:
-    """A table whose every tile is used."""
-    del name, coords
-    return 1
 
 
 def _tables(control: Control) -> Iterator[Table]:

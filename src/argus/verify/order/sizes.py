@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, pairwise
 from math import lcm
-from typing import assert_never
 
 from argus.extents import LEAST_EXTENT
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Sym, binary, evaluate, symbols
+from argus.ir.expr import Expr, Sym, binary, evaluate, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import (
-    BLOCK_INDEX,
-    CLUSTER_RANK,
     GRID_SIZE,
     HARDWARE,
     SM_COUNT,
@@ -22,21 +19,18 @@ from argus.ir.program import (
 from argus.verify.decide import prove
 from argus.verify.decide.nearest import nearest
 from argus.verify.order.control_dependence import Control
-from argus.verify.order.events import has_events
+from argus.verify.order.course import trips, used
 from argus.verify.order.nested_loops import inner_sizes
 from argus.verify.order.partial_tiles import PartialTile, part_of_a_tile
 from argus.verify.order.slicing import Pruned
 from argus.verify.verdict import Verdict
 
-__all__ = ["ITERATIONS", "Sizes", "trips"]
+__all__ = ["Sizes"]
 
-Table = Callable[[str, tuple[int, ...]], int]
 _STRIDE = 1 << 16
 _USUAL = 16
 """Elements of what decides nothing, or as many as are known to divide it."""
 _FACTORS = (1, 2, 4, 8, 16)
-ITERATIONS = "iterations"
-"""What the course of a loop begins with; that of each iteration follows."""
 
 
 class Sizes:
@@ -207,7 +201,7 @@ class Sizes:
         for block in {0, grid - 1}:
             rank = block % self.program.cluster
             try:
-                trips(self.program, env, block, rank, _used, counts)
+                trips(self.program, env, block, rank, used, counts)
             except ZeroDivisionError:
                 return None
         return max((counts.get(id(op), 0) for op in loops), default=0)
@@ -341,117 +335,3 @@ class Sizes:
 
 
 _HARDWARE = frozenset(s.name for s in HARDWARE)
-
-
-_COURSE = o.For | o.If | o.Roles
-"""What has iterations or branches."""
-
-
-def _used(name: str, coords: tuple[int, ...]) -> int:
-    """A table whose every tile is used."""
-    del name, coords
-    return 1
-
-
-def trips(
-    program: Program,
-    env: Mapping[str, int | float],
-    block: int,
-    rank: int,
-    table: Table,
-    counts: dict[int, int] | None = None,
-) -> object:
-    """The course of a block: iterations of each loop and branches taken, nested."""
-    values = {
-        **env,
-        BLOCK_INDEX.name: block,
-        CLUSTER_RANK.name: rank,
-        GRID_SIZE.name: env[GRID_SIZE.name],
-    }
-    return _course(program.body, values, table, {} if counts is None else counts)
-
-
-def _course(
-    block: o.Block,
-    env: dict[str, int | float],
-    table: Table,
-    counts: dict[int, int],
-    around: tuple[int, ...] = (),
-) -> object:
-    found: list[object] = []
-    for op in block.ops:
-        match op:
-            case o.Let():
-                env[op.sym.name] = evaluate(op.value, env)
-            case o.LoadScalar():
-                coords = tuple(int(evaluate(c, env)) for c in op.coords)
-                env[op.sym.name] = table(op.tensor.name, coords)
-            case o.Extract():
-                at = (int(env[CLUSTER_RANK.name]), *around)
-                env[op.sym.name] = table(f"%{op.sym.name}", at)
-            case o.For():
-                if has_events(op.body):
-                    found.append(_iterations(op, env, table, counts, around))
-                elif op.scalars:
-                    _iterations(op, env, table, counts, around)
-            case o.If():
-                taken = bool(evaluate(op.cond, env))
-                side = op.then if taken else op.other
-                found.append((taken, _course(side, env, table, counts, around)))
-                for merge in op.scalars:
-                    value = evaluate(merge.then if taken else merge.other, env)
-                    env[merge.result.name] = value
-            case o.Roles():
-                found += [_course(r.body, dict(env), table, counts) for r in op.roles]
-            case (
-                o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
-                | o.Synchronisation() | o.RingOp() | o.Annotation()
-            ):  # fmt: skip
-                pass
-            case _:
-                assert_never(op)
-    return tuple(found)
-
-
-def _step(carry: o.ScalarCarry) -> int | None:
-    """What each iteration adds to what it carries, a number; None for another way."""
-    made = carry.yielded
-    if made == carry.arg:
-        return 0
-    if not isinstance(made, Binary) or made.op != "+" or made.left != carry.arg:
-        return None
-    step = made.right
-    if not isinstance(step, Const) or not isinstance(step.value, int):
-        return None
-    return step.value
-
-
-def _iterations(
-    op: o.For,
-    env: dict[str, int | float],
-    table: Table,
-    counts: dict[int, int],
-    around: tuple[int, ...],
-) -> object:
-    start, stop, step = (int(evaluate(e, env)) for e in (op.start, op.stop, op.step))
-    turns = range(start, stop, max(step, 1))
-    steps = [_step(c) for c in op.scalars]
-    if None not in steps and not any(isinstance(x, _COURSE) for x in op.body.ops):
-        # No iteration has a course of its own, and what is carried is counted.
-        for carry, each in zip(op.scalars, steps, strict=True):
-            assert each is not None
-            env[carry.result.name] = evaluate(carry.init, env) + len(turns) * each
-        counts[id(op)] = max(counts.get(id(op), 0), len(turns))
-        return (ITERATIONS, *((),) * len(turns))
-    scalars = [evaluate(c.init, env) for c in op.scalars]
-    found: list[object] = []
-    for iteration, value in enumerate(turns):
-        env[op.var.name] = value
-        for carry, number in zip(op.scalars, scalars, strict=True):
-            env[carry.arg.name] = number
-        found.append(_course(op.body, env, table, counts, (*around, iteration)))
-        scalars = [evaluate(c.yielded, env) for c in op.scalars]
-    for carry, number in zip(op.scalars, scalars, strict=True):
-        env[carry.result.name] = number
-    counts[id(op)] = max(counts.get(id(op), 0), len(found))
-    return (ITERATIONS, *found)

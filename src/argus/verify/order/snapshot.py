@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from argus.ir.memory import SharedAlloc
+from argus.verify.order.barrier_state import BarrierState, Waiting
 from argus.verify.order.clock import CAUSE, PARTS, PROLOGUE, common
-from argus.verify.order.state import BarrierState, GroupState, Waiting
+from argus.verify.order.state import GroupState
 
 if TYPE_CHECKING:
     from argus.verify.order.walk import ClusterWalk

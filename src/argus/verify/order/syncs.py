@@ -10,10 +10,11 @@ from typing import assert_never
 from argus.ir import ops as o
 from argus.isa.registers import WARPGROUP
 from argus.verify.order import barriers
+from argus.verify.order.barrier_state import Waiting
 from argus.verify.order.clock import CAUSE
 from argus.verify.order.footprint import OutOfModel
 from argus.verify.order.machine import Machine
-from argus.verify.order.state import GroupState, Steps, Waiting
+from argus.verify.order.state import GroupState, Steps
 
 __all__ = ["arrive", "cluster", "expect", "sync", "wait"]
 

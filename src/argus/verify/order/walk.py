@@ -21,6 +21,7 @@ from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
 from argus.verify.order import memory, register_budgets, registers, syncs
 from argus.verify.order.block_exit import leave, over
 from argus.verify.order.clock import Knowledge
+from argus.verify.order.course import Table
 from argus.verify.order.deadlock import explain
 from argus.verify.order.events import has_events
 from argus.verify.order.fills import Fills
@@ -31,13 +32,7 @@ from argus.verify.order.slicing import Pruned
 from argus.verify.order.state import BlockState, GroupState, Parting, Steps
 from argus.verify.order.trip_count_choices import Choices
 
-__all__ = ["ClusterWalk", "Table"]
-
-Table = Callable[[str, tuple[int, ...]], int]
-"""Value of an element of a run-time table: tensor name and coordinates.
-
-An element of a tile is one of a table of its own, by the iterations around it.
-"""
+__all__ = ["ClusterWalk"]
 
 
 class ClusterWalk(Machine):

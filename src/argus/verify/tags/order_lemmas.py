@@ -19,10 +19,21 @@ not of these forms stays as it is, and nothing is concluded.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import assert_never
 
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, factors_of, select
+from argus.ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Select,
+    Sym,
+    binary,
+    factors_of,
+    select,
+    subexpressions,
+)
 from argus.ir.program import CLUSTER_RANK
 from argus.verify.tags.scope import Loop, PathScope
 
@@ -154,18 +165,15 @@ def _split(
     _split(b, divisor, found, scope, names)
 
 
-def _divisors(e: Expr, v: Sym) -> list[Expr]:
-    match e:
-        case Binary(op="//" | "%", left=x, right=d) if x == v:
-            return [d]
-        case Binary(left=a, right=b):
-            return _divisors(a, v) + _divisors(b, v)
-        case Select(cond=c, then=a, other=b):
-            return _divisors(c, v) + _divisors(a, v) + _divisors(b, v)
-        case Const() | Sym():
-            return []
-        case _:
-            assert_never(e)
+def _divisors(e: Expr, v: Sym) -> Iterator[Expr]:
+    for part in subexpressions(e):
+        match part:
+            case Binary(op="//" | "%", left=x, right=d) if x == v:
+                yield d
+            case Const() | Sym() | Binary() | Select():
+                pass
+            case _:
+                assert_never(part)
 
 
 def _cofactor(count: Expr, divisor: Expr, scope: PathScope) -> Expr | None:
@@ -186,7 +194,7 @@ def _grouped(
 ) -> bool:
     """The grouped order, recognised by the form of both coordinates."""
     for c in found.coords:
-        for at in _subexpressions(c):
+        for at in subexpressions(c):
             match at:
                 case Binary(
                     op="//",
@@ -219,15 +227,3 @@ def _grouped(
             ]
             return True
     return False
-
-
-def _subexpressions(e: Expr) -> list[Expr]:
-    match e:
-        case Binary(left=a, right=b):
-            return [e, *_subexpressions(a), *_subexpressions(b)]
-        case Select(cond=c, then=a, other=b):
-            return [x for y in (c, a, b) for x in _subexpressions(y)]
-        case Const() | Sym():
-            return [e]
-        case _:
-            assert_never(e)

@@ -14,7 +14,6 @@ import numpy as np
 from argus.ir import ops as o
 from argus.ir.expr import Const, binary
 from argus.verify.tags.accumulation import bent
-from argus.verify.tags.bounds import least
 from argus.verify.tags.compare import Agreement, within
 from argus.verify.tags.findings import operand
 from argus.verify.tags.kinds import neutral
@@ -38,6 +37,7 @@ from argus.verify.tags.values import (
     Tag,
     Vague,
 )
+from argus.verify.tile_bounds import bounds_of
 from argus.verify.verdict import Verdict
 
 __all__ = ["reduced"]
@@ -264,7 +264,7 @@ def _below_all(state: WalkState, op: o.Reduce, h: Hole) -> bool:
     """Whether what a hole holds is no larger than any element."""
     if op.fn != "max" or isinstance(h.kind, str):
         return False
-    return h.kind <= least(state.world.definitions, op.src)
+    return h.kind <= bounds_of(state.world.definitions, op.src).lo
 
 
 def _check(state: WalkState, op: o.Reduce, value: AbstractValue, h: Hole) -> None:

@@ -22,7 +22,15 @@ from argus.ir.walk import defined
 from argus.ir.walk import walk as every
 from argus.isa.effects import effects_of
 from argus.verify.decide import negate
-from argus.verify.tags import branches, carried, loops, products, registers, transfers
+from argus.verify.tags import (
+    branches,
+    carried,
+    carried_stages,
+    loops,
+    products,
+    registers,
+    transfers,
+)
 from argus.verify.tags.annotated import assume, tag
 from argus.verify.tags.checks import check
 from argus.verify.tags.equality import equal_contents, equal_values
@@ -145,7 +153,7 @@ def _loop(state: WalkState, op: o.For, label: str) -> None:
         )
     for key, content in state.memory.current.items():
         if content is not before.get(key):
-            state.memory.current[key] = carried.content_after(
+            state.memory.current[key] = carried_stages.content_after(
                 entered.scope, outer_scope, before.get(key), content, it, trips
             )
 
@@ -211,7 +219,7 @@ class _Iteration:
         """Contents of shared memory at the beginning of an iteration."""
         scope, it = self.entered.scope, self.entered.loop.sym
         changed = {
-            key: carried.content(scope, before.get(key), end, it)
+            key: carried_stages.content(scope, before.get(key), end, it)
             for key, end in self.ends.items()
         }
         return {**before, **changed}

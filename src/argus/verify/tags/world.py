@@ -35,9 +35,9 @@ from argus.verify.decide.conditions import context_of, proved
 from argus.verify.decide.evaluation import Unmodelled
 from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.polynomial import Poly
-from argus.verify.tags.bounds import definitions_of
 from argus.verify.tags.signs import never_negative
 from argus.verify.tags.values import ReducedDimension, RowStatistic
+from argus.verify.tile_bounds import definitions_of
 
 __all__ = [
     "CLUSTERS",

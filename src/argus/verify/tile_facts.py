@@ -5,7 +5,8 @@
 
 A domain says what a fact is, and what operations make of facts; it is one file, and the
 walk is the same for all. Facts are joined where values meet (branches, loops, writes
-to one buffer), so they are of the kind "may be", and a domain's facts only grow.
+to one buffer), so they are of the kind "may be", and a domain's facts only grow: it is
+walked until none does.
 """
 
 from __future__ import annotations
@@ -14,14 +15,12 @@ from collections.abc import Iterable, Sequence
 from typing import Generic, Protocol, TypeVar, assert_never
 
 from argus.ir import ops as o
+from argus.ir.expr import Expr
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import blocks, defined, used
 
 __all__ = ["FactDomain", "TileFacts", "walked"]
-
-_PASSES = 4
-"""Passes over a loop: what a turn carries on is known in the next."""
 
 F = TypeVar("F")
 
@@ -30,12 +29,20 @@ class FactDomain(Protocol[F]):
     """What a fact is. The walk hands on what the methods return."""
 
     def nothing(self) -> F:
-        """Of a scalar, and of what was not written yet: joined with it, facts stay."""
+        """Of what was not written yet: joined with it, facts stay."""
         ...
 
+    def scalar(self, value: Expr) -> F:
+        """Of a scalar."""
+        return self.nothing()
+
     def element(self, held: F) -> F:
-        """Of what is loaded; ``held``: of what was stored there by the kernel."""
+        """Of what is loaded; ``held``: of what was stored there, or fills it."""
         ...
+
+    def old(self) -> F:
+        """Of what an atomic operation found in memory."""
+        return self.element(self.nothing())
 
     def joined(self, one: F, other: F) -> F:
         """Of a value that may be either."""
@@ -55,7 +62,6 @@ class FactDomain(Protocol[F]):
 
     def stored(self, fact: F) -> None:
         """A value with this fact leaves the kernel."""
-        ...
 
 
 class TileFacts(Generic[F]):
@@ -65,21 +71,29 @@ class TileFacts(Generic[F]):
         self.domain = domain
         self._tiles: dict[o.Tile, F] = {}
         self._shared: dict[SharedAlloc, F] = {}
+        self.changed = True
+        """Whether the last walk has found more: what a turn carries on is known in the
+        next."""
 
-    def of(self, tile: object) -> F:
-        """What is known of a tile; of a scalar nothing."""
-        if isinstance(tile, o.Tile) and tile in self._tiles:
-            return self._tiles[tile]
-        return self.domain.nothing()
+    def of(self, value: o.Tile | Expr) -> F:
+        """What is known of a tile or scalar."""
+        if not isinstance(value, o.Tile):
+            return self.domain.scalar(value)
+        return self._tiles[value] if value in self._tiles else self.domain.nothing()
+
+    def __contains__(self, tile: o.Tile) -> bool:
+        return tile in self._tiles
 
     def _held(self, alloc: SharedAlloc) -> F:
         return self._shared[alloc] if alloc in self._shared else self.domain.nothing()
 
     def _put(self, tile: o.Tile, fact: F) -> None:
-        self._tiles[tile] = self.domain.joined(self.of(tile), fact)
+        made = self.domain.joined(self.of(tile), fact)
+        self.changed |= made != self.of(tile)
+        self._tiles[tile] = made
 
-    def _of_all(self, tiles: Iterable[object]) -> list[F]:
-        return [self.of(x) for x in tiles]
+    def _of_all(self, values: Iterable[o.Tile | Expr]) -> list[F]:
+        return [self.of(x) for x in values]
 
     def walk(self, block: o.Block) -> None:
         """One pass over a block and what is inside of it."""
@@ -95,12 +109,13 @@ class TileFacts(Generic[F]):
             case o.Elementwise():
                 self._put(op.result, domain.elementwise(op, self._of_all(op.args)))
             case o.LoadGlobal():
-                self._put(op.result, domain.element(domain.nothing()))
+                self._put(op.result, domain.element(self.of(op.fill)))
             case o.LoadShared():
                 self._put(op.result, domain.element(self._held(op.view.alloc)))
             case o.StoreShared():
                 alloc = op.view.alloc
                 made = domain.joined(self._held(alloc), self.of(op.src))
+                self.changed |= made != self._held(alloc)
                 self._shared[alloc] = made
             case o.Dot():
                 parts = self._of_all(used(op))
@@ -110,7 +125,7 @@ class TileFacts(Generic[F]):
             case o.StoreGlobal():
                 domain.stored(self.of(op.src))
                 for old in defined(op):
-                    self._put(old, domain.element(domain.nothing()))
+                    self._put(old, domain.old())
             case o.CopyOut():
                 domain.stored(self._held(op.src.alloc))
             case o.For():
@@ -151,6 +166,7 @@ class TileFacts(Generic[F]):
 def walked(program: Program, domain: FactDomain[F]) -> TileFacts[F]:
     """The facts of a domain for all tiles of a program."""
     facts = TileFacts(domain)
-    for _ in range(_PASSES):
+    while facts.changed:
+        facts.changed = False
         facts.walk(program.body)
     return facts

@@ -1,0 +1,345 @@
+"""Runs of a kernel beside its reference, one set of sizes and inputs at a time.
+
+Only a difference that the interpreter confirms is a witness. Which sizes are tried is
+decided in `refuting.py`.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from argus.equivalence.deciding import TrialPlace
+from argus.equivalence.references import Failed, Reference, Unusable
+from argus.equivalence.sizes import (
+    elements_of,
+    environment,
+    free_sizes,
+    mended,
+    shapes_of,
+)
+from argus.evaluation.drawing import DrawingMode, constants, specials
+from argus.evaluation.equal.inputs import draw, near
+from argus.evaluation.equal.trying import (
+    Trial,
+    Unlike,
+    expected,
+    found_by,
+    initial,
+    writing,
+    wrong,
+)
+from argus.evaluation.equal.witness import ALL_BLOCKS, Witness, confirmed
+from argus.evaluation.tiles import (
+    MANY,
+    Facets,
+    NotExecutable,
+    Stuck,
+)
+from argus.ir import ops as o
+from argus.ir.dtypes import DType
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import SM_COUNT, Program, ScalarParam
+from argus.ir.walk import walk
+from argus.lang.kernel import literal
+from argus.requests import Request
+from argus.terms.magnitudes import LARGEST_SCALAR
+
+__all__ = ["SearchOver", "TrialRuns", "Tried", "WitnessFound"]
+
+_ELEMENTS = 1 << 21
+"""Elements of all tensors of a trial, at most."""
+_BLOCKS = 96
+"""Blocks of a small trial, all of which are run."""
+_MASK = -1e3
+"""A constant that is no larger stands for minus infinity, as a rule."""
+_FEW_SMS = (4, 1)
+"""Multiprocessors that persistent kernels see in turn: one block may do all tiles."""
+_BEYOND = (3e9, -3e9)
+"""Floats that 32 bits do not hold."""
+_MOST = 1e37
+"""Of wider floats a result below is held; a masked score is -1e30, and less."""
+_TYPED, _TYPED_BLOCKS = 1 << 15, 24
+"""Elements and blocks of a trial that runs in the kernel's own types, at most."""
+
+
+@dataclass
+class Tried:
+    """What a search found, and how much it looked at.
+
+    ``differed``: how many of the ``runs`` differ in real arithmetic by what the placed
+    program does not show: where the order of threads decides, or rounding hides it.
+    ``failed``: trials at which the reference ended in an error.
+    ``why``: the last reason for which a trial said nothing. ``missed``: conditions of
+    the kernel that no compared run has shown, as sentences.
+    """
+
+    witness: Witness | None = None
+    runs: int = 0
+    failed: int = 0
+    differed: int = 0
+    seconds: float = 0.0
+    why: str = ""
+    missed: tuple[str, ...] = ()
+    sizes: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
+
+
+class WitnessFound(Exception):  # noqa: N818 - ends the search
+    """There is a witness."""
+
+
+class SearchOver(Exception):  # noqa: N818 - ends the search
+    """The time is over, or nothing can be compared."""
+
+
+class TrialRuns:
+    """Runs trials until there is a witness or no time, and counts them in ``made``."""
+
+    def __init__(
+        self,
+        request: Request,
+        program: Program,
+        reference: Reference,
+        seconds: float,
+        seed: int,
+    ) -> None:
+        self.request = request
+        self.program = program
+        self.reference = reference
+        self.begin = time.process_time()
+        self.until = self.begin + seconds
+        self.rng = np.random.default_rng(seed)
+        self.facets = Facets(program)
+        self.special = _meant(program)
+        self.adds = any(
+            isinstance(op, o.StoreGlobal) and op.atomic is not None
+            for op in walk(program.body)
+        )
+        self.most = _ELEMENTS
+        self.place = TrialPlace({})
+        self.made = Tried()
+        self.ordinary: dict[str, Trial] = {}
+        """The last small trial that was compared, for each manner of inputs."""
+
+    def not_taken(self) -> str:
+        """Why the reference says nothing of the kernel's results, if so.
+
+        A table that it does not take says how work is split. Which tables split it
+        rightly is known to the caller.
+        """
+        takes = set(self.reference.parameters)
+        for param in self.program.params:
+            if isinstance(param, ScalarParam):
+                if param.name not in takes and self.default(param.name) is None:
+                    return f"the reference does not take the scalar `{param.name}`"
+            elif (
+                param.name not in (*takes, *self.program.outputs)
+                and not param.dtype.is_float
+            ):
+                return f"the reference does not take the table `{param.name}`"
+        return ""
+
+    def default(self, name: str) -> int | float | None:
+        """The default of a scalar, if it is a number."""
+        scalars = self.request.kernel.signature.scalars
+        value = next(literal(s.default) for s in scalars if s.name == name)
+        return value if isinstance(value, int | float) else None
+
+    def in_time(self) -> None:
+        """Raises SearchOver where the time is over."""
+        if time.process_time() > self.until:
+            raise SearchOver
+
+    def one(
+        self,
+        sizes: Mapping[str, int],
+        mode: DrawingMode,
+        *,
+        block: int | None = None,
+        scalars: Mapping[str, int | float] | None = None,
+    ) -> None:
+        """A trial at these sizes. Raises WitnessFound; SearchOver without time."""
+        self.in_time()
+        given = self._scalars(sizes) if scalars is None else scalars
+        for _ in range(2):
+            try:
+                trial = self._trial(sizes, given, mode)
+                if trial is not None and self._compare(trial, block):
+                    elements = sum(a.size for a in trial.arrays.values())
+                    if elements <= _TYPED and trial.grid <= _TYPED_BLOCKS:
+                        self.ordinary[mode.name] = trial
+                return
+            except Unlike as why:
+                self.made.why = str(why)
+                # Sizes that only outputs have may follow from the others.
+                other = self._following(sizes, why)
+                if other is None or other == sizes:
+                    return
+                sizes = other
+            except (Unusable, Stuck, NotExecutable, ZeroDivisionError) as why:
+                self.facets.keep(False)
+                self.made.why = str(why)
+                self.made.failed += isinstance(why, Failed)
+                return
+
+    def _trial(
+        self,
+        sizes: Mapping[str, int],
+        scalars: Mapping[str, int | float],
+        mode: DrawingMode,
+    ) -> Trial | None:
+        shapes = shapes_of(self.program, sizes)
+        elements = elements_of(self.program, sizes)
+        if elements > self.most:
+            self.made.why = f"{elements} elements are too many for a run"
+            return None
+        env = environment(self.program, sizes, scalars)
+        arrays = draw(self.program, shapes, env, mode, self.rng, self.special)
+        if arrays is None:
+            self.made.why = "no tables were found for what the kernel assumes of them"
+            return None
+        statics = {
+            s.name: self.request.statics.get(s.name, literal(s.default))
+            for s in self.request.kernel.signature.statics
+        }
+        arrays = initial(self.program, self.reference, arrays)
+        few = _FEW_SMS[self.made.runs % len(_FEW_SMS)]
+        seen = self.place.sizes.get(SM_COUNT.name, few)
+        cluster = self.program.cluster  # a device has room for one
+        seen = -(-seen // cluster) * cluster
+        return Trial(self.program, sizes, scalars, statics, arrays, seen)
+
+    def _compare(self, trial: Trial, block: int | None) -> bool:
+        """Whether a run shows no difference. Raises WitnessFound with a witness."""
+        wanted = expected(trial, self.reference)
+        if any(self._overflows(trial, n, v) for n, v in wanted.items()):
+            self.made.why = "results are beyond what the output's type holds"
+            return False
+        grid = trial.grid
+        blocks: Sequence[int] = range(grid)
+        if grid > _BLOCKS:
+            some = self.rng.integers(0, grid, 6)
+            near = () if block is None else (max(block - 1, 0), block, block + 1)
+            if self.place.element is not None:
+                near = writing(trial, self.place.element)[:_BLOCKS]
+                trial = replace(trial, multiprocessors=MANY)
+            chosen = (0, grid - 1, *near, *(int(b) for b in some))
+            blocks = sorted({b for b in chosen if b < grid})
+        whole = len(blocks) == grid
+        left = max(self.until - time.process_time(), 0.2)
+        outputs = found_by(trial, blocks, watch=self.facets, seconds=min(left, 10.0))
+        self.made.runs += 1
+        self.made.sizes.append(dict(trial.sizes))
+        missing = self.place.element if self.place.missing else None
+        difference = wrong(wanted, outputs, whole=whole, missing=missing)
+        if difference is None:
+            self.facets.keep(True)
+            return True
+        # What some blocks have added is no result; of what they store it is one.
+        some = blocks if grid > ALL_BLOCKS and not self.adds else None
+        witness = confirmed(trial, self.reference, difference, self.request, some)
+        if witness is not None:
+            self.made.witness = witness
+            raise WitnessFound
+        self.made.differed += 1
+        self.facets.keep(False)
+        return False
+
+    def _overflows(self, trial: Trial, name: str, wanted: np.ndarray) -> bool:
+        dtype = next(t.dtype for t in _tensors(trial.program) if t.name == name)
+        if not wanted.size or dtype.kind == "bool":
+            return False
+        if not dtype.is_float:
+            low, high = dtype.integers
+            return bool(wanted.min() < low or wanted.max() > high)
+        most = float(np.abs(wanted.astype(np.float64)).max())
+        return most >= {"f16": 6e4, "e4m3": 400.0}.get(dtype.name, _MOST)
+
+    def _special(self, dtype: DType) -> int | float:
+        """A number at which the kernel may decide; of floats one above 0.
+
+        A scale that is negative is none of a softmax's.
+        """
+        if dtype.is_float:
+            return float(self.rng.choice([s for s in self.special if s > 0]))
+        held = [n for n in near(self.special) if abs(n) < LARGEST_SCALAR]
+        return int(self.rng.choice(held if self.rng.integers(0, 2) else (-7, -1, 0)))
+
+    def _following(
+        self, sizes: Mapping[str, int], why: Unlike
+    ) -> dict[str, int] | None:
+        """Sizes of which those that no input has are as the reference makes them."""
+        inputs = {
+            d
+            for t in _tensors(self.program)
+            for d in t.dims
+            if t.name not in self.program.outputs or t.name in self.reference.parameters
+        }
+        made = dict(sizes)
+        for tensor in _tensors(self.program):
+            shape = why.shapes.get(tensor.name)
+            if shape is None or len(shape) != tensor.rank:
+                continue
+            for dim, extent in zip(tensor.dims, shape, strict=True):
+                if dim not in inputs and dim in free_sizes(self.program):
+                    made[dim] = extent
+        return mended(self.program, made)
+
+    def scalars_at(
+        self, known: Mapping[str, int], sizes: Mapping[str, int]
+    ) -> dict[str, int | float]:
+        """Scalars of which some are known by name."""
+        made = self._scalars(sizes)
+        return {name: known.get(name, value) for name, value in made.items()}
+
+    def _scalars(self, sizes: Mapping[str, int]) -> dict[str, int | float]:
+        """Defaults; of what the reference takes sometimes others."""
+        found: dict[str, int | float] = {}
+        for scalar in self.request.kernel.signature.scalars:
+            value = self.default(scalar.name)
+            taken = scalar.name in self.reference.parameters
+            if value is None:
+                whole = int(self.rng.integers(0, 1 + max(sizes.values(), default=1)))
+                value = 0.5 if scalar.dtype.is_float else whole
+                if taken and self.made.runs % 3 == 2:
+                    value = self._special(scalar.dtype)
+            elif taken and self.made.runs % 3 == 2 and scalar.dtype.is_float:
+                value = value * float(self.rng.uniform(0.5, 1.0))
+            elif taken and self.made.runs % 3 == 2:
+                # What its default is like is admitted more often than what is special.
+                near = int(self.rng.integers(0, 2 * abs(int(value)) + 4))
+                value = near if self.rng.random() < 0.5 else self._special(scalar.dtype)
+            if scalar.dtype.is_float:
+                # The kernel gets it as f32, and so does the reference.
+                value = float(np.float32(value))
+            found[scalar.name] = value if scalar.dtype.is_float else int(value)
+        return found
+
+
+def _meant(program: Program) -> tuple[float, ...]:
+    """Special numbers of a program, as data that its author may have meant.
+
+    A large negative constant masks scores, and stands for less than any of them.
+    """
+    least = max((c for c in constants([program]) if c <= _MASK), default=-math.inf)
+    found = specials([program], ())
+    if any(_saturates(op) for op in walk(program.body)):
+        found = (*found[:1], *_BEYOND, *found[1:])
+    return tuple(s for s in found if s > least)
+
+
+def _saturates(op: o.AnyOp) -> bool:
+    """Whether an operation cuts floats to whole numbers of 32 bits."""
+    return (
+        isinstance(op, o.Cast)
+        and op.src.dtype.is_float
+        and op.result.dtype.name == "i32"
+    )
+
+
+def _tensors(program: Program) -> list[GlobalTensor]:
+    return [p for p in program.params if isinstance(p, GlobalTensor)]
