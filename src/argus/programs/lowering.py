@@ -365,9 +365,19 @@ class _Lowering:
             if function.startswith("arg"):
                 return self.pool.number(0, value.dtype)
             return body
-        if set(loops) - self.pool.free(body):
+        free = self.pool.free(body)
+        same = [n for n in loops if n not in free]
+        if not same:
+            return self.pool.reduce(function, body, loops, value.dtype)
+        if function not in ("sum", "max", "min"):
             raise NotFusedError("a reduction of what is the same along a dimension")
-        return self.pool.reduce(function, body, loops, value.dtype)
+        loops = [n for n in loops if n in free]
+        found = self.pool.reduce(function, body, loops, value.dtype) if loops else body
+        times = prod(self.space.sizes[n] for n in same)
+        if function != "sum":
+            return found
+        number = self.pool.number(times, value.dtype)
+        return self.pool.apply("mul", (found, number), value.dtype)
 
     def _scanned(
         self, value: ProgramValue, made: ScanPrimitive, at: tuple[Affine, ...]
