@@ -41,7 +41,7 @@ def differentiated(
     """
     import torch
 
-    own_keys: Any = torch._C
+    own_keys: Any = vars(torch)["_C"]
     keys: Any = own_keys.DispatchKey
     out = own_keys._dispatch_tls_local_exclude_set()
     for key in (

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from math import prod
 
-from argus.ir.dtypes import boolean, i32
+from argus.ir.dtypes import boolean, i32, i64
 from argus.ir.numerics import arithmetic
 from argus.programs.affine import Affine
 from argus.programs.expressions import (
@@ -287,11 +287,13 @@ class _Lowering:
         for name in names:
             index, extent = space.borders[name], space.sizes[name]
             low, high = index.range(space.sizes)
-            at = pool.position(index, i32)
+            plain = [abs(f) for _, f in index.terms] == [1]
+            kind = i32 if plain else i64  # 32 bits hold no sum for all sizes
+            at = pool.position(index, kind)
             for function, limit in (("ge", 0), ("lt", extent)):
                 if (low >= 0) if function == "ge" else (high < extent):
                     continue
-                one = pool.apply(function, (at, pool.number(limit, i32)), boolean)
+                one = pool.apply(function, (at, pool.number(limit, kind)), boolean)
                 kept = one if kept is None else pool.apply("and", (kept, one), boolean)
         assert kept is not None, names
         outside = pool.number(fill, node.dtype)

@@ -195,8 +195,8 @@ def _multilabel_margin(x: Any, target: Any, reduction: int) -> Any:
     """The loss, and which classes are targets: those before the first -1 of a row."""
     import torch
 
-    rows, names = torch.atleast_2d(x), torch.atleast_2d(target)
-    n = rows.shape[1]
+    n = x.shape[-1]
+    rows, names = x.reshape(-1, n), target.reshape(-1, n)
     at = torch.arange(n, device=x.device)
     end = torch.where(names == -1, at, n).amin(-1, keepdim=True)
     named = at < end

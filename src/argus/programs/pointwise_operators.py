@@ -194,10 +194,11 @@ def power(x: Any, y: Any) -> Any:
                 raise
     elif not any(p.element.is_float for p in parts) and not isinstance(x, float):
         return _whole_power(x, y, recorder)
+    like = _wide(parts[0])
     if not isinstance(x, TensorArray) and math.inf > x > 0 and x != 1:
-        return np.exp2(_wide(y) * math.log2(x))
+        return np.exp2(like * math.log2(x))
     if not isinstance(y, TensorArray) and math.isfinite(y) and y:
-        return _number_power(_wide(x), y)
+        return _number_power(like, y)
     x, y = (
         _wide(p) if isinstance(p, TensorArray)
         else TensorArray(recorder, recorder.filled(shape, p, _wide(parts[0]).element))
