@@ -1,7 +1,7 @@
 """Kernels of modules that people write are launched without a warning or an error.
 
-A launch asks rules on data flow, and the reference for what these leave open; it refuses
-what is refuted, and warns of what is not known.
+A launch asks rules on data flow, and the reference for what these leave open; it
+refuses what is refuted, and warns of what is not known.
 """
 
 from __future__ import annotations
