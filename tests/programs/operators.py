@@ -128,6 +128,15 @@ def _strided(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
     )
 
 
+def _cut(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Borders of own elements beside what is cut off."""
+    return tuple(
+        functional.pad(x[None], widths, mode=mode)
+        for mode in ("reflect", "replicate")
+        for widths in ((-1, 2, 3, -1), (-2, -3, -1, 0), (2, -4, 0, 1))
+    )
+
+
 def _margins(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """Rows of targets that end at different places."""
     names = torch.tensor([[1, 3, -1, 0, 0], [0, -1, 2, 2, 2], [4, 3, 2, 1, 0]])
@@ -168,6 +177,7 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "one row": (lambda a, b: torch.block_diag(a, b), (random(1, 5), random(2, 5))),
     "rows without any": (torch.ops.aten._safe_softmax, (_NONE, -1)),
     "written by strides": (_strided, (random(4, 9), random(3, 9))),
+    "borders that cut off": (_cut, (random(4, 9),)),
     "margins of many labels": (_margins, (random(4, 9),)),
     "most frequent": (_frequent, (random(4, 9),)),
     "by strides": (lambda x: x.as_strided((2, 3), (1, 4), 3), (random(4, 5),)),

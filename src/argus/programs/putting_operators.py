@@ -123,9 +123,10 @@ class _Put:
     def added(self) -> Any:
         """All that are written to a place are added up."""
         lines, table, given = self._lines()
-        if not self.rows:
-            whole = self._flat(range(len(self.tables)))
-            found = _added_by_rule(lines, whole, given)
+        whole = self._flat(range(len(self.tables)))
+        if all(n == 1 for n in whole.shape[: self.rows]):
+            entries = whole.reshape(*whole.shape[self.rows :])
+            found = _added_by_rule(lines, entries, given)
             if found is not None:
                 return found.reshape(*self.x.shape)
         apart = self._apart()
