@@ -50,6 +50,17 @@ def test_kernels_of_operators_are_proved(name: str) -> None:
         assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
 
 
+def test_one_element_of_each_row_is_no_search_among_all_rows() -> None:
+    """Compared one with all, these would be more than are compared."""
+
+    def put(x: Any, at: Any, y: Any) -> Any:
+        rows = torch.arange(2048)
+        return x.index_put((rows, at), y, accumulate=True), x.index_put((rows, at), y)
+
+    inputs = (torch.rand(2048, 1100), torch.arange(2048) % 1100, torch.rand(2048))
+    assert not plan_of(Formula(put), inputs).left
+
+
 def test_what_torch_calls_another_type_becomes_what_it_said() -> None:
     """Torch says that this one gives floats, and it gives truth values."""
     model = Formula(lambda x: torch.ops.prims.erfcx(x) * 2)
