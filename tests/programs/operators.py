@@ -117,6 +117,39 @@ def _bags(
     )
 
 
+def _strided(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Parts that are written by strides, with gaps, along two dimensions."""
+    scattered = torch.as_strided_scatter
+    return (
+        scattered(x, y[:2, :2], (2, 2), (14, 3), 1),
+        scattered(x, y[:2, :3], (2, 3), (2, 9), 5),
+        scattered(x, y[0, :4], (4,), (7,), 0),
+        torch.ones(7, 3).fill_diagonal_(5.0, wrap=True) * x[0, 0],
+    )
+
+
+def _cut(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Borders of own elements beside what is cut off."""
+    return tuple(
+        functional.pad(x[None], widths, mode=mode)
+        for mode in ("reflect", "replicate")
+        for widths in ((-1, 2, 3, -1), (-2, -3, -1, 0), (2, -4, 0, 1))
+    )
+
+
+def _margins(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Rows of targets that end at different places."""
+    names = torch.tensor([[1, 3, -1, 0, 0], [0, -1, 2, 2, 2], [4, 3, 2, 1, 0]])
+    loss = functional.multilabel_margin_loss
+    rows = x[:3, :5]
+    return tuple(loss(rows, names, reduction=r) for r in ("mean", "sum", "none"))
+
+
+def _frequent(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    few = x.round().abs()
+    return *few.mode(1), *few.long().mode(0, keepdim=True), (x > 0).mode(1)[0]
+
+
 def _routed(x: torch.Tensor, gates: torch.Tensor) -> torch.Tensor:
     """Tokens go to the two experts of their largest gates, and are added up."""
     weights, chosen = torch.topk(gates.softmax(-1), 2)
@@ -143,6 +176,10 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "numbers alone": (lambda x: x * torch.full((), 2.0).log2().floor(), (_X,)),
     "one row": (lambda a, b: torch.block_diag(a, b), (random(1, 5), random(2, 5))),
     "rows without any": (torch.ops.aten._safe_softmax, (_NONE, -1)),
+    "written by strides": (_strided, (random(4, 9), random(3, 9))),
+    "borders that cut off": (_cut, (random(4, 9),)),
+    "margins of many labels": (_margins, (random(4, 9),)),
+    "most frequent": (_frequent, (random(4, 9),)),
     "by strides": (lambda x: x.as_strided((2, 3), (1, 4), 3), (random(4, 5),)),
     "largest": (lambda x: (*x.topk(3), *x.topk(1, 0, largest=False)), (_X,)),
     "of a rank": (lambda x: x.kthvalue(4, 1), (_X,)),

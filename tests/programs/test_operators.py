@@ -50,6 +50,17 @@ def test_kernels_of_operators_are_proved(name: str) -> None:
         assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
 
 
+def test_one_element_of_each_row_is_no_search_among_all_rows() -> None:
+    """Compared one with all, these would be more than are compared."""
+
+    def put(x: Any, at: Any, y: Any) -> Any:
+        rows = torch.arange(2048)
+        return x.index_put((rows, at), y, accumulate=True), x.index_put((rows, at), y)
+
+    inputs = (torch.rand(2048, 1100), torch.arange(2048) % 1100, torch.rand(2048))
+    assert not plan_of(Formula(put), inputs).left
+
+
 def test_what_torch_calls_another_type_becomes_what_it_said() -> None:
     """Torch says that this one gives floats, and it gives truth values."""
     model = Formula(lambda x: torch.ops.prims.erfcx(x) * 2)
@@ -96,7 +107,7 @@ def test_errors_of_linear_algebra_are_ordered_by_no_token() -> None:
     [
         lambda x: x.to_sparse_csr() @ x,
         lambda x: x[:, 1].as_strided((9,), (1,), 0),
-        lambda x: torch.as_strided_scatter(x, x[0], (3,), (2,)),
+        lambda x: torch.as_strided_scatter(x, x[:2, :2], (2, 2), (1, 1)),
         torch.nonzero,
     ],
 )

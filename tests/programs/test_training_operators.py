@@ -38,6 +38,34 @@ def _of_rows(weight: Any) -> Any:
     return functional.embedding(at, weight, padding_idx=2).square()
 
 
+_PLACES = 1.7 * random(2, 4, 3, 2)
+"""Some of them outside of the image."""
+
+
+def _sampled(**how: Any) -> Callable[..., Any]:
+    return lambda x, at: functional.grid_sample(x, at, **how)
+
+
+def _resized(size: tuple[int, int], mode: str) -> Callable[..., Any]:
+    return lambda x: functional.interpolate(x, size, mode=mode, antialias=True)
+
+
+def _lengths(v: Any, g: Any) -> Any:
+    return torch._weight_norm(v, g, 1)
+
+
+def _replicated(x: Any) -> Any:
+    one = functional.pad(x, (2, 1, 0, 3), mode="replicate")
+    return one[..., :10] + functional.pad(x, (-1, 2, 3, 0), mode="replicate")
+
+
+def _faked(x: Any) -> Any:
+    scales = torch.tensor([0.2, 0.1, 0.3, 0.05])
+    zeros = torch.tensor([0, 3, -2, 1], dtype=torch.int32)
+    faked = torch.fake_quantize_per_channel_affine(x, scales, zeros, 0, -4, 7)
+    return faked + torch.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 15)
+
+
 GRADIENTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "largest": (lambda x: functional.max_pool2d(x, 2), (_IMAGE,)),
     "largest with borders": (lambda x: functional.max_pool2d(x, 3, 2, 1), (_IMAGE,)),
@@ -70,6 +98,32 @@ GRADIENTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "in place through views": (_spelled, (_ROWS,)),
     "shared heads": (
         _shared_heads, (random(2, 4, 9, 8), random(2, 2, 9, 8), random(2, 2, 9, 8) * 2),
+    ),
+    "an image read anywhere": (_sampled(align_corners=False), (_IMAGE, _PLACES)),
+    "an image read from its reflection": (
+        _sampled(align_corners=False, padding_mode="reflection"), (_IMAGE, _PLACES),
+    ),
+    "an image read up to its border": (
+        _sampled(align_corners=True, padding_mode="border"), (_IMAGE, _PLACES),
+    ),
+    "the nearest of an image": (
+        _sampled(align_corners=True, mode="nearest"), (_IMAGE, _PLACES),
+    ),
+    "a space read anywhere": (
+        _sampled(align_corners=True),
+        (random(2, 2, 3, 4, 5), 1.3 * random(2, 3, 2, 2, 3)),
+    ),
+    "means of what a pixel covers": (_resized((4, 12), "bilinear"), (_IMAGE,)),
+    "cubic of what a pixel covers": (_resized((5, 4), "bicubic"), (_IMAGE,)),
+    "directions with lengths": (_lengths, (random(4, 5, 3), random(1, 5, 1))),
+    "borders like the ends": (_replicated, (_IMAGE,)),
+    "distances of pairs": (torch.pdist, (_ROWS,)),
+    "distances of pairs of order 1": (lambda x: torch.pdist(x, 1.0), (_ROWS,)),
+    "as in few bits": (_faked, (_ROWS,)),
+    "most frequent": (lambda x: torch.mode((2 * x).round(), 1)[0] * x[:, 0], (_ROWS,)),
+    "a diagonal put": (
+        lambda x: torch.zeros_like(x).fill_diagonal_(2.0) + x.clone().fill_diagonal_(0),
+        (_ROWS,),
     ),
     "bilinear": (
         functional.bilinear, (random(4, 5), random(4, 6), random(3, 5, 6)),

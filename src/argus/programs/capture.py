@@ -16,8 +16,10 @@ from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import ArgusError, fail
 from argus.programs.attention_gradients import gradient_decompositions
+from argus.programs.derived_gradients import derived_gradients
 from argus.programs.graph_capture import GivenFrom, GraphCapture
 from argus.programs.operators import known
+from argus.programs.own_decompositions import own_decompositions
 from argus.programs.recurrence_shapes import shapes_alone
 from argus.programs.tensor_program import TensorProgram
 from argus.programs.torch_calls import IN_PYTHON
@@ -267,7 +269,9 @@ def decompositions() -> Any:
         if name in _DECOMPOSED or not known(name):
             table.setdefault(overload, made)
     found = {op: how for op, how in table.items() if not _kept(op)}
-    return found | gradient_decompositions()
+    return (
+        found | own_decompositions() | derived_gradients() | gradient_decompositions()
+    )
 
 
 def _kept(overload: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Sums in which a summand is counted once: what the verifier proves."""
+"""Sums that the verifier proves: of summands that are counted once, of what fits."""
 
 from __future__ import annotations
 
@@ -21,6 +21,23 @@ def require_counted_once(group: LoweredGroup) -> None:
         for summand in _summands(reduction.body):
             if not isinstance(summand, NumberNode) and not along <= free(summand):
                 raise NotFusedError("a sum that counts what is repeated")
+
+
+def require_bounded_scans(group: LoweredGroup) -> None:
+    """Raises NotFusedError for a product of whole numbers beside a running sum.
+
+    That a scan goes on from one tile to the next is proved by its reference, and of
+    products that no size bounds nothing is proved so.
+    """
+    if not group.scans:
+        return
+    for node in group.nodes:
+        match node:
+            case ApplyNode(function="mul", parts=parts) if node.dtype.kind == "int":
+                if not any(isinstance(p, NumberNode) for p in parts):
+                    raise NotFusedError("a product beside a scan of whole numbers")
+            case _:
+                continue
 
 
 def _summands(node: ExpressionNode) -> Iterator[ExpressionNode]:

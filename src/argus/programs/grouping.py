@@ -21,7 +21,7 @@ from argus.programs.attention_chains import (
 )
 from argus.programs.attention_form import AttentionForm
 from argus.programs.chained_form import ChainedForm, chained_form
-from argus.programs.counting import require_counted_once
+from argus.programs.counting import require_bounded_scans, require_counted_once
 from argus.programs.forms import KernelForm, formed, source_of
 from argus.programs.loops import NotAffineError
 from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
@@ -92,6 +92,7 @@ def _one_kernel(
     worthwhile(group)
     if inside:
         require_counted_once(group)
+        require_bounded_scans(group)
         if len({e.buffer for e in group.elements}) > _MOST_TENSORS:
             raise NotFusedError("more tensors than a kernel should read")
     source_of(group, form, "kernel", "")

@@ -182,15 +182,12 @@ _Ends = Callable[[TensorArray, int, int, int], tuple[TensorArray, TensorArray]]
 """For a dimension, what stands before and after a tensor, of so many elements."""
 
 
-def _surrounded(
-    x: TensorArray, padding: Sequence[int], ends: _Ends, word: str
-) -> TensorArray:
-    """A border of a tensor's own elements. Raises UntranslatedError if it cuts off."""
+def _surrounded(x: TensorArray, padding: Sequence[int], ends: _Ends) -> TensorArray:
+    """A border of a tensor's own elements; a negative width cuts elements off."""
     for dim, before, after in _widths(x, padding):
-        if min(before, after) < 0:
-            raise UntranslatedError(f"a {word} that cuts elements off")
-        ahead, behind = ends(x, dim, before, after)
-        x = concatenated([ahead, x, behind], dim)
+        ahead, behind = ends(x, dim, max(before, 0), max(after, 0))
+        whole = concatenated([ahead, x, behind], dim)
+        x = _part(whole, dim, max(-before, 0), whole.shape[dim] - max(-after, 0))
     return x
 
 
@@ -205,7 +202,7 @@ def reflected(x: TensorArray, padding: Sequence[int]) -> TensorArray:
         ahead = _part(x, dim, 1, before + 1)
         return flip(ahead, dim), flip(_part(x, dim, n - 1 - after, n - 1), dim)
 
-    return _surrounded(x, padding, ends, "reflection")
+    return _surrounded(x, padding, ends)
 
 
 @own("replication_pad1d", "replication_pad2d", "replication_pad3d")
@@ -219,7 +216,7 @@ def replicated(x: TensorArray, padding: Sequence[int]) -> TensorArray:
         first, last = _part(x, dim, 0, 1), _part(x, dim, n - 1, n)
         return _times(first, dim, before), _times(last, dim, after)
 
-    return _surrounded(x, padding, ends, "border")
+    return _surrounded(x, padding, ends)
 
 
 def _times(x: TensorArray, dim: int, count: int) -> TensorArray:

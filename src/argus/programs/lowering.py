@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 
-from argus.ir.dtypes import boolean, i32
+from argus.ir.dtypes import boolean, i32, i64
 from argus.ir.numerics import arithmetic
 from argus.programs import rows_and_columns
 from argus.programs.affine import Affine
@@ -255,11 +255,13 @@ class _Lowering:
         for name in names:
             index, extent = space.borders[name], space.sizes[name]
             low, high = index.range(space.sizes)
-            at = pool.position(index, i32)
+            plain = [abs(f) for _, f in index.terms] == [1]
+            kind = i32 if plain else i64  # 32 bits hold no sum for all sizes
+            at = pool.position(index, kind)
             for function, limit in (("ge", 0), ("lt", extent)):
                 if (low >= 0) if function == "ge" else (high < extent):
                     continue
-                one = pool.apply(function, (at, pool.number(limit, i32)), boolean)
+                one = pool.apply(function, (at, pool.number(limit, kind)), boolean)
                 kept = one if kept is None else pool.apply("and", (kept, one), boolean)
         assert kept is not None, names
         outside = pool.number(fill, node.dtype)
@@ -333,9 +335,19 @@ class _Lowering:
             if function.startswith("arg"):
                 return self.pool.number(0, value.dtype)
             return body
-        if set(loops) - self.pool.free(body):
+        free = self.pool.free(body)
+        same = [n for n in loops if n not in free]
+        if not same:
+            return self.pool.reduce(function, body, loops, value.dtype)
+        if function not in ("sum", "max", "min"):
             raise NotFusedError("a reduction of what is the same along a dimension")
-        return self.pool.reduce(function, body, loops, value.dtype)
+        loops = [n for n in loops if n in free]
+        found = self.pool.reduce(function, body, loops, value.dtype) if loops else body
+        times = prod(self.space.sizes[n] for n in same)
+        if function != "sum":
+            return found
+        number = self.pool.number(times, value.dtype)
+        return self.pool.apply("mul", (found, number), value.dtype)
 
     def _scanned(
         self, value: ProgramValue, made: ScanPrimitive, at: tuple[Affine, ...]

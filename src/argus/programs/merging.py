@@ -18,7 +18,7 @@ from itertools import combinations
 from math import ceil, prod
 
 from argus.programs.alike import KnownKernels
-from argus.programs.counting import require_counted_once
+from argus.programs.counting import require_bounded_scans, require_counted_once
 from argus.programs.forms import source_of
 from argus.programs.grouping import KernelGroup, worthwhile
 from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
@@ -209,6 +209,7 @@ def _one_kernel(
             form = tiling_of(group)
             worthwhile(group)
             require_counted_once(group)
+            require_bounded_scans(group)
             return group, form
 
         try:

@@ -194,6 +194,11 @@ def power(x: Any, y: Any) -> Any:
                 raise
     elif not any(p.element.is_float for p in parts) and not isinstance(x, float):
         return _whole_power(x, y, recorder)
+    like = _wide(parts[0])
+    if not isinstance(x, TensorArray) and math.inf > x > 0 and x != 1:
+        return np.exp2(like * math.log2(x))
+    if not isinstance(y, TensorArray) and math.isfinite(y) and y:
+        return _number_power(like, y)
     x, y = (
         _wide(p) if isinstance(p, TensorArray)
         else TensorArray(recorder, recorder.filled(shape, p, _wide(parts[0]).element))
@@ -209,6 +214,14 @@ def power(x: Any, y: Any) -> Any:
     fraction = np.less(x, 0.0) & np.logical_not(whole) & np.less(size, math.inf)
     found = _where(fraction, math.nan, found)
     return _where(np.equal(y, 0.0) | np.equal(x, 1.0), 1.0, found)
+
+
+def _number_power(x: Any, y: float) -> Any:
+    """``x ** y`` for a number. Of what is below 0 fractions have a logarithm of NaN."""
+    if y != math.floor(y):
+        return np.exp2(y * np.log2(_where(np.equal(x, -math.inf), math.inf, x)))
+    found: Any = np.exp2(y * np.log2(np.abs(x)))
+    return _where(_negative(x), -found, found) if y % 2 else found
 
 
 def _whole_power(x: Any, y: Any, recorder: Any) -> Any:

@@ -8,21 +8,17 @@ comparisons as places times entries, and more stay in torch.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from math import prod
 from typing import Any
 
 import numpy
 
 from argus.ir.dtypes import f32, i64
 from argus.ir.numerics import arithmetic
-from argus.programs.known_tables import digit_table
 from argus.programs.numpy_functions import wide_product
 from argus.programs.operator_table import own
 from argus.programs.table_operators import gather
 from argus.programs.tensor_array import TensorArray
 from argus.programs.tensor_program import UntranslatedError
-from argus.programs.views import permuted
 
 np: Any = numpy
 """Functions of numpy, which arrays of a program record."""
@@ -35,7 +31,7 @@ _MOST_PRODUCTS = 1 << 32
 """Products with it, at most: as long as torch sorts."""
 
 
-def _hits(table: Any, n: int, source: Any) -> Any:
+def hits_of(table: Any, n: int, source: Any) -> Any:
     """(..., n, entries): whether an entry of the last dimension is a place."""
     entries = max(table.size, source.size if isinstance(source, TensorArray) else 0)
     if entries * n > _WORK:
@@ -61,7 +57,7 @@ def embedding_gradient(
         raise UntranslatedError("gradients of rows that are divided by their counts")
     if entries * n > _MOST_ONES or entries * n * across > _MOST_PRODUCTS:
         raise UntranslatedError("gradients of many rows, which torch sorts")
-    hits = _hits(table.reshape(entries), n, grad)
+    hits = hits_of(table.reshape(entries), n, grad)
     if 0 <= padding < n:
         rows = TensorArray(grad.recorder, grad.recorder.positions((n, 1), 0))
         hits = np.logical_and(hits, np.not_equal(rows, padding))
@@ -82,9 +78,9 @@ def _last_hit(hits: Any) -> Any:
     return TensorArray(recorder, recorder.copied(found.operand))
 
 
-def _replaced(x: Any, table: Any, source: Any) -> Any:
+def replaced(x: Any, table: Any, source: Any) -> Any:
     """Rows (..., n) in which entries of (..., m) stand where the table says."""
-    last = _last_hit(_hits(table, x.shape[-1], source))
+    last = _last_hit(hits_of(table, x.shape[-1], source))
     if isinstance(source, TensorArray):
         at: Any = np.broadcast_to(np.maximum(last, 0), x.shape)
         given = source.cast(x.element)
@@ -96,9 +92,9 @@ def _replaced(x: Any, table: Any, source: Any) -> Any:
     return np.where(np.greater_equal(last, 0), written, x)
 
 
-def _combined(x: Any, table: Any, source: Any, how: str, own_too: bool) -> Any:
+def combined(x: Any, table: Any, source: Any, how: str, own_too: bool) -> Any:
     """Rows in which what is written is added up, or is a product or an extreme."""
-    hits = _hits(table, x.shape[-1], source)
+    hits = hits_of(table, x.shape[-1], source)
     wide = arithmetic(x.element) if x.element.is_float else x.element
     part: Any = source.cast(wide)[..., None, :]
     any_hit: Any = None
@@ -187,7 +183,7 @@ def _along(x: Any, dim: int, table: Any, source: Any) -> tuple[Any, Any, Any, An
 def scatter(x: Any, dim: int, table: Any, source: Any) -> Any:
     """A copy with other elements along a dimension, by a table for each place."""
     rows, at, given, whole = _along(x, dim, table, source)
-    return whole(_replaced(rows, at, given))
+    return whole(replaced(rows, at, given))
 
 
 @own("scatter_add")
@@ -213,7 +209,7 @@ def scatter_reduce(
 ) -> Any:  # fmt: skip
     """Values combined along a dimension, by a table for each place."""
     rows, at, given, whole = _along(x, dim, table, source)
-    return whole(_combined(rows, at, given, reduce, include_self))
+    return whole(combined(rows, at, given, reduce, include_self))
 
 
 @own("index_add")
@@ -239,117 +235,4 @@ def index_reduce(
         return found.reshape(())
     rows, given = (np.moveaxis(t, dim, -1) for t in (x, source))
     at = table.reshape(*[1] * (x.ndim - 1), table.size)
-    return np.moveaxis(_combined(rows, at, given, reduce, include_self), -1, dim)
-
-
-@own("index_put", "_unsafe_index_put")
-def index_put(
-    x: Any, indices: Sequence[Any], values: Any,
-    accumulate: bool = False,
-) -> Any:  # fmt: skip
-    """A copy with other elements where tables say; added, or replaced.
-
-    One table of truth values with one value is a choice.
-    """
-    tables = {d: t for d, t in enumerate(indices) if t is not None}
-    if any(t.element.kind == "bool" for t in tables.values()):
-        return _masked(x, tables, values, accumulate)
-    dims = list(tables)
-    side_by_side = dims == list(range(dims[0], dims[-1] + 1))
-    shape = np.broadcast_shapes(*(t.shape for t in tables.values()))
-    rest = [d for d in range(x.ndim) if d not in tables]
-    places = prod(x.shape[d] for d in dims)
-    flat: Any = None
-    for d, table in tables.items():
-        n = x.shape[d]
-        at: Any = table.cast(i64)
-        wide: Any = np.where(at < 0, at + n, at)
-        flat = wide if flat is None else flat * n + wide
-    spread: Any = np.broadcast_to(flat, shape)
-    entries: Any = np.reshape(spread, (-1,))
-    # What is written: the dimensions of the tables stand where these are side by side.
-    ahead = [d for d in rest if d < dims[0]] if side_by_side else []
-    behind = [d for d in rest if d not in ahead]
-    sizes = [*(x.shape[d] for d in ahead), *shape, *(x.shape[d] for d in behind)]
-    given: Any = np.broadcast_to(values, tuple(sizes))
-    first = len(ahead)
-    order = [
-        *range(first), *range(first + len(shape), given.ndim),
-        *range(first, first + len(shape)),
-    ]  # fmt: skip
-    given = given.seen(permuted(given.shape, order))
-    kept = [x.shape[d] for d in [*ahead, *behind]]
-    given = np.reshape(given, (*kept, entries.shape[0]))
-    turned: Any = x.seen(permuted(x.shape, [*ahead, *behind, *dims]))
-    rows: Any = np.reshape(turned, (*kept, places))
-    at: Any = np.reshape(entries, (*[1] * len(kept), entries.shape[0]))
-    if accumulate:
-        found: Any = _added_by_rule(rows, spread, given)
-        if found is None:
-            found = _combined(rows, at, given, "sum", True)
-    else:
-        found = _replaced(rows, at, given)
-    whole: Any = np.reshape(found, turned.shape)
-    back = [*ahead, *behind, *dims]
-    return whole.seen(permuted(whole.shape, [back.index(d) for d in range(x.ndim)]))
-
-
-def _added_by_rule(rows: Any, table: TensorArray, given: Any) -> Any:
-    """Rows to which entries are added by a table that is known; None: it moves none so.
-
-    Digits that choose nothing are summed; the others are all places, in some order.
-    """
-    known = digit_table(table.operand)
-    places = rows.shape[-1]
-    if known is None or known.start:
-        return None
-    digits = list(enumerate(zip(known.sizes, known.factors, strict=True)))
-    moving = [(f, n, i) for i, (n, f) in digits if f and n > 1]
-    size = 1
-    for factor, n, _ in sorted(moving):
-        if factor != size:
-            return None
-        size *= n
-    if size != places:
-        return None
-    ahead = rows.ndim - 1
-    split: Any = given.reshape(*rows.shape[:-1], *known.sizes)
-    still = tuple(ahead + i for i, (n, f) in digits if not f or n == 1)
-    wide = arithmetic(rows.element) if rows.element.is_float else rows.element
-    added: Any = np.sum(split.cast(wide), still) if still else split.cast(wide)
-    kept = [i for i, (n, f) in digits if f and n > 1]
-    order = [kept.index(i) for _, _, i in sorted(moving, reverse=True)]
-    turned = added.seen(
-        permuted(added.shape, [*range(ahead), *(ahead + o for o in order)])
-    )
-    return rows.cast(wide) + turned.reshape(*rows.shape)
-
-
-def _masked(x: Any, tables: dict[int, TensorArray], values: Any, added: bool) -> Any:
-    """Values of one element where a mask is true."""
-    if list(tables) != [0] or values.size != 1:
-        raise UntranslatedError("elements written where truth values say")
-    mask = tables[0]
-    wide = mask.reshape(*mask.shape, *[1] * (x.ndim - mask.ndim))
-    one = values.reshape(*[1] * x.ndim).cast(x.element)
-    return np.where(wide, x + one if added else one, x)
-
-
-@own("put")
-def put(x: Any, table: Any, source: Any, accumulate: bool = False) -> Any:
-    """A copy with other elements, by their positions in row-major order."""
-    made = index_put(x.reshape(-1), [table.reshape(-1)], source.reshape(-1), accumulate)
-    return made.reshape(x.shape)
-
-
-@own("masked_scatter")
-def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
-    """A copy in which the next elements of another stand where a mask is true."""
-    wide = np.broadcast_to(mask, x.shape)
-    line = TensorArray(x.recorder, x.recorder.copied(wide.operand)).reshape(-1)
-    before: Any = np.cumsum(line.cast(i64), 0) - 1
-    count = source.size
-    at: Any = np.minimum(np.maximum(before, 0), count - 1)
-    given = TensorArray(x.recorder, x.recorder.copied(source.operand)).reshape(-1)
-    taken: Any = gather(given, 0, at) if line.size > 1 else given[:1]
-    return np.where(wide, taken.cast(x.element).reshape(x.shape), x)
+    return np.moveaxis(combined(rows, at, given, reduce, include_self), -1, dim)

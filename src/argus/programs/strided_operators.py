@@ -7,13 +7,18 @@ torch: it is a view of the tensor's elements in the order of their memory, or an
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import prod
 from typing import Any
+
+import numpy
 
 from argus.diagnostics import fail
 from argus.programs.joining_operators import with_slice
 from argus.programs.tensor_array import TensorArray
 from argus.programs.views import LinearView, permuted
 
+np: Any = numpy
+"""Functions of numpy, which arrays of a program record."""
 WALKING = frozenset({"aten.as_strided.default", "aten.as_strided_copy.default"})
 """Those that read elements."""
 WRITING = frozenset(
@@ -45,8 +50,8 @@ def written_by_strides(
 ) -> TensorArray:  # fmt: skip
     """A copy of ``x`` in which such elements are those of ``source``.
 
-    Raises ArgusError AG1041 as `walked_by_strides` does, and where what is written does
-    not lie side by side.
+    Raises ArgusError AG1041 as `walked_by_strides` does, and where elements are written
+    more than once.
     """
     line, order = _line(x, said)
     steps = [int(s) for s in stride]
@@ -54,17 +59,35 @@ def written_by_strides(
     if 0 in size:
         return x
     walked = sorted(range(len(steps)), key=lambda d: (-steps[d], d))
-    count = 1
-    for d in reversed(walked):
-        if size[d] != 1 and steps[d] != count:
-            raise fail("AG1041", None, "elements with gaps are written by strides")
-        count *= int(size[d])
-    new = source.seen(permuted(source.shape, walked)).reshape(-1).cast(x.element)
-    if count != line.size:
-        new = with_slice(line, new, 0, start, start + count)
+    ordered = source.seen(permuted(source.shape, walked)).cast(x.element)
+    kept = [d for d in walked if size[d] != 1]
+    part = ordered.reshape(*(int(size[d]) for d in kept))
+    new = _placed(line, start, part, [steps[d] for d in kept])
     shape = tuple(x.shape[d] for d in order)
     back = [order.index(d) for d in range(x.ndim)]
     return new.reshape(*shape).seen(permuted(shape, back))
+
+
+def _placed(rows: Any, start: int, new: Any, steps: Sequence[int]) -> Any:
+    """Rows (..., L) with (..., *sizes) at ``steps``, outermost first, from ``start``.
+
+    Raises ArgusError AG1041 where elements are written more than once.
+    """
+    batch, sizes = rows.shape[:-1], new.shape[rows.ndim - 1 :]
+    last = [(n - 1) * s for n, s in zip(sizes, steps, strict=True)]
+    spans = [1 + sum(last[d:]) for d in range(len(sizes) + 1)]
+    end = start + spans[0]
+    if spans[0] == prod(sizes):  # side by side
+        return with_slice(rows, new.reshape(*batch, spans[0]), -1, start, end)
+    n, step = sizes[0], steps[0]
+    if spans[1] > step:
+        raise fail("AG1041", None, "elements are written more than once by strides")
+    whole = np.pad(rows[..., start:end], [(0, 0)] * len(batch) + [(0, step - spans[1])])
+    changed = _placed(whole.reshape(*batch, n, step), 0, new, steps[1:])
+    changed = changed.reshape(*batch, n * step)[..., : spans[0]]
+    if spans[0] == rows.shape[-1]:
+        return changed
+    return with_slice(rows, changed, -1, start, end)
 
 
 def _line(x: TensorArray, said: Any) -> tuple[TensorArray, list[int]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
-from argus.ir.dtypes import DType, f64
+from argus.ir.dtypes import DType, f64, i64
 from argus.programs.affine import Affine
 from argus.programs.expression_text import bare, call_text, number_text, type_name
 from argus.programs.expressions import (
@@ -337,12 +337,15 @@ class TileWriter:
             raise NotFusedError("a position that has more than 32 bits")
         parts: list[str] = []
         name = type_name(node.dtype)
-        axes = self.axes(node)
-        for loop, factor in node.index.terms:
+        axes, terms = self.axes(node), node.index.terms
+        wide = node.dtype == i64 and [f for _, f in terms] != [1]
+        for loop, factor in terms:
             letter = self.letters[loop]
             if self.is_axis(loop):
                 like = self.full([loop], "0", node.dtype)
                 text = f'{self.start(loop)} + ag.index({like}, "{letter}")'
+                if wide:  # 32 bits do not hold it for all sizes that there are
+                    text = f"({text}).to(i64)"
                 if len(axes) > 1:
                     whole = self.full(axes, "0", node.dtype)
                     text = f"ag.broadcast({text}, {whole})"
