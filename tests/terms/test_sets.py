@@ -210,3 +210,24 @@ def test_conditions_that_contradict_each_other_and_a_union() -> None:
     nothing = world.compare(n, "<", 3) & world.compare(n, ">", 5)
     either = world.compare(m, "<", 3) | world.compare(m, ">", 5)
     assert (nothing & either).is_nothing and (either & nothing).is_nothing
+
+
+def test_a_set_is_looked_for_among_those_of_its_own_parameters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """isl's hash is one of coefficients: all bounds of variables have the same."""
+    asked: list[IndexSet] = []
+    has_form = IndexSet.has_form
+
+    def counted(known: IndexSet, value: object) -> bool:
+        asked.append(known)
+        return has_form(known, value)
+
+    monkeypatch.setattr(IndexSet, "has_form", counted)
+    world = World()
+    every = [world.variable(f"v{n}") for n in range(200)]
+    made = [world.compare(v, ">=", 0) & world.compare(v, "<", 9) for v in every]
+    assert len({id(one) for one in made}) == len(every)
+    again = [world.compare(v, "<", 9) & world.compare(v, ">=", 0) for v in every]
+    assert all(a is b for a, b in zip(made, again, strict=True))
+    assert len(asked) <= 3 * len(every)
