@@ -17,6 +17,7 @@ from argus.terms import (
     holds_at,
     intersection,
 )
+from argus.terms.choices import nothing_left
 from argus.terms.integers import Comparison
 
 RANGE = range(-2, 7)
@@ -231,3 +232,14 @@ def test_a_set_is_looked_for_among_those_of_its_own_parameters(
     again = [world.compare(v, "<", 9) & world.compare(v, ">=", 0) for v in every]
     assert all(a is b for a, b in zip(made, again, strict=True))
     assert len(asked) <= 3 * len(every)
+
+
+@settings(max_examples=40, deadline=None)
+@given(conditions(), st.lists(st.tuples(conditions(1), conditions(1)), max_size=4))
+def test_a_set_is_empty_where_each_way_through_choices_is(
+    where: Condition, pairs: list[tuple[Condition, Condition]]
+) -> None:
+    plane = Plane()
+    choices = [(plane.set(one), plane.set(other)) for one, other in pairs]
+    ways = (intersection((plane.set(where), *way)) for way in product(*choices))
+    assert nothing_left(plane.set(where), choices) == all(w.is_nothing for w in ways)

@@ -160,7 +160,7 @@ class IndexSet:
         """The set of isl; True and False are everything and nothing."""
         if self._both is not None:
             both, self._both = self._both, None
-            self._isl = _guarded(lambda: simplest(isl.Set.from_basic_set(both)))
+            self._isl = guarded(lambda: simplest(isl.Set.from_basic_set(both)))
         return self._isl
 
     @property
@@ -188,7 +188,7 @@ class IndexSet:
             raise ValueError("sets of two worlds")
         found = space.conjunctions.get((self, other))
         if found is None:
-            found = space.one(_guarded(lambda: _conjoined(left, right)))
+            found = space.one(guarded(lambda: conjoined(left, right)))
             space.conjunctions[self, other] = found
         return found
 
@@ -225,7 +225,7 @@ class IndexSet:
         """A set of one piece around it: all conditions of pieces that hold in all."""
         if isinstance(self.isl, bool) or self._conjunction() is not None:
             return self
-        return self.of(_guarded(lambda: _hull(plain(self))))
+        return self.of(guarded(lambda: _hull(plain(self))))
 
     def same(self, other: IndexSet) -> bool:
         """Whether both have the same points, whatever opaque monomials are."""
@@ -233,7 +233,7 @@ class IndexSet:
             return True
         if isinstance(self.isl, bool) or isinstance(other.isl, bool):
             return (self - other).is_nothing and (other - self).is_nothing
-        return _guarded(lambda: plain(self).is_equal(plain(other)))
+        return guarded(lambda: plain(self).is_equal(plain(other)))
 
     def within(self, other: IndexSet) -> bool:
         """Whether it is a subset, whatever opaque monomials are."""
@@ -241,7 +241,7 @@ class IndexSet:
             return True
         if isinstance(self.isl, bool) or isinstance(other.isl, bool):
             return (self - other).is_nothing
-        return _guarded(lambda: plain(self).is_subset(plain(other)))
+        return guarded(lambda: plain(self).is_subset(plain(other)))
 
     def gist(self, context: IndexSet) -> IndexSet:
         """What has to be said where the context is known to hold."""
@@ -313,7 +313,7 @@ class IndexSet:
     ) -> IndexSet:
         if self.space is not other.space:
             raise ValueError("sets of two worlds")
-        return self.of(_guarded(lambda: combine(plain(self), plain(other))))
+        return self.of(guarded(lambda: combine(plain(self), plain(other))))
 
     def __str__(self) -> str:
         if isinstance(self.isl, bool) or self.space is None:
@@ -360,7 +360,7 @@ def _hull(value: isl.Set) -> isl.Set:
     return found
 
 
-def _conjoined(left: isl.BasicSet, right: isl.BasicSet) -> isl.BasicSet:
+def conjoined(left: isl.BasicSet, right: isl.BasicSet) -> isl.BasicSet:
     """The conditions of both."""
     left = left.align_params(right.get_space())
     return left.intersect(right.align_params(left.get_space()))
@@ -409,7 +409,7 @@ def intersection(sets: Iterable[IndexSet]) -> IndexSet:
     return found
 
 
-def _guarded(question: Callable[[], _Answer]) -> _Answer:
+def guarded(question: Callable[[], _Answer]) -> _Answer:
     """An answer of isl; Unknown where it gives up."""
     try:
         return question()
