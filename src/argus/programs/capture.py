@@ -21,6 +21,7 @@ from argus.programs.operators import known
 from argus.programs.recurrence_shapes import shapes_alone
 from argus.programs.tensor_program import TensorProgram
 from argus.programs.torch_calls import IN_PYTHON
+from argus.verify.collecting import rarely_collected
 
 if TYPE_CHECKING:
     from torch._subclasses import FakeTensorMode
@@ -43,6 +44,7 @@ _DECOMPOSED = frozenset({"aten.gelu.default"})
 """Operators that torch takes apart, although the specification knows them whole."""
 
 
+@rarely_collected()
 def capture(
     model: Module, inputs: tuple[Any, ...], *, training: bool = False
 ) -> TensorProgram:

@@ -14,6 +14,7 @@ from argus.programs.plan import KernelStep
 from argus.requests import Request
 from argus.specialisations import SpecialisationSpace
 from argus.targets import DEFAULT_TARGET
+from argus.verify.collecting import rarely_collected
 from argus.verify.verdict import Report
 
 _KEPT = 256
@@ -41,6 +42,7 @@ def forget() -> None:
     _REPORTS.clear()
 
 
+@rarely_collected()
 def _report(request: Request, space: SpecialisationSpace) -> Report:
     about = ("its reference", f"space {space.key}")
     known = kept_proof(request, *about)
