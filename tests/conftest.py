@@ -14,6 +14,7 @@ and nothing of luck (once in a hundred runs Z3 forgets its time limit). To look 
 ones: `HYPOTHESIS_PROFILE=default pytest`.
 """
 
+import gc
 import os
 import signal
 import sys
@@ -71,6 +72,16 @@ def _why_no_gpu() -> str | None:
     if status != driver.CUresult.CUDA_SUCCESS:
         return f"cuDeviceGetCount: {status.name}"
     return None if count else "the driver sees no device"
+
+
+def pytest_collection_finish() -> None:
+    """What is imported by now stays: garbage is looked for in what tests make.
+
+    Walking through all of torch time and again took a fifth of the tests of programs.
+    """
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(100_000, 20, 100)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

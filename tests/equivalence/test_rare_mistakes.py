@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from argus.evaluation.equal import proof
 from argus.evaluation.proving import proved_all
 from argus.lang.kernel import load_kernels
 from argus.verify.verdict import Report, Verdict
@@ -99,3 +100,22 @@ def test_a_number_that_is_cut_does_not_depend_on_the_machine():
         wanted="(X.astype(np.int32) % 7).astype(float)",
     )
     assert checked(text).verdict is not Verdict.REFUTED
+
+
+def test_rare_sizes_are_tried_where_terms_are_not_equal(monkeypatch) -> None:
+    """And only there: terms that are equal are so at each size."""
+    tried: list[bool] = []
+
+    def refute(*args: object, few: bool = False, **named: object) -> object:
+        tried.append(few)
+        return search(*args, few=few, **named)
+
+    search = proof.refute
+    monkeypatch.setattr(proof, "refute", refute)
+    kind, grid, store, wanted = MISTAKES["one block"]
+    text = VECTOR.format(type=kind, grid=grid, store=store, wanted=wanted)
+    right = text.replace("9999, 2.0, 1.0", "9999, 1.0, 1.0")
+    assert checked(right).verdict is Verdict.EQUAL
+    assert tried == [True]
+    assert checked(text).verdict is Verdict.REFUTED
+    assert tried[:2] == [True, True] and tried[2] is False

@@ -112,6 +112,9 @@ def test_what_is_equal_in_real_arithmetic_alone_is_not_accepted(why: str) -> Non
     known = compared(request, programs_of(request), subject).record
     assert known.verdict == "equal"
     made = judged(cheat, PASSED.model_copy(update={"equality": known}))
+    if made.status == "unknown":  # found or not: by how fast the machine is
+        assert why in UNDECIDED and made.not_driven
+        return
     assert made.status == "wrong"
     assert "in real arithmetic it is right" in made.summary
 

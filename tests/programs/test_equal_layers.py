@@ -10,6 +10,7 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
+from argus.equivalence import programs  # noqa: E402
 from argus.programs import (  # noqa: E402
     alike,
     grouping,
@@ -124,3 +125,17 @@ def test_a_report_is_read_from_disk(
     proved = counted(monkeypatch, proofs, "proved")
     assert proofs.proof_of(step) == made
     assert not proved
+
+
+def test_all_that_is_asked_of_a_kernel_is_asked_of_one_program(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Data flow and order, the search for a difference, and its terms."""
+    monkeypatch.setenv("ARGUS_CACHE_DIR", str(tmp_path))
+    proofs.forget()
+    made = counted(monkeypatch, programs, "programs_of")
+    model = nn.Softmax(-1).eval()
+    (step,) = plan_of(model, (torch.rand(5, 40),)).kernels
+    report = proofs.proof_of(step)
+    assert "reference" in report.seconds and report.equality is not None
+    assert len(made) == 1

@@ -1,15 +1,18 @@
-"""`argus plan` in another process: text for people, one object for tools."""
+"""`argus plan`: text for people, one object for tools."""
 
 from __future__ import annotations
 
 import json
-import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+from typer.testing import CliRunner
+
+from argus.cli.app import app
 
 pytest.importorskip("torch")
 
@@ -47,15 +50,39 @@ def get_inputs():
 """
 
 
-def planned(
-    folder: Path, text: str, *words: str, width: int = 80
-) -> subprocess.CompletedProcess[str]:
+@dataclass(frozen=True)
+class Said:
+    """What a command wrote, and how it ended."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def planned(folder: Path, text: str, *words: str, width: int = 80) -> Said:
+    """`argus plan` of a file, in this process: another one imports torch again."""
     file = folder / "model.py"
     file.write_text(text)
+    env = {"COLUMNS": str(width), "NO_COLOR": "1", "FORCE_COLOR": None}
+    done = CliRunner().invoke(
+        app, ["plan", str(file), *words], env=env, prog_name="argus"
+    )
+    if done.exception and not isinstance(done.exception, SystemExit):
+        raise done.exception
+    return Said(done.exit_code, done.stdout, done.stderr)
+
+
+def test_it_runs_in_a_process_of_its_own(tmp_path: Path) -> None:
+    file = tmp_path / "model.py"
+    file.write_text(MODEL)
     code = "import sys; from argus.cli import main; sys.exit(main())"
-    command = [sys.executable, "-c", code, "plan", str(file), *words]
-    env = {**os.environ, "COLUMNS": str(width)}
-    return subprocess.run(command, capture_output=True, text=True, env=env)
+    command = [sys.executable, "-c", code, "plan", str(file), "--json"]
+    run = subprocess.run(command, capture_output=True, text=True, check=True)
+    found, here = (
+        json.loads(run.stdout),
+        json.loads(planned(tmp_path, MODEL, "--json").stdout),
+    )
+    assert found["kernels"] == here["kernels"]
 
 
 def test_a_plan_is_one_object(tmp_path: Path) -> None:

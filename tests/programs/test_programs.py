@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +31,15 @@ EQUAL = (
 """Of these every kernel is shown equal to its reference, too."""
 
 
+@cache
+def planned(name: str) -> tuple[Any, tuple[Any, ...], ProgramPlan]:
+    """A module of `MODULES`, its inputs and its plan: the same for each test."""
+    make, inputs, _ = MODULES[name]
+    torch.manual_seed(0)
+    model = make().eval()
+    return model, inputs, plan_of(model, inputs)
+
+
 def interpreted(plan: ProgramPlan, inputs: tuple[Any, ...]) -> list[Any]:
     made = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
     return list(made) if isinstance(made, tuple | list) else [made]
@@ -37,10 +47,8 @@ def interpreted(plan: ProgramPlan, inputs: tuple[Any, ...]) -> list[Any]:
 
 @pytest.mark.parametrize("name", MODULES)
 def test_a_module_becomes_kernels_that_give_what_torch_does(name: str) -> None:
-    make, inputs, kernels = MODULES[name]
-    torch.manual_seed(0)
-    model = make().eval()
-    plan = plan_of(model, inputs)
+    model, inputs, plan = planned(name)
+    kernels = MODULES[name][2]
     assert [(s.what, s.why) for s in plan.left] == []
     assert len(plan.kernels) == kernels
     with torch.no_grad():
@@ -53,16 +61,14 @@ def test_a_module_becomes_kernels_that_give_what_torch_does(name: str) -> None:
 
 @pytest.mark.parametrize("name", EQUAL)
 def test_kernels_are_equal_to_their_references(name: str) -> None:
-    make, inputs, _ = MODULES[name]
-    for step in plan_of(make().eval(), inputs).kernels:
+    for step in planned(name)[2].kernels:
         report = proof_of(step)
         assert report.verdict is Verdict.EQUAL, step.source.text
 
 
 @pytest.mark.parametrize("name", ["reductions", "softmax", "norms", "pools"])
 def test_kernels_are_proved(name: str) -> None:
-    make, inputs, _ = MODULES[name]
-    for step in plan_of(make().eval(), inputs).kernels:
+    for step in planned(name)[2].kernels:
         assert proof_of(step).verdict >= Verdict.PROVED, step.source.text
 
 
@@ -400,14 +406,15 @@ def test_windows_are_walked_tap_by_tap() -> None:
     x = torch.randn(2, 3, 13, 26)
     for kernel, stride, window in ((3, 1, False), (3, 2, False), (6, 6, True)):
         model = Formula(lambda x, k=kernel, s=stride: functional.max_pool2d(x, k, s, 1))
-        (step,) = plan_of(model, (x,)).kernels
+        plan = plan_of(model, (x,))
+        (step,) = plan.kernels
         form = step.group.form
         assert isinstance(form, GroupTiling)
         axes = {a.loop for a in form.axes}
         assert step.group.lowered is not None
         assert bool(axes & set(step.group.lowered.columns)) == window
         assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
-        (got,) = interpreted(plan_of(model, (x,)), (x,))
+        (got,) = interpreted(plan, (x,))
         torch.testing.assert_close(got, model(x))
 
 

@@ -17,6 +17,7 @@ from argus.terms import (
     holds_at,
     intersection,
 )
+from argus.terms.choices import nothing_left
 from argus.terms.integers import Comparison
 
 RANGE = range(-2, 7)
@@ -210,3 +211,35 @@ def test_conditions_that_contradict_each_other_and_a_union() -> None:
     nothing = world.compare(n, "<", 3) & world.compare(n, ">", 5)
     either = world.compare(m, "<", 3) | world.compare(m, ">", 5)
     assert (nothing & either).is_nothing and (either & nothing).is_nothing
+
+
+def test_a_set_is_looked_for_among_those_of_its_own_parameters(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """isl's hash is one of coefficients: all bounds of variables have the same."""
+    asked: list[IndexSet] = []
+    has_form = IndexSet.has_form
+
+    def counted(known: IndexSet, value: object) -> bool:
+        asked.append(known)
+        return has_form(known, value)
+
+    monkeypatch.setattr(IndexSet, "has_form", counted)
+    world = World()
+    every = [world.variable(f"v{n}") for n in range(200)]
+    made = [world.compare(v, ">=", 0) & world.compare(v, "<", 9) for v in every]
+    assert len({id(one) for one in made}) == len(every)
+    again = [world.compare(v, "<", 9) & world.compare(v, ">=", 0) for v in every]
+    assert all(a is b for a, b in zip(made, again, strict=True))
+    assert len(asked) <= 3 * len(every)
+
+
+@settings(max_examples=40, deadline=None)
+@given(conditions(), st.lists(st.tuples(conditions(1), conditions(1)), max_size=4))
+def test_a_set_is_empty_where_each_way_through_choices_is(
+    where: Condition, pairs: list[tuple[Condition, Condition]]
+) -> None:
+    plane = Plane()
+    choices = [(plane.set(one), plane.set(other)) for one, other in pairs]
+    ways = (intersection((plane.set(where), *way)) for way in product(*choices))
+    assert nothing_left(plane.set(where), choices) == all(w.is_nothing for w in ways)

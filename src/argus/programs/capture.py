@@ -23,6 +23,7 @@ from argus.programs.own_decompositions import own_decompositions
 from argus.programs.recurrence_shapes import shapes_alone
 from argus.programs.tensor_program import TensorProgram
 from argus.programs.torch_calls import IN_PYTHON
+from argus.verify.collecting import rarely_collected
 
 if TYPE_CHECKING:
     from torch._subclasses import FakeTensorMode
@@ -45,6 +46,7 @@ _DECOMPOSED = frozenset({"aten.gelu.default"})
 """Operators that torch takes apart, although the specification knows them whole."""
 
 
+@rarely_collected()
 def capture(
     model: Module, inputs: tuple[Any, ...], *, training: bool = False
 ) -> TensorProgram:

@@ -8,6 +8,7 @@ from functools import cached_property
 
 from argus.programs.affine import Affine
 from argus.programs.expressions import (
+    Border,
     ElementNode,
     ExpressionNode,
     ExpressionPool,

@@ -10,6 +10,7 @@ depends on them is stored. Adjacent loops that every access walks as one are one
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from math import prod
 
 from argus.ir.dtypes import boolean, i32, i64
 from argus.ir.numerics import arithmetic

@@ -46,6 +46,7 @@ from argus.programs.tensor_program import (
     TorchPrimitive,
     operands_of,
 )
+from argus.verify.collecting import rarely_collected
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -194,6 +195,7 @@ def plan_of(model: Module, inputs: Sequence[Any]) -> ProgramPlan:
     return plan_program(capture(model, tuple(inputs)))
 
 
+@rarely_collected()
 def plan_program(program: TensorProgram) -> ProgramPlan:
     """The plan of a tensor program, after products and long sums are prepared."""
     program = copy_what_no_loop_follows(in_order_of_results(join(program)))

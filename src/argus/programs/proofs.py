@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argus.compiler import kept_proof, remember_proof
+from argus.equivalence.programs import KnownPrograms
 from argus.evaluation.equal.proof import with_reference
 from argus.evaluation.proving import proved
 from argus.programs.building import as_line
@@ -13,6 +14,7 @@ from argus.programs.plan import KernelStep
 from argus.requests import Request
 from argus.specialisations import SpecialisationSpace
 from argus.targets import DEFAULT_TARGET
+from argus.verify.collecting import rarely_collected
 from argus.verify.verdict import Report
 
 _KEPT = 256
@@ -40,11 +42,14 @@ def forget() -> None:
     _REPORTS.clear()
 
 
+@rarely_collected()
 def _report(request: Request, space: SpecialisationSpace) -> Report:
     about = ("its reference", f"space {space.key}")
     known = kept_proof(request, *about)
     if known is None:
-        proof = proved(request)
-        known = replace(proof, report=with_reference([request], proof.report, space))
+        programs = KnownPrograms()
+        proof = proved(request, known=programs)
+        report = with_reference([request], proof.report, space, known=programs)
+        known = replace(proof, report=report)
         remember_proof(request, known, *about)
     return known.report

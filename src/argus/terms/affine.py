@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import islpy as isl
@@ -43,7 +44,7 @@ def equal_to(
 def _solved(
     world: World,
     piece: isl.BasicSet,
-    names: list[str],
+    names: Sequence[str],
     at: int,
     bound: frozenset[Variable],
 ) -> Integer | None:

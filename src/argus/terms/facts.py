@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from argus.terms.bits import range_of_bits
+from argus.terms.choices import nothing_left
 from argus.terms.ends import ends
 from argus.terms.entries import same_entries
 from argus.terms.integers import (
@@ -122,16 +123,9 @@ def _of_monomial(world: World, first: Monomial) -> tuple[IndexSet, tuple[Atom, .
 
 def is_refuted(world: World, closed: IndexSet) -> bool:
     """Whether a set with its facts is empty, also by alternatives."""
-    if isinstance(closed.isl, bool):
-        return closed.is_nothing
-    return _is_refuted(closed, alternatives(world, closed.monomials))
-
-
-def _is_refuted(left: IndexSet, choices: Sequence[tuple[IndexSet, IndexSet]]) -> bool:
-    """Whether nothing is left of a set, whichever of each pair holds."""
-    if not choices or left.is_nothing:
-        return left.is_nothing
-    return all(_is_refuted(left & one, choices[1:]) for one in choices[0])
+    if closed.is_nothing:
+        return True
+    return nothing_left(closed, alternatives(world, closed.monomials))
 
 
 def of_atom(world: World, atom: Atom) -> IndexSet:

@@ -41,10 +41,10 @@ def conjoined(left: isl.BasicSet, right: isl.BasicSet) -> isl.BasicSet:
     return left.intersect(right.align_params(left.get_space()))
 
 
-def parameters(value: isl.Set) -> list[str]:
+def parameters(value: isl.Set | isl.BasicSet) -> tuple[str, ...]:
     """The names of the parameters of an isl set, in order."""
     names = (value.get_dim_name(PARAMETER, i) for i in range(value.dim(PARAMETER)))
-    return [name for name in names if name is not None]
+    return tuple(name for name in names if name is not None)
 
 
 def guarded(question: Callable[[], _Answer]) -> _Answer:

@@ -42,8 +42,9 @@ class Space:
         self._names: dict[Monomial, str] = {}
         self._monomials: dict[str, Monomial] = {}
         self._comparisons: dict[tuple[Integer, Comparison], IndexSet] = {}
-        self._same: dict[tuple[bool, int], list[IndexSet]] = {}
-        """Sets that were made, by whether they are conjunctions and isl's hash."""
+        self._same: dict[tuple[bool, int, tuple[str, ...]], list[IndexSet]] = {}
+        """Sets that were made, by whether they are conjunctions, isl's hash, and their
+        parameters: the hash is of coefficients alone."""
         self.conjunctions: dict[tuple[IndexSet, IndexSet], IndexSet] = {}
         """What `&` has made of two sets: most pairs are met several times."""
         self._empty = hash(isl.BasicSet.read_from_str(self.context, "{ : 1 = 0 }"))
@@ -54,7 +55,7 @@ class Space:
         conjunction, number = isinstance(value, isl.BasicSet), hash(value)
         if number == self._empty and value.is_empty():
             return IndexSet.nothing
-        made = self._same.setdefault((conjunction, number), [])
+        made = self._same.setdefault((conjunction, number, parameters(value)), [])
         for known in made:
             if known.has_form(value):
                 return known

@@ -11,9 +11,10 @@ __all__ = ["rarely_collected"]
 
 @contextmanager
 def rarely_collected() -> Generator[None]:
-    """Look for garbage less often: proofs make many objects, and few circles.
+    """Look for garbage less often: proofs and plans make many objects, and few circles.
 
-    At Python's own thresholds that is a fifth of the time of a matrix product.
+    At Python's own thresholds that is a fifth of the time of proving a matrix product,
+    and of planning a module: there all of torch is walked through.
     """
     before = gc.get_threshold()
     gc.set_threshold(max(before[0], 200_000), *before[1:])

@@ -6,53 +6,45 @@ All analyses, nothing unknown, nothing trusted.
 from __future__ import annotations
 
 import time
+from functools import lru_cache
 from pathlib import Path
 
 import pytest
 
 from argus.diagnostics import ArgusError
+from argus.equivalence.programs import KnownPrograms
 from argus.equivalence.settling import settled
+from argus.equivalence.traced import decided_case
 from argus.evaluation.requests import request_for
 from argus.ir.program import Program
 from argus.kernels.library import LIBRARY, Case, LibraryEntry
 from argus.lang.kernel import load_kernels
 from argus.requests import Request, placed_program
+from argus.verify.order.sharing import SharedOrder
 from argus.verify.verdict import Verdict
 from argus.verify.verifier import ANALYSES, verify
+from verifier.equality.inventory import BY_TERMS, is_compared_elsewhere
 from verifier.proved.variants import KERNELS, variants
 from verifier.tags.check_tags import ROOT, told
 
-BY_TERMS = (
-    "cross_entropy",
-    "attention_training",
-    "attention_backward_keys",
-    "attention_backward_queries",
-    "masked_attention",
-    "paged_attention",
-    "length_attention",
-    "paged_merge",
-    "moe_route",
-    "moe_sum",
-    "varlen_attention",
-    "int4_few",
-    "int4_many",
-    "mxfp4_few",
-    "mxfp4_many",
-)
-"""Kernels whose data flow follows from being equal to their references: what online
-softmax has seen, and which parts; which blocks of keys a mask leaves out; which query
-heads a key head has; which columns the numbers of packed weights meet.
-"""
+
+@lru_cache(maxsize=1)
+def known_of(file: str) -> tuple[KnownPrograms, SharedOrder]:
+    """What specialisations of a file share, as for `argus check`: their terms and their
+    order are looked at once where they are the same. Cases of a file follow each other.
+    """
+    return KnownPrograms(), SharedOrder()
 
 
-def check(program: Program, request: Request | None = None) -> None:
+def check(program: Program, request: Request, *, by_terms: bool = False) -> None:
     """Fails unless everything is proved, and nothing was taken on trust.
 
-    With a request, by its kernel's reference, too.
+    ``by_terms``: by its kernel's reference, too.
     """
-    report = verify(program)
-    if request is not None:
-        report = settled(report, request)
+    known, shared = known_of(request.kernel.file)
+    report = verify(program, shared=shared)
+    if by_terms:
+        report = settled(report, request, known)
     assert set(report.seconds) == set(ANALYSES)
     binding = [o for o in report.obligations if not o.slow]
     assert binding, "nothing was to be shown"
@@ -79,7 +71,12 @@ def _specialisations() -> list[object]:
 @pytest.mark.parametrize(("entry", "case", "target"), _specialisations())
 def test_library(entry: LibraryEntry, case: Case, target: str) -> None:
     request, _ = request_for(entry, case, target)
-    check(placed_program(request), request if entry.name in BY_TERMS else None)
+    check(placed_program(request), request, by_terms=entry.name in BY_TERMS)
+    if target == entry.targets[-1] and is_compared_elsewhere(entry):
+        # Not in `equality/test_inventory.py`, but here.
+        known, _ = known_of(request.kernel.file)
+        made = decided_case(request, entry.reference, case, known=known)
+        assert made.equal, made.reason
 
 
 @pytest.mark.parametrize("number", range(6))
@@ -87,7 +84,7 @@ def test_library(entry: LibraryEntry, case: Case, target: str) -> None:
 def test_variant(kernel: str, number: int) -> None:
     (variant,) = variants(kernel, 1, seed=number)
     try:
-        check(variant.program)
+        check(variant.program, variant.request)
     except AssertionError as error:
         raise AssertionError(f"{variant.name}: {error}") from error
 
@@ -117,7 +114,7 @@ def test_documents(path: Path, name: str, divisor: int) -> None:
             program = placed_program(request)
         except ArgusError:
             continue  # this target, or copies of unaligned rows, are not for it
-        check(program)
+        check(program, request)
         checked += 1
     assert checked or divisor == 1
 
@@ -126,7 +123,8 @@ def test_a_matrix_product_takes_no_time() -> None:
     entry = LIBRARY["gemm"]
     request, _ = request_for(entry, entry.large[0], "sm_90a")
     program = placed_program(request)
+    known_of.cache_clear()
     begin = time.process_time()
-    check(program)
+    check(program, request)
     # The bar is one second; twice that on a busy machine.
     assert time.process_time() - begin < 2.0

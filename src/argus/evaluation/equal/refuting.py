@@ -72,13 +72,14 @@ def refute(
     seconds: float = SECONDS,
     seed: int = 0,
     at: Sequence[Mapping[str, int]] = (),
+    few: bool = False,
 ) -> Tried:
     """Look for a witness for so many seconds of CPU time.
 
     ``program``: what the request is typed as. ``at``: sizes that are tried before all
-    others.
+    others. ``few``: some small sizes and no more.
     """
-    return _Search(request, program, reference, seconds, seed).run(at)
+    return _Search(request, program, reference, seconds, seed).run(at, few)
 
 
 def tried_at(
@@ -119,19 +120,20 @@ def tried_at(
 
 
 class _Search(TrialRuns):
-    def run(self, at: Sequence[Mapping[str, int]]) -> Tried:
-        """All steps, until there is a witness or no time."""
+    def run(self, at: Sequence[Mapping[str, int]], few: bool) -> Tried:
+        """All steps, or only ``few``, until there is a witness or no time."""
         made = self.made
         made.why = self.not_taken()
         if not made.why:
             try:
                 for sizes in at:
                     self.one(sizes, MODES[0])
-                self._small()
+                self._small(_TRIALS if few else _MORE)
                 self._typed()
-                self._constants()
-                self._driven()
-                self._large()
+                if not few:
+                    self._constants()
+                    self._driven()
+                    self._large()
             except (WitnessFound, SearchOver):
                 pass
         if made.witness is None and made.runs:
@@ -143,15 +145,15 @@ class _Search(TrialRuns):
 
     # --------------------------------------------------------------------- steps
 
-    def _small(self) -> None:
-        """All blocks at small sizes."""
+    def _small(self, most: int) -> None:
+        """All blocks at small sizes, ``most`` of them."""
         modes = _cycle()
         for number, sizes in enumerate(drawn(self.program, self.rng)):
             runs = self.made.runs
             slow = time.process_time() > self.begin + _SHARE * (self.until - self.begin)
-            if runs >= _MORE or (slow and max(runs, number // 3) >= _TRIALS):
+            if runs >= most or (slow and max(runs, number // 3) >= _TRIALS):
                 return
-            if number >= 3 * _MORE:
+            if number >= 3 * most:
                 return
             if not sizes:
                 self.made.why = "no sizes were found that the kernel admits"

@@ -53,7 +53,8 @@ def read_loop(context: Context, op: o.For) -> None:
     for name, carry in others.items():
         _begin(context, carry, _at(forms[name], trips.iteration))
     older = before_body(context, op.body)
-    context.run(op.body)
+    if older or not context.dry:  # else it leaves nothing but what it carries
+        context.run(op.body)
     shared = context.state.shared
     context.state = before
     before.shared = shared

@@ -1,0 +1,55 @@
+"""Whether a set is empty, whichever side of each of several choices holds.
+
+    nothing_left(where, [(small, large), (left, right)])
+
+What is asked is whether each way through all choices leaves nothing. Ways are followed
+one conjunction at a time, and given up where nothing is left of it: most questions are
+answered by the first way, which leaves something.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import islpy as isl
+
+from argus.terms.sets import IndexSet, conjoined, guarded, plain
+
+__all__ = ["nothing_left"]
+
+_Pieces = Sequence[isl.BasicSet]
+
+
+def nothing_left(where: IndexSet, choices: Sequence[tuple[IndexSet, IndexSet]]) -> bool:
+    """Whether nothing is left of a set. Raises Unknown where isl gives up."""
+    if isinstance(where.isl, bool):
+        return where.is_nothing
+    sides = [(_pieces(one), _pieces(other)) for one, other in choices]
+    return guarded(
+        lambda: all(_nothing(piece, sides) for piece in plain(where).get_basic_sets())
+    )
+
+
+def _pieces(where: IndexSet) -> _Pieces | None:
+    """Its conjunctions; None: everything."""
+    if where.is_nothing:
+        return ()
+    return None if where.is_universe else plain(where).get_basic_sets()
+
+
+def _nothing(
+    piece: isl.BasicSet, sides: Sequence[tuple[_Pieces | None, _Pieces | None]]
+) -> bool:
+    """The same of a conjunction that is not empty."""
+    if not sides:
+        return False
+    for side in sides[0]:
+        if side is None:
+            if not _nothing(piece, sides[1:]):
+                return False
+            continue
+        for other in side:
+            both = conjoined(piece, other)
+            if not both.is_empty() and not _nothing(both, sides[1:]):
+                return False
+    return True
