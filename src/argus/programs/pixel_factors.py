@@ -7,6 +7,7 @@ each other in the input (`pixel_tiles.py`), and channels with their phases.
 from __future__ import annotations
 
 from dataclasses import replace
+from math import ceil, prod
 
 from argus.programs.affine import Affine
 from argus.programs.expressions import (
@@ -18,6 +19,10 @@ from argus.programs.expressions import (
 )
 from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.products import ProductForm
+
+_MOST_TILES = 2**11
+"""Tiles of one index of the other loops, from which on nothing is proved: their number
+leaves 32 bits while those loops are of sizes that a proof asks about."""
 
 
 def with_pixels(
@@ -42,6 +47,13 @@ def with_pixels(
                 continue
         if used & walked:
             raise NotFusedError("a tensor of pixels beside phases of a product")
+
+    if any(s.borders for s in group.stores):
+        known = [group.sizes[n] for n in form.batch if n in walked]
+        columns = tile.phases * group.sizes[form.column]
+        tiles = ceil(tile.length / form.tile.bm) * ceil(columns / form.tile.bn)
+        if prod(known) * tiles >= _MOST_TILES:
+            raise NotFusedError("more tiles of known sizes than is proved")
 
     def change(node: ExpressionNode) -> ExpressionNode:
         if not isinstance(node, ElementNode) or node not in factors:

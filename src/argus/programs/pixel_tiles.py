@@ -20,6 +20,8 @@ PHASES = (2, 4)
 """Strides whose phases are columns of a tile, which are powers of two."""
 _GAIN = 1.1
 """How many times more pixels of a tile have to be results, so that rows are short."""
+_LONGEST = 2**17
+"""Positions that are walked as one, at most: of more tiles nothing is proved."""
 _TILE = 128
 """Pixels of a tile that rows are held against."""
 
@@ -88,5 +90,7 @@ def pixel_tile(
         if rest or not size <= pitch <= 2 * size or size / pitch < _GAIN * filled:
             continue
         length = (sizes[above] - 1) * pitch + size
+        if length > _LONGEST:
+            continue
         return row, column, PixelTile(phase, count, above, pitch, length)
     return row, column, whole
