@@ -14,6 +14,7 @@ from collections.abc import Iterator, Sequence
 from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
+from argus.terms import comparisons
 from argus.terms.bits import range_of_bits
 from argus.terms.ends import ends
 from argus.terms.integers import (
@@ -68,6 +69,7 @@ def closure(world: World, monomials: tuple[Monomial, ...]) -> IndexSet:
         for one in parts:
             found = found & one
         found = found & _required(world, atoms, parts)
+        found = found & comparisons.together(world, atoms)
         if not known.open:
             known.closures[key] = found
     return found
@@ -79,11 +81,16 @@ def _required(
     """Requirements that share an atom with others, and the facts of what they say."""
     found = IndexSet.universe
     left = list(world.requirements)
+    related = comparisons.related(atoms) if left else ()
     while True:
         new = [
             r
             for r in left
-            if any(a in atoms for monomial in r.where.monomials for a in monomial)
+            if any(
+                a in atoms or a in related
+                for monomial in r.where.monomials
+                for a in monomial
+            )
         ]
         if not new:
             return found

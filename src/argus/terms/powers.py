@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import gcd
+from math import gcd, lcm
 
 from argus.terms.integers import Integer, Truth, Variable
 from argus.terms.leaves import Base, Call, Constant, Leaf, Max, Sum, Whole
@@ -57,9 +57,28 @@ def raised(term: Term, power: Rational) -> Term:
         for _ in range(power - 1):
             result = result * term
         return result
+    one = _one_product(term)
+    if one is not None:
+        return raised(one, power)
     outside, inside = _content(term, isinstance(power, int))
     base = leaf_term(Base(inside), power)
     return base if outside == ONE else raised(outside, power) * base
+
+
+def primitive(term: Term, *, signed: bool) -> Term:
+    """A multiple of a term, by a positive number, whose coefficients have no divisor.
+
+    Unless ``signed``, its negative is the same. What is compared with 0 has this form.
+    """
+    if term.special is not None or not term.parts:
+        return term
+    coefficients = [Fraction(c) for c in term.parts.values()]
+    below = lcm(*(c.denominator for c in coefficients))
+    above = gcd(*((c * below).numerator for c in coefficients))
+    scale = Fraction(below, above)
+    if not signed and coefficients[0] < 0:
+        scale = -scale
+    return term if scale == 1 else term.scaled(simple(scale))
 
 
 def multiplied_out(product: Product) -> Term | None:
@@ -122,6 +141,9 @@ def logarithm(term: Term) -> Term:
     if value is not None:
         return _log_of_number(Fraction(value))
     if len(term.parts) > 1:
+        one = _one_product(term)
+        if one is not None:
+            return logarithm(one)
         outside, inside = _content(term, False)
         log = leaf_term(Call("log", (inside,)))
         return log if outside == ONE else logarithm(outside) + log
@@ -302,6 +324,38 @@ def _content(term: Term, integral: bool) -> tuple[Term, Term]:
     if integral and next(iter(rest.parts.values())) < 0:
         number_, rest = -number_, -rest
     return Term({Product(shared, exponent): simple(number_)}), rest
+
+
+def _one_product(term: Term) -> Term | None:
+    """A sum of fractions that is one product: ``1 / b`` of ``1 - (b - 1) / b``.
+
+    None where it is none with all divisors that are not negative as one.
+    """
+    below: dict[Leaf, int] = {}
+    for part in term.parts:
+        for leaf, power in part.factors:
+            if not isinstance(leaf, Base) or not is_nonnegative(leaf):
+                continue
+            if isinstance(power, int) and power < 0:
+                below[leaf] = max(below.get(leaf, 0), -power)
+    if not below:
+        return None
+    above = ZERO
+    for part, coefficient in term.parts.items():
+        factors = {f: y for f, y in part.factors if f not in below}
+        made = Term({Product(factors, part.exponent): coefficient})
+        powers = dict(part.factors)
+        for leaf, times in below.items():
+            left = powers.get(leaf, 0) + times
+            if not isinstance(left, int) or left > _EXPANDED:
+                return None
+            assert isinstance(leaf, Base)
+            made = made * raised(leaf.term, left)
+        above = above + made
+    if len(above.parts) != 1 or above.special is not None:
+        return None
+    divisor = Product({leaf: -times for leaf, times in below.items()})
+    return above * Term({divisor: 1})
 
 
 def _least_exponent(exponents: Sequence[Term | None]) -> Term:
