@@ -21,6 +21,7 @@ from argus.specification import (
     creating,
     indirect,
     joining,
+    padding,
     reducing,
     reshaping,
     rounding,
@@ -35,7 +36,10 @@ from argus.specification.specification import (
 )
 from argus.specification.tracing import Need
 
-TRACED = (contracting, creating, indirect, joining, reducing, reshaping, rounding)
+TRACED = (
+    *(contracting, creating, indirect, joining, padding, reducing, reshaping),
+    rounding,
+)
 """Modules that fill the table of functions when they are imported."""
 
 __all__ = [
