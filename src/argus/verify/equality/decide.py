@@ -9,6 +9,7 @@ or to hold before what the specification says.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from argus.diagnostics import Span
 from argus.terms import (
@@ -283,6 +284,7 @@ class _Comparison:
             found = self._values(left, before, wanted)
             if found is None:
                 return OutputDecision(name)
+            found = replace(found, missing=True)
         else:
             mine, theirs = (cast(world, v, "real").terms for v in (before, wanted))
             found = Mismatch(left, mine[0][1], theirs[0][1], missing=True)
