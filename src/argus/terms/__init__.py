@@ -10,7 +10,8 @@ are equal are equal real numbers wherever both are defined, up to the convention
 obligations that the world lists. What has no term raises `Unknown`.
 
     integers.py, division.py        polynomials over atoms; quotients in one form
-    sets.py, facts.py, world.py     sets over isl, and what is known of atoms
+    sets.py, facts.py, products.py,
+    comparisons.py, world.py        sets over isl, and what is known of atoms
     substitution.py, sampling.py    variables replaced; a point of a set
     leaves.py, term.py, powers.py,
     ends.py                         terms in normal form; between which numbers one lies

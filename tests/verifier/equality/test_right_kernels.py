@@ -60,6 +60,7 @@ WHOLE = {
     "products.py": ("gemm_w4",),
     "recurrences.py": ("mamba_scan", "segment_counter", "welford_chunk"),
     "rows.py": ("atomic_scalar", "moe_router_top1"),
+    "signs.py": ("huber",),
     "windows.py": ("pixel_shuffle",),
 }
 
@@ -201,6 +202,43 @@ MISTAKES = {
     ("windows.py", "dilated"): (("* dil,", "* 2,"),),
     ("windows.py", "stencil"): (("(d, h + o, w)", "(d, h + 2 * o, w)"),),
     ("windows.py", "pairs_in_order"): (("ag.join(lo, hi", "ag.join(hi, lo"),),
+    # The side of a comparison, what lies between, the sign of what is subtracted.
+    ("signs.py", "sign_of"): (("x > 0.0, 1.0", "x >= 0.0, 1.0"),),
+    ("signs.py", "scaled_comparison"): (("0.5 * x >= z", "x >= z"),),
+    ("signs.py", "soft_threshold"): (
+        ("d >= 0.0", "d >= -1.0"),
+        ("x > d, x - d", "x > d, x + d"),
+    ),
+    ("signs.py", "hard_swish"): (("x > 3.0", "x > 4.0"),),
+    ("signs.py", "hard_sigmoid"): (("x > 3.0", "x > 2.9999"),),
+    ("signs.py", "softplus"): (
+        ("-ag.abs(x)", "ag.abs(x)"),
+        ("ag.maximum(x, 0.0)", "ag.maximum(x, 0.001)"),
+    ),
+    ("signs.py", "sigmoid_of_both_signs"): (("x >= 0.0, 1.0", "x >= 1.0, 1.0"),),
+    ("signs.py", "binary_cross_entropy"): (("- x * t", "+ x * t"),),
+    ("signs.py", "gelu_backward"): (("(c + x * d)", "(c + d)"),),
+    ("signs.py", "tanh_of_exponentials"): (("-2.0 * x", "2.0 * x"),),
+    ("signs.py", "huber"): (
+        ("delta > 0.0", "delta > -1.0"),
+        ("d - 0.5 * delta", "d - delta"),
+    ),
+    ("signs.py", "mish"): (("ag.maximum(x, 0.0)", "x"),),
+    ("choices.py", "sparse_rows"): (("w], (BM,))", "0], (BM,))"), ("(0, W)", "(1, W)")),
+    ("windows.py", "channel_shuffle"): (
+        ("(c % G) * (C // G) + c // G", "(c // G) * (C // G) + c % G"),
+    ),
+    ("windows.py", "reflected"): (("t - P", "t - P + 1"), ("L > P", "L >= P")),
+    # Powers of a factor of all rounds: coefficients in the other order, one more.
+    ("recurrences.py", "horner"): (
+        ("C[p, i", "C[P - 1 - p, i"),
+        ("y * x +", "(y + 0.0) * x * x +"),
+    ),
+    ("recurrences.py", "ratio_of_decayed"): (
+        ("b * w + e", "b + e"),
+        ("= a / b", "= a / (b + e)"),
+        ("ag.exp(-ag.load(W", "ag.exp(ag.load(W"),
+    ),
     # The other nibble, the scale of the next group.
     ("products.py", "gemm_w4"): (
         ("(w & 15)", "(w >> 4)"),
