@@ -15,12 +15,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 from itertools import combinations, islice
+from math import gcd, lcm
 from typing import TYPE_CHECKING
 
 from argus.terms.integers import Atom, Integer, Truth
-from argus.terms.powers import primitive
+from argus.terms.powers import over_one_divisor
 from argus.terms.sets import IndexSet
-from argus.terms.term import ONE_PRODUCT, ZERO, Product, Term
+from argus.terms.term import ONE_PRODUCT, ZERO, Product, Term, simple
 
 if TYPE_CHECKING:
     from argus.terms.world import World
@@ -35,13 +36,33 @@ def asked(term: Term, *, signed: bool) -> Term:
     """The form in which it is asked whether a term is above 0, or is 0.
 
     Its sign is that of the term, or unless ``signed`` the opposite one everywhere. Of
-    two exponentials, what they are of is compared.
+    two exponentials, what they are of is compared; what is divided by something that is
+    not negative has the sign of what it is without.
     """
+    fraction = over_one_divisor(term)
+    if fraction is not None:
+        term = fraction[0]
     if len(term.parts) == 2 and term.special is None:
         (one, a), (other, b) = term.parts.items()
         if a == -b and not one.factors and not other.factors:
             term = (_exponent(one) - _exponent(other)).scaled(1 if a > 0 else -1)
-    return primitive(term, signed=signed)
+    return _primitive(term, signed)
+
+
+def _primitive(term: Term, signed: bool) -> Term:
+    """A multiple of a term, by a positive number, whose coefficients have no divisor.
+
+    Unless ``signed``, its negative is the same.
+    """
+    if term.special is not None or not term.parts:
+        return term
+    coefficients = [Fraction(c) for c in term.parts.values()]
+    below = lcm(*(c.denominator for c in coefficients))
+    above = gcd(*((c * below).numerator for c in coefficients))
+    scale = Fraction(below, above)
+    if not signed and coefficients[0] < 0:
+        scale = -scale
+    return term if scale == 1 else term.scaled(simple(scale))
 
 
 def _exponent(part: Product) -> Term:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
-from math import gcd, lcm
+from math import gcd
 
 from argus.terms.integers import Integer, Truth, Variable
 from argus.terms.leaves import Base, Call, Constant, Leaf, Max, Sum, Whole
@@ -63,22 +63,6 @@ def raised(term: Term, power: Rational) -> Term:
     outside, inside = _content(term, isinstance(power, int))
     base = leaf_term(Base(inside), power)
     return base if outside == ONE else raised(outside, power) * base
-
-
-def primitive(term: Term, *, signed: bool) -> Term:
-    """A multiple of a term, by a positive number, whose coefficients have no divisor.
-
-    Unless ``signed``, its negative is the same. What is compared with 0 has this form.
-    """
-    if term.special is not None or not term.parts:
-        return term
-    coefficients = [Fraction(c) for c in term.parts.values()]
-    below = lcm(*(c.denominator for c in coefficients))
-    above = gcd(*((c * below).numerator for c in coefficients))
-    scale = Fraction(below, above)
-    if not signed and coefficients[0] < 0:
-        scale = -scale
-    return term if scale == 1 else term.scaled(simple(scale))
 
 
 def multiplied_out(product: Product) -> Term | None:
@@ -331,6 +315,17 @@ def _one_product(term: Term) -> Term | None:
 
     None where it is none with all divisors that are not negative as one.
     """
+    found = over_one_divisor(term)
+    if found is None or len(found[0].parts) != 1 or found[0].special is not None:
+        return None
+    return found[0] * Term({found[1]: 1})
+
+
+def over_one_divisor(term: Term) -> tuple[Term, Product] | None:
+    """(a, d) with ``term = a*d``: d divides by all divisors that are not negative.
+
+    None where there are none, or where their powers are not written out.
+    """
     below: dict[Leaf, int] = {}
     for part in term.parts:
         for leaf, power in part.factors:
@@ -352,10 +347,7 @@ def _one_product(term: Term) -> Term | None:
             assert isinstance(leaf, Base)
             made = made * raised(leaf.term, left)
         above = above + made
-    if len(above.parts) != 1 or above.special is not None:
-        return None
-    divisor = Product({leaf: -times for leaf, times in below.items()})
-    return above * Term({divisor: 1})
+    return above, Product({leaf: -times for leaf, times in below.items()})
 
 
 def _least_exponent(exponents: Sequence[Term | None]) -> Term:

@@ -84,6 +84,8 @@ _BEYOND = (3e9, -3e9)
 """Floats that 32 bits do not hold."""
 _MOST = 1e37
 """Of wider floats a result below is held; a masked score is -1e30, and less."""
+_HELD = {"f16": 6e4, "e4m3": 449.0, "e5m2": 57400.0}
+"""The same of narrower floats. Those of eight bits are what rows are scaled to."""
 _LARGEST = 1 << 20
 """The largest size at which a condition is looked for."""
 _FEW, _MODERATE, _CONSTANTS, _BESIDE = 17, 1 << 8, 3, 33
@@ -432,16 +434,17 @@ class _Search:
         self.made.runs += 1
         self.made.sizes.append(dict(trial.sizes))
         missing = self.place.element if self.place.missing else None
-        difference = wrong(wanted, outputs, whole=whole, missing=missing)
-        if difference is None:
+        differences = wrong(wanted, outputs, whole=whole, missing=missing)
+        if not differences:
             self.facets.keep(True)
             return True
         # What some blocks have added is no result; of what they store it is one.
         some = blocks if grid > ALL_BLOCKS and not self.adds else None
-        witness = confirmed(trial, self.reference, difference, self.request, some)
-        if witness is not None:
-            self.made.witness = witness
-            raise _Found
+        for difference in differences:
+            witness = confirmed(trial, self.reference, difference, self.request, some)
+            if witness is not None:
+                self.made.witness = witness
+                raise _Found
         self.made.differed += 1
         self.facets.keep(False)
         return False
@@ -454,7 +457,7 @@ class _Search:
             low, high = dtype.integers
             return bool(wanted.min() < low or wanted.max() > high)
         most = float(np.abs(wanted.astype(np.float64)).max())
-        return most >= {"f16": 6e4, "e4m3": 400.0}.get(dtype.name, _MOST)
+        return most >= _HELD.get(dtype.name, _MOST)
 
     def _special(self, dtype: DType) -> int | float:
         """A number at which the kernel may decide; of floats one above 0.
