@@ -6,12 +6,13 @@ where a <= b. So positions that differ elsewhere only become equal.
 
 from __future__ import annotations
 
-from argus.terms.integers import Atom, Integer, Opaque, Variable
+from argus.terms.integers import Atom, Entry, Integer, Opaque, Variable
 from argus.terms.positions import positions
 from argus.terms.replace import replace
 from argus.terms.sampling import value_of_atom
 from argus.terms.sets import IndexSet
 from argus.terms.term import Term
+from argus.terms.value import Value
 from argus.terms.world import World
 
 _EXTREMES = ("min", "max")
@@ -40,6 +41,30 @@ def settled(
     if not known:
         return term
     return replace(world, term, lambda leaf: None, atoms=known).term
+
+
+def settled_set(world: World, where: IndexSet) -> IndexSet:
+    """The same set with entries at the simplest places that they have in it.
+
+    Where n > 0, ``I[max(n - 1, 0)]`` is the entry before.
+    """
+    atoms = [
+        inner
+        for monomial in where.monomials
+        for atom in monomial
+        if isinstance(atom, Entry)
+        for index in atom.indices
+        for inner in index.atoms()
+        if isinstance(inner, Opaque) and inner.op in _EXTREMES
+    ]
+    known: dict[Atom, Integer] = {}
+    for atom in dict.fromkeys(atoms):
+        value = _value(world, where, atom, {})
+        if value is not None:
+            known[atom] = value
+    if not known:
+        return where
+    return replace(world, Value.truth(where), lambda leaf: None, atoms=known).where
 
 
 def _opaque(term: Term, bound: frozenset[Variable]) -> list[Opaque]:

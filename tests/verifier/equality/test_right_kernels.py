@@ -223,6 +223,18 @@ MISTAKES = {
         ("delta > 0.0", "delta > -1.0"),
         ("d - 0.5 * delta", "d - delta"),
     ),
+    # Pieces that do not meet where it does not matter which one is taken.
+    ("signs.py", "huber_below"): (("d - 0.5 * delta", "d - 0.4 * delta"),),
+    ("signs.py", "smooth_l1"): (
+        ("d - 0.5 * b", "d - 0.25 * b"),
+        ("d * d / b", "d * d"),
+    ),
+    ("signs.py", "elu_pieces"): (("ag.exp(x) - 1.0", "ag.exp(x)"),),
+    ("signs.py", "shrunk_rows"): (
+        ("x + lam, 0.0", "x + lam, lam"),
+        ("x >= lam, x - lam", "x >= lam, x"),
+    ),
+    ("signs.py", "clipped_gradient"): (("ag.minimum", "ag.maximum"),),
     ("signs.py", "mish"): (("ag.maximum(x, 0.0)", "x"),),
     ("choices.py", "sparse_rows"): (("w], (BM,))", "0], (BM,))"), ("(0, W)", "(1, W)")),
     ("windows.py", "channel_shuffle"): (

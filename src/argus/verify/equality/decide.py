@@ -29,6 +29,7 @@ from argus.terms import (
     whole,
 )
 from argus.terms.sampling import value_of
+from argus.terms.settle import settled_set
 from argus.terms.show import show
 from argus.terms.sums import variable_of
 from argus.terms.value import Case
@@ -242,7 +243,7 @@ class _Comparison:
         compared = False
         for mine in value.cases:
             for theirs in wanted.cases:
-                at = where & mine[0] & theirs[0]
+                at = settled_set(world, where & mine[0] & theirs[0])
                 if world.is_empty(at):
                     continue
                 found = self._case(at, mine, theirs)

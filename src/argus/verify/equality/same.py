@@ -34,6 +34,7 @@ from argus.verify.equality.mentioned import choices, context, overs
 from argus.verify.equality.points import absorbed
 from argus.verify.equality.result import Mismatch
 from argus.verify.equality.signs import by_signs, has_signs
+from argus.verify.equality.zeros import vanishes_where_zero
 
 __all__ = ["same"]
 
@@ -99,6 +100,8 @@ def same(
     one, other = (without_dominated(world, here, term) for term in (a, b))
     if (one, other) != (a, b):
         return same(world, where, one, other, splits)
+    if vanishes_where_zero(world, here, difference):
+        return None
     if _is_same_by_signs(world, here, a, b):
         return None
     part = _split(world, here, difference) if splits else None
@@ -171,7 +174,9 @@ def _is_same_by_signs(world: World, here: IndexSet, left: Term, right: Term) -> 
     if (one, other) == (left, right):
         return False
     difference = tidy(world, _within(world, one - other, here))
-    return vanishes(world, here, difference) or fractions.vanishes(difference)
+    if vanishes(world, here, difference) or fractions.vanishes(difference):
+        return True
+    return vanishes_where_zero(world, here, difference)
 
 
 def _solved(world: World, here: IndexSet, term: Term) -> dict[Variable, Integer]:

@@ -182,3 +182,90 @@ def mish(X: bf16["M N"], Y: bf16["M N"], *, BM: int = 8, BN: int = 64):
 @ag.reference
 def mish_reference(X):
     return X * np.tanh(np.log1p(np.exp(X)))
+
+
+@ag.kernel
+def huber_below(
+    X: f32["M N"], T: f32["M N"], L: f32["M"], delta: f32 = 1.0, *, BN: int = 128
+):
+    M, N = X.shape
+    ag.require((delta > 0.0) & (N > 0), "delta")
+    i = ag.block(ag.cdiv(M, 4))
+    acc = ag.zeros((4,), f32, dims="M")
+    for n in ag.range(0, N, BN):
+        d = ag.abs(ag.load(X[i * 4 :, n:], (4, BN)) - ag.load(T[i * 4 :, n:], (4, BN)))
+        v = ag.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta))
+        acc = acc + ag.sum(v, "N")
+    L[i * 4 :] = acc / N
+
+
+@ag.reference
+def huber_below_reference(X, T, delta):
+    d = np.abs(X - T)
+    return np.where(d <= delta, 0.5 * d * d, delta * (d - 0.5 * delta)).mean(1)
+
+
+@ag.kernel
+def smooth_l1(X: f32["N"], T: f32["N"], L: f32["N"], b: f32 = 1.0, *, B: int = 128):
+    N = X.shape[0]
+    ag.require(b > 0.0, "beta")
+    i = ag.block(ag.cdiv(N, B))
+    d = ag.abs(ag.load(X[i * B :], (B,)) - ag.load(T[i * B :], (B,)))
+    L[i * B :] = ag.where(d <= b, 0.5 * d * d / b, d - 0.5 * b)
+
+
+@ag.reference
+def smooth_l1_reference(X, T, b):
+    d = np.abs(X - T)
+    return np.where(d < b, 0.5 * d * d / b, d - 0.5 * b)
+
+
+@ag.kernel
+def elu_pieces(X: f32["N"], Y: f32["N"], *, B: int = 128):
+    N = X.shape[0]
+    i = ag.block(ag.cdiv(N, B))
+    x = ag.load(X[i * B :], (B,))
+    Y[i * B :] = ag.where(x >= 0.0, x, ag.exp(x) - 1.0)
+
+
+@ag.reference
+def elu_pieces_reference(X):
+    return np.where(X > 0, X, np.exp(X) - 1)
+
+
+@ag.kernel
+def shrunk_rows(X: f32["M N"], Y: f32["M"], lam: f32 = 0.5, *, BN: int = 128):
+    M, N = X.shape
+    ag.require(lam > 0.0, "width")
+    i = ag.block(ag.cdiv(M, 4))
+    acc = ag.zeros((4,), f32, dims="M")
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * 4 :, n:], (4, BN))
+        acc = acc + ag.sum(
+            ag.where(x >= lam, x - lam, ag.where(x <= -lam, x + lam, 0.0)), "N"
+        )
+    Y[i * 4 :] = acc
+
+
+@ag.reference
+def shrunk_rows_reference(X, lam):
+    return (np.sign(X) * np.maximum(np.abs(X) - lam, 0)).sum(1)
+
+
+@ag.kernel
+def clipped_gradient(
+    G: f32["N"], Sq: f32["1"], Y: bf16["N"], c: f32 = 1.0, *, B: int = 512
+):
+    """Gradient times min(1, c / (norm + 1e-6))."""
+    N = G.shape[0]
+    i = ag.block(ag.cdiv(N, B))
+    n = ag.sqrt(ag.load(Sq[0:1], (1,)))
+    f = ag.minimum(c / (n + 1e-6), 1.0)
+    g = ag.load(G[i * B :], (B,))
+    Y[i * B :] = (g * ag.sum(f, 0)).to(bf16)
+
+
+@ag.reference
+def clipped_gradient_reference(G, Sq, c):
+    n = np.sqrt(Sq[0])
+    return G * np.where(n + 1e-6 > c, c / (n + 1e-6), 1.0)
