@@ -55,6 +55,7 @@ WHOLE = {
         *("windows_back", "packed_documents", "either_way", "ignored_labels"),
         *("hashed", "quantised_rows", "optional_parts"),
     ),
+    "grids.py": ("equal_parts",),
     "handoffs.py": ("three_meet", "each_arrives", "two_readers"),
     "losses.py": ("segment_max",),
     "products.py": ("gemm_w4",),
@@ -241,6 +242,14 @@ MISTAKES = {
         ("(c % G) * (C // G) + c // G", "(c // G) * (C // G) + c % G"),
     ),
     ("windows.py", "reflected"): (("t - P", "t - P + 1"), ("L > P", "L >= P")),
+    ("choices.py", "first_of_runs"): (
+        ("(n == 0) | (a != b)", "a != b"),
+        ("i * B - 1 :", "i * B + 1 :"),
+    ),
+    ("grids.py", "equal_parts"): (
+        ("each = ag.cdiv(T, P)", "each = T // P"),
+        ("X[t:last, j", "X[t:, j"),
+    ),
     # Powers of a factor of all rounds: coefficients in the other order, one more.
     ("recurrences.py", "horner"): (
         ("C[p, i", "C[P - 1 - p, i"),

@@ -238,3 +238,21 @@ def sparse_rows(
 def sparse_rows_reference(Val, Col, X):
     x = np.where(Col >= 0, X[np.maximum(Col, 0)], 0.0)
     return (Val * x).sum(1)
+
+
+@ag.kernel
+def first_of_runs(I: i32["N"], F: i32["N"], *, B: int = 128):
+    """1 where an entry differs from the one before it, and for the first."""
+    N = I.shape[0]
+    i = ag.block(ag.cdiv(N, B))
+    a = ag.load(I[i * B :], (B,))
+    b = ag.load(I[i * B - 1 :], (B,))
+    n = ag.index(a, "N") + i * B
+    F[i * B :] = ag.where((n == 0) | (a != b), 1, 0)
+
+
+@ag.reference
+def first_of_runs_reference(I):
+    n = np.arange(I.shape[0])
+    before = I[np.maximum(n - 1, 0)]
+    return np.where((n == 0) | (I != before), 1, 0)
