@@ -155,24 +155,22 @@ class _Writing:
 
     def _inside(self, leaf: Leaf, old: Leaf | None, by: Term, where: IndexSet) -> Term:
         world = self.world
-        match leaf:
-            case Base():
-                return self._rebuilt(leaf.term, old, by, where)
-            case Call() if _is_tanh(leaf) and old is None:
-                double = self._rebuilt(leaf.args[0], old, by, where).scaled(2)
-                return ONE - number(2) * raised(ONE + exponential(double), -1)
-            case Call():
-                args = [self._rebuilt(a, old, by, where) for a in leaf.args]
-                return called(world, leaf.function, args)
-            case Max() if _sides(leaf) is not None:
-                bodies = [g.body for g in leaf.generators]
-                found = [self._rebuilt(x, old, by, where) for x in bodies]
-                return maximum_of(world, found)
-            case Sum() if old is None and has_signs(leaf.body):
-                both = world.close(where & leaf.domain)
-                return rebound(world, leaf, leaf.domain, self.term(leaf.body, both))
-            case _:
-                return leaf_term(leaf)
+        if isinstance(leaf, Base):
+            return self._rebuilt(leaf.term, old, by, where)
+        if isinstance(leaf, Call) and _is_tanh(leaf) and old is None:
+            double = self._rebuilt(leaf.args[0], old, by, where).scaled(2)
+            return ONE - number(2) * raised(ONE + exponential(double), -1)
+        if isinstance(leaf, Call):
+            args = [self._rebuilt(a, old, by, where) for a in leaf.args]
+            return called(world, leaf.function, args)
+        if isinstance(leaf, Max) and _sides(leaf) is not None:
+            bodies = [g.body for g in leaf.generators]
+            found = [self._rebuilt(x, old, by, where) for x in bodies]
+            return maximum_of(world, found)
+        if isinstance(leaf, Sum) and old is None and has_signs(leaf.body):
+            both = world.close(where & leaf.domain)
+            return rebound(world, leaf, leaf.domain, self.term(leaf.body, both))
+        return leaf_term(leaf)  # the same number, whatever is in it
 
 
 def _is_condition(leaf: Leaf) -> bool:

@@ -187,11 +187,9 @@ def _with(world: World, term: Term, old: Leaf, by: Term) -> Term:
 def _leaf_with(world: World, leaf: Leaf, old: Leaf, by: Term) -> Term:
     if leaf == old:
         return by
-    match leaf:
-        case Base():
-            return _with(world, leaf.term, old, by)
-        case Call():
-            args = [_with(world, a, old, by) for a in leaf.args]
-            return called(world, leaf.function, args)
-        case _:
-            return leaf_term(leaf)
+    if isinstance(leaf, Base):
+        return _with(world, leaf.term, old, by)
+    if isinstance(leaf, Call):
+        args = [_with(world, a, old, by) for a in leaf.args]
+        return called(world, leaf.function, args)
+    return leaf_term(leaf)  # the same number, whatever is in it
