@@ -56,7 +56,17 @@ def shifted(X: bf16["M N"], Y: bf16["M N"], *, BN: int = 64):
     for n in ag.range(0, N, BN):
         Y[i, n:] = ag.load(X[i, n - 3 * M - 100 :], BN)
 """
-KERNELS = [SUMS, FLAT, GROUPED, PERSISTENT, SHIFTED]
+PARTS = """\
+def parts(X: f32["M"], Y: f32["N"], *, B: int = 64):
+    M, N = X.shape[0], Y.shape[0]
+    each = ag.cdiv(M, N)
+    (p,) = ag.block(N)
+    acc = ag.zeros((B,), f32)
+    for m in ag.range(p * each, ag.min(p * each + each, M), B):
+        acc += ag.rename(ag.load(X[m:], (B,)), "_")
+    Y[p] = ag.sum(acc, 0)
+"""
+KERNELS = [SUMS, FLAT, GROUPED, PERSISTENT, SHIFTED, PARTS]
 
 
 @lru_cache
@@ -86,6 +96,13 @@ def test_large_products_of_matrices_are_admitted() -> None:
     """As large as the memory of a device holds."""
     assert admitted(GROUPED, M=2**18, N=2**18)
     assert admitted(PERSISTENT, M=2**18, N=2**18)
+
+
+def test_parts_of_a_sum_are_no_larger_than_it() -> None:
+    """``p * ((M + N - 1) // N)``, however many parts there are."""
+    assert admitted(PARTS, M=1, N=2**20)
+    assert admitted(PARTS, M=2**29, N=2**20)
+    assert not admitted(PARTS, M=2**31 - 2, N=2**20)
 
 
 # --------------------------------------------------- every value, with a small limit

@@ -10,7 +10,8 @@ from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import Kernel, load_kernels
 from argus.requests import Request, tile_program
 
-HEAD = "import argus as ag\nfrom argus import bf16, e4m3, f32, i8, i16, i32, u8\n\n"
+TYPES = "bf16, e4m3, e5m2, f32, i8, i16, i32, u8"
+HEAD = f"import argus as ag\nfrom argus import {TYPES}\n\n"
 
 
 def kernels(body: str) -> Mapping[str, Kernel]:

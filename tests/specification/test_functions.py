@@ -118,6 +118,18 @@ CALLS: dict[str, tuple[Function, dict[str, str]]] = {
     "column_stack": (lambda X, Y: np.column_stack([X, Y]), {"X": "N", "Y": "N K"}),
     "pad": (lambda X: np.pad(X, ((1, 2), (0, 3))), MATRIX),
     "pad all": (lambda X: np.pad(X, 1, constant_values=2.5), MATRIX),
+    "pad reflect": (
+        lambda X: np.pad(np.tile(X, (3, 3)), ((1, 1), (2, 0)), mode="reflect"),
+        MATRIX,
+    ),
+    "pad symmetric": (
+        lambda X: np.pad(np.tile(X, (2, 3)), ((1, 2), (0, 2)), "symmetric"),
+        MATRIX,
+    ),
+    "pad wrap": (
+        lambda X: np.pad(np.tile(X, (2, 2)), ((2, 1), (0, 2)), "wrap"),
+        MATRIX,
+    ),
     "pad edge": (lambda X: np.pad(X, ((1, 1), (2, 0)), mode="edge"), MATRIX),
     "repeat": (lambda X: np.repeat(X, 3, axis=1), MATRIX),
     "repeat flat": (lambda X: X.repeat(2), MATRIX),

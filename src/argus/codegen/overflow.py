@@ -251,6 +251,13 @@ def _apply(e: Binary, a: _Range, b: _Range) -> _Range:
         case "//" if both:  # nothing is divided by 0
             least, most = binary("max", b.low, 1), binary("max", b.high, 1)
             return _Range(a.low // most, a.high // least, True)
+        case "//" if b.natural:  # of 0 and nothing, 0; else it lies at ends of b
+            ends = dict.fromkeys(binary("max", x, 1) for x in (b.low, b.high))
+            low = high = Const(0)
+            for end in ends:
+                low = binary("min", a.low // end, low)
+                high = binary("max", a.high // end, high)
+            return _Range(low, high, False)
         case "^" if both:
             return _Range(Const(0), a.high + b.high, True)
         case "//":

@@ -307,16 +307,18 @@ def _probe(program: Program, inputs: _Inputs, found: Counterexample) -> bool | N
 def _origin(
     program: Program, operand: OperandElement
 ) -> tuple[GlobalTensor, tuple[int, ...]] | None:
-    """The one input tensor whose dimensions the tag gives, and the element's place."""
+    """The one input tensor whose dimensions the tag gives, and the element's place.
+
+    None where several have them, of whichever type, or the one has no floats.
+    """
     inputs = [
         t
         for t in program.params
         if isinstance(t, GlobalTensor)
-        and t.dtype.is_float
         and t.name not in program.outputs
         and set(t.dims) <= operand.tag.keys()
     ]
-    if len(inputs) != 1:
+    if len(inputs) != 1 or not inputs[0].dtype.is_float:
         return None
     return inputs[0], tuple(operand.tag[d] for d in inputs[0].dims)
 

@@ -11,6 +11,7 @@ A reference in numpy is run on symbolic arrays, whose elements are values of
     calling.py, builtin.py, module.py  the names that a traced function finds
     array.py, storage.py, tracing.py   arrays, views, what a trace rests on
     table.py                         which function of numpy is traced where
+    padding.py, finiteness.py        borders of arrays; what is finite
     ufuncs.py ... indirect.py        functions of numpy, by what they do
     aten/                            functions and modules of PyTorch
     loops.py, repeating.py, recurrences.py, state.py   loops over symbolic sizes
@@ -21,6 +22,7 @@ from argus.specification import (
     creating,
     indirect,
     joining,
+    padding,
     reducing,
     reordering,
     reshaping,
@@ -41,6 +43,7 @@ TRACED = (
     creating,
     indirect,
     joining,
+    padding,
     reducing,
     reordering,
     reshaping,

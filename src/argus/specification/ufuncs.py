@@ -2,7 +2,7 @@
 
 numpy itself says in which types a ufunc computes (`resolve_dtypes`), so `True + True`
 is a disjunction here, too, and `3 / 2` a real number. Real arithmetic knows no NaN:
-functions that ask for one are not traced. Integers are exact; where 8 or 16 bits would
+`np.isnan` is not traced. Integers are exact; where 8 or 16 bits would
 wrap, the result is Unknown, and that 32 and 64 bits do not is an assumption.
 """
 
@@ -19,6 +19,7 @@ from argus.specification.broadcasting import broadcast, reader
 from argus.specification.cases import as_kind
 from argus.specification.casting import converted, lifted
 from argus.specification.complex_numbers import complex_ufunc, is_complex
+from argus.specification.finiteness import is_finite, is_infinite
 from argus.specification.powers import power
 from argus.specification.storage import Indices
 from argus.specification.table import name_of, refuse
@@ -220,6 +221,8 @@ UFUNCS: dict[np.ufunc, Rule] = {
     np.fmin: _named("minimum", truth="and"),
     np.equal: _compared("eq"),
     np.not_equal: _compared("ne"),
+    np.isfinite: is_finite,
+    np.isinf: is_infinite,
     np.less: _compared("lt"),
     np.less_equal: _compared("le"),
     np.greater: _compared("gt"),

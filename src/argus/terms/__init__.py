@@ -11,7 +11,8 @@ obligations that the world lists. What has no term raises `Unknown`.
 
     integers.py, division.py        polynomials over atoms; quotients in one form
     sets.py, isl_sets.py            sets over isl
-    facts.py, entries.py, world.py  what is known of atoms, of entries of tables
+    facts.py, products.py, comparisons.py, entries.py, world.py
+                                    what is known of atoms, of entries of tables
     substitution.py, sampling.py    variables replaced; a point of a set
     leaves.py, term.py, powers.py,
     ends.py                         terms in normal form; between which numbers one lies

@@ -34,6 +34,7 @@ from argus.terms.arithmetic import (
 from argus.terms.bits import encoded, of_bits
 from argus.terms.cast import to_integer, to_real, to_truth
 from argus.terms.choosing import selected
+from argus.terms.comparisons import asked
 from argus.terms.folds import together
 from argus.terms.integers import Comparison, Integer
 from argus.terms.sets import IndexSet, union
@@ -153,6 +154,7 @@ def compared_terms(world: World, op: Comparison, left: Term, right: Term) -> Ind
     shown = -difference if reversed_ else difference
     kind = "eq" if op in ("==", "!=") else "gt"
     holds = op in ("==", ">", "<")
+    shown = asked(shown, signed=kind == "gt")
     return world.compare(world.truth_of(kind, shown), "==", int(holds))
 
 

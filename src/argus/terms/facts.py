@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from argus.terms import comparisons
 from argus.terms.bits import range_of_bits
 from argus.terms.choices import nothing_left
 from argus.terms.ends import ends
@@ -28,14 +29,12 @@ from argus.terms.integers import (
     Truth,
     Variable,
 )
+from argus.terms.products import is_natural, of_product
 from argus.terms.sets import IndexSet
 from argus.terms.term import Term
 
 if TYPE_CHECKING:
     from argus.terms.world import World
-
-_FACTORS = 4
-"""Of products with more factors nothing is derived."""
 
 
 class Known:
@@ -67,6 +66,7 @@ def closure(world: World, monomials: tuple[Monomial, ...]) -> IndexSet:
         for one in parts:
             found = found & one
         found = found & _required(world, atoms, parts)
+        found = found & comparisons.together(world, atoms)
         if not known.open:
             known.closures[key] = found
     return found
@@ -78,11 +78,16 @@ def _required(
     """Requirements that share an atom with others, and the facts of what they say."""
     found = IndexSet.universe
     left = list(world.requirements)
+    related = comparisons.related(atoms) if left else ()
     while True:
         new = [
             r
             for r in left
-            if any(a in atoms for monomial in r.where.monomials for a in monomial)
+            if any(
+                a in atoms or a in related
+                for monomial in r.where.monomials
+                for a in monomial
+            )
         ]
         if not new:
             return found
@@ -207,60 +212,6 @@ def _divided(monomial: Monomial, by: Monomial) -> Monomial | None:
 def is_extreme(atom: Atom) -> bool:
     """Whether an atom is a minimum or a maximum."""
     return isinstance(atom, Opaque) and atom.op in ("min", "max")
-
-
-def of_product(world: World, monomial: Monomial) -> IndexSet:
-    """Bounds of a product of factors that are at least 0, from each factor's own."""
-    facts = world.known.products
-    if monomial not in facts:
-        facts[monomial] = IndexSet.universe
-        world.known.open += 1
-        facts[monomial] = _of_product(world, monomial)
-        world.known.open -= 1
-    return facts[monomial]
-
-
-def _of_product(world: World, monomial: Monomial) -> IndexSet:
-    if len(monomial) > _FACTORS:
-        return IndexSet.universe
-    whole = Integer({monomial: 1})
-    found = _of_whole_parts(world, monomial)
-    if not all(is_natural(world, a) for a in monomial):
-        return found
-    least = int(all(is_natural(world, a, 1) for a in monomial))
-    found = found & world.compare(whole, ">=", least)
-    for place, atom in enumerate(monomial):
-        if not isinstance(atom, Variable):
-            continue
-        rest = Integer({monomial[:place] + monomial[place + 1 :]: 1})
-        if atom.lower is not None:
-            found = found & world.compare(whole, ">=", atom.lower * rest)
-        if atom.upper is not None:
-            found = found & world.compare(whole, "<=", (atom.upper - 1) * rest)
-    return found
-
-
-def _of_whole_parts(world: World, monomial: Monomial) -> IndexSet:
-    """``d (n // d) r`` is ``n r`` where the number d divides n."""
-    found = IndexSet.universe
-    for place, atom in enumerate(monomial):
-        if not isinstance(atom, Opaque) or atom.op != "div":
-            continue
-        dividend, divisor = atom.args
-        if divisor.constant and world.divides(divisor, dividend):
-            rest = Integer({monomial[:place] + monomial[place + 1 :]: 1})
-            whole = Integer({monomial: 1}) * divisor
-            found = found & world.compare(whole, "==", dividend * rest)
-    return found
-
-
-def is_natural(world: World, atom: Atom, least: int = 0) -> bool:
-    """Whether an atom is known to be at least 0, or 1."""
-    signs, key = world.known.signs, (atom, least)
-    if key not in signs:
-        signs[key] = False
-        signs[key] = world.is_empty(world.compare(Integer.atom(atom), "<", least))
-    return signs[key]
 
 
 def _of_atom(world: World, atom: Atom) -> IndexSet:

@@ -16,9 +16,10 @@ from argus.terms.cast import to_real
 from argus.terms.integers import Integer, Variable
 from argus.terms.leaves import Leaf
 from argus.terms.reduce import reduce
-from argus.terms.sets import IndexSet
-from argus.terms.term import ZERO, Product, Term, whole
-from argus.terms.value import Value
+from argus.terms.sets import IndexSet, union
+from argus.terms.term import ONE, ZERO, Product, Term, whole
+from argus.terms.unknown import Unknown
+from argus.terms.value import Value, merged
 from argus.terms.world import World
 
 __all__ = ["coefficients", "geometric", "parted", "weighted", "without"]
@@ -70,14 +71,15 @@ def geometric(
     """
     i = world.fresh("i", 0, rounds)
     each = world.substitute(gained, {counter: i})
-    left = _power(world, factor, rounds - 1 - i)
+    same = Value.real(factor)
+    left = _power(world, same, rounds - 1 - i)
     variable = i.single
     assert isinstance(variable, Variable)
     total = reduce(world, "sum", (variable,), apply(world, "mul", each, left))
     first = to_real(world, first)
     if all(x == ZERO for _, x in first.terms):
         return total
-    begun = apply(world, "mul", first, _power(world, factor, rounds))
+    begun = apply(world, "mul", first, _power(world, same, rounds))
     return apply(world, "add", begun, total)
 
 
@@ -90,8 +92,12 @@ def weighted(
     rounds: Integer,
 ) -> Value:
     """``c(rounds)`` of ``c' = factor*c + gained``, both in terms of a counter."""
+    same = _same_in_all(world, factor, counter, rounds)
 
     def multiplied(after: Integer | None) -> Value:
+        if same is not None:
+            count = rounds if after is None else rounds - 1 - after
+            return _power(world, same, count)
         k = world.fresh("k", 0, rounds)
         variable = k.single
         assert isinstance(variable, Variable)
@@ -115,9 +121,39 @@ def weighted(
     return apply(world, "add", apply(world, "mul", first, multiplied(None)), total)
 
 
-def _power(world: World, factor: Term, exponent: Integer) -> Value:
+def _same_in_all(
+    world: World, factor: Value, counter: Variable, rounds: Integer
+) -> Value | None:
+    """A factor of which each case holds in all rounds or in none, without the counter.
+
+    It is 1 where no round has one. None where it is not shown to be so.
+    """
+    if any(counter in term.free_variables() for _, term in factor.terms):
+        return None
+    # `rounds` may be the counter itself: what is carried when a round begins.
+    k = world.fresh("k", 0, rounds)
+    variable = k.single
+    assert isinstance(variable, Variable)
+    inside = world.compare(k, ">=", 0) & world.compare(k, "<", rounds)
+    by_term: dict[Term, IndexSet] = {}
+    for where, term in world.substitute(factor, {counter: k}).terms:
+        by_term[term] = by_term.get(term, IndexSet.nothing) | where
+    cases: list[tuple[IndexSet, Term]] = []
+    for term, where in by_term.items():
+        try:
+            some = world.project(where & inside, [variable])
+        except Unknown:
+            return None
+        if not world.is_subset(some & inside, where):
+            return None
+        cases.append((some, term))
+    never = ~union(where for where, _ in cases)
+    return merged(world, "real", [*cases, (never, ONE)])
+
+
+def _power(world: World, factor: Value, exponent: Integer) -> Value:
     return lifted(
         world,
         lambda world, where, a: natural_power(world, a[0], a[1]),
-        [Value.real(factor), Value.real(whole(exponent))],
+        [factor, Value.real(whole(exponent))],
     )

@@ -46,6 +46,11 @@ _CONSTANTS: tuple[tuple[str, float, Rational, Rational, Rational], ...] = (
     ("1/pi", 1 / pi, 0, -1, 0),
     ("sqrt(2/pi)", sqrt(2 / pi), 0, Fraction(-1, 2), Fraction(1, 2)),
     ("2/sqrt(pi)", 2 / sqrt(pi), 0, Fraction(-1, 2), 1),
+    ("pi/2", pi / 2, 0, 1, -1),
+    ("1/(2 pi)", 1 / (2 * pi), 0, -1, -1),
+    ("sqrt(pi)", sqrt(pi), 0, Fraction(1, 2), 0),
+    ("sqrt(2 pi)", sqrt(2 * pi), 0, Fraction(1, 2), Fraction(1, 2)),
+    ("sqrt(pi/2)", sqrt(pi / 2), 0, Fraction(1, 2), Fraction(-1, 2)),
     ("1/sqrt(2 pi)", 1 / sqrt(2 * pi), 0, Fraction(-1, 2), Fraction(-1, 2)),
     ("sqrt(2)", sqrt(2), 0, 0, Fraction(1, 2)),
 )

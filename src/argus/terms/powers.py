@@ -57,6 +57,9 @@ def raised(term: Term, power: Rational) -> Term:
         for _ in range(power - 1):
             result = result * term
         return result
+    one = _one_product(term)
+    if one is not None:
+        return raised(one, power)
     outside, inside = _content(term, isinstance(power, int))
     base = leaf_term(Base(inside), power)
     return base if outside == ONE else raised(outside, power) * base
@@ -122,6 +125,9 @@ def logarithm(term: Term) -> Term:
     if value is not None:
         return _log_of_number(Fraction(value))
     if len(term.parts) > 1:
+        one = _one_product(term)
+        if one is not None:
+            return logarithm(one)
         outside, inside = _content(term, False)
         log = leaf_term(Call("log", (inside,)))
         return log if outside == ONE else logarithm(outside) + log
@@ -302,6 +308,46 @@ def _content(term: Term, integral: bool) -> tuple[Term, Term]:
     if integral and next(iter(rest.parts.values())) < 0:
         number_, rest = -number_, -rest
     return Term({Product(shared, exponent): simple(number_)}), rest
+
+
+def _one_product(term: Term) -> Term | None:
+    """A sum of fractions that is one product: ``1 / b`` of ``1 - (b - 1) / b``.
+
+    None where it is none with all divisors that are not negative as one.
+    """
+    found = over_one_divisor(term)
+    if found is None or len(found[0].parts) != 1 or found[0].special is not None:
+        return None
+    return found[0] * Term({found[1]: 1})
+
+
+def over_one_divisor(term: Term) -> tuple[Term, Product] | None:
+    """(a, d) with ``term = a*d``: d divides by all divisors that are not negative.
+
+    None where there are none, or where their powers are not written out.
+    """
+    below: dict[Leaf, int] = {}
+    for part in term.parts:
+        for leaf, power in part.factors:
+            if not isinstance(leaf, Base) or not is_nonnegative(leaf):
+                continue
+            if isinstance(power, int) and power < 0:
+                below[leaf] = max(below.get(leaf, 0), -power)
+    if not below:
+        return None
+    above = ZERO
+    for part, coefficient in term.parts.items():
+        factors = {f: y for f, y in part.factors if f not in below}
+        made = Term({Product(factors, part.exponent): coefficient})
+        powers = dict(part.factors)
+        for leaf, times in below.items():
+            left = powers.get(leaf, 0) + times
+            if not isinstance(left, int) or left > _EXPANDED:
+                return None
+            assert isinstance(leaf, Base)
+            made = made * raised(leaf.term, left)
+        above = above + made
+    return above, Product({leaf: -times for leaf, times in below.items()})
 
 
 def _least_exponent(exponents: Sequence[Term | None]) -> Term:

@@ -41,7 +41,7 @@ def restrict(
     key = ("restrict", term, where, hidden)
     found = world.memory.get(key)
     if found is None:
-        simple = term if hidden else settled(world, term, where)
+        simple = settled(world, term, where, hidden)
         cut = _restricted(world, simple, where, hidden) if simple.height else simple
         found = world.memory[key] = cut
     assert isinstance(found, Term)

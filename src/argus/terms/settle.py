@@ -6,23 +6,33 @@ where a <= b. So positions that differ elsewhere only become equal.
 
 from __future__ import annotations
 
-from argus.terms.integers import Atom, Integer, Opaque
+from argus.terms.integers import Atom, Entry, Integer, Opaque, Variable
 from argus.terms.positions import positions
 from argus.terms.replace import replace
 from argus.terms.sampling import value_of_atom
 from argus.terms.sets import IndexSet
 from argus.terms.term import Term
+from argus.terms.value import Value
 from argus.terms.world import World
 
+_EXTREMES = ("min", "max")
 
-def settled(world: World, term: Term, where: IndexSet) -> Term:
-    """A term whose opaque integers have the simplest form that they have in a set."""
-    atoms = _opaque(term)
+
+def settled(
+    world: World, term: Term, where: IndexSet, bound: frozenset[Variable]
+) -> Term:
+    """A term whose opaque integers have the simplest form that they have in a set.
+
+    ``bound``: variables of the set that sums around the term bind. Of what stands in a
+    sum, minima and maxima are looked at alone: ``max(0, c[k])`` where c[k] is an index.
+    """
+    atoms = _opaque(term, bound)
     if not atoms:
         return term
     point: dict[Atom, int] = {}
-    for variable, number in (world.sample(where) or {}).items():
-        point[variable] = number
+    if not bound:
+        for variable, number in (world.sample(where) or {}).items():
+            point[variable] = number
     known: dict[Atom, Integer] = {}
     for atom in atoms:
         value = _value(world, where, atom, point)
@@ -33,14 +43,39 @@ def settled(world: World, term: Term, where: IndexSet) -> Term:
     return replace(world, term, lambda leaf: None, atoms=known).term
 
 
-def _opaque(term: Term) -> list[Opaque]:
-    """Quotients, minima and maxima in indices, of free variables only."""
+def settled_set(world: World, where: IndexSet) -> IndexSet:
+    """The same set with entries at the simplest places that they have in it.
+
+    Where n > 0, ``I[max(n - 1, 0)]`` is the entry before.
+    """
+    atoms = [
+        inner
+        for monomial in where.monomials
+        for atom in monomial
+        if isinstance(atom, Entry)
+        for index in atom.indices
+        for inner in index.atoms()
+        if isinstance(inner, Opaque) and inner.op in _EXTREMES
+    ]
+    known: dict[Atom, Integer] = {}
+    for atom in dict.fromkeys(atoms):
+        value = _value(world, where, atom, {})
+        if value is not None:
+            known[atom] = value
+    if not known:
+        return where
+    return replace(world, Value.truth(where), lambda leaf: None, atoms=known).where
+
+
+def _opaque(term: Term, bound: frozenset[Variable]) -> list[Opaque]:
+    """Quotients, minima and maxima in indices, of free variables and given ones."""
     found: dict[Opaque, None] = {}
     for _, index in positions(term, frozenset()):
         for atom in index.atoms():
-            if isinstance(atom, Opaque) and not any(
-                v.name.startswith("$") for v in atom.variables
-            ):
+            if not isinstance(atom, Opaque) or (bound and atom.op not in _EXTREMES):
+                continue
+            hidden = (v for v in atom.variables if v.name.startswith("$"))
+            if all(v in bound for v in hidden):
                 found.setdefault(atom)
     return list(found)
 
@@ -51,7 +86,7 @@ def _value(
     """What an atom equals in the whole set: a number, or one of two arguments."""
     sampled = value_of_atom(atom, point)
     candidates = [] if sampled is None else [Integer.of(sampled)]
-    if atom.op in ("min", "max"):
+    if atom.op in _EXTREMES:
         candidates += atom.args
     for candidate in candidates:
         same = world.compare(Integer.atom(atom), "==", candidate)

@@ -46,11 +46,13 @@ WHOLE = {
         *("windows_back", "packed_documents", "either_way", "ignored_labels"),
         *("hashed", "quantised_rows", "optional_parts"),
     ),
+    "grids.py": ("equal_parts",),
     "handoffs.py": ("three_meet", "each_arrives", "two_readers"),
     "losses.py": ("segment_max",),
     "products.py": ("gemm_w4",),
     "recurrences.py": ("mamba_scan", "segment_counter", "welford_chunk"),
     "rows.py": ("atomic_scalar", "moe_router_top1"),
+    "signs.py": ("huber",),
     "windows.py": ("pixel_shuffle",),
 }
 OTHERS = [
@@ -205,6 +207,63 @@ MISTAKES = {
     ("windows.py", "dilated"): (("* dil,", "* 2,"),),
     ("windows.py", "stencil"): (("(d, h + o, w)", "(d, h + 2 * o, w)"),),
     ("windows.py", "pairs_in_order"): (("ag.join(lo, hi", "ag.join(hi, lo"),),
+    # The side of a comparison, what lies between, the sign of what is subtracted.
+    ("signs.py", "sign_of"): (("x > 0.0, 1.0", "x >= 0.0, 1.0"),),
+    ("signs.py", "scaled_comparison"): (("0.5 * x >= z", "x >= z"),),
+    ("signs.py", "soft_threshold"): (
+        ("d >= 0.0", "d >= -1.0"),
+        ("x > d, x - d", "x > d, x + d"),
+    ),
+    ("signs.py", "hard_swish"): (("x > 3.0", "x > 4.0"),),
+    ("signs.py", "hard_sigmoid"): (("x > 3.0", "x > 2.9999"),),
+    ("signs.py", "softplus"): (
+        ("-ag.abs(x)", "ag.abs(x)"),
+        ("ag.maximum(x, 0.0)", "ag.maximum(x, 0.001)"),
+    ),
+    ("signs.py", "sigmoid_of_both_signs"): (("x >= 0.0, 1.0", "x >= 1.0, 1.0"),),
+    ("signs.py", "binary_cross_entropy"): (("- x * t", "+ x * t"),),
+    ("signs.py", "gelu_backward"): (("(c + x * d)", "(c + d)"),),
+    ("signs.py", "tanh_of_exponentials"): (("-2.0 * x", "2.0 * x"),),
+    ("signs.py", "huber"): (
+        ("delta > 0.0", "delta > -1.0"),
+        ("d - 0.5 * delta", "d - delta"),
+    ),
+    # Pieces that do not meet where it does not matter which one is taken.
+    ("signs.py", "huber_below"): (("d - 0.5 * delta", "d - 0.4 * delta"),),
+    ("signs.py", "smooth_l1"): (
+        ("d - 0.5 * b", "d - 0.25 * b"),
+        ("d * d / b", "d * d"),
+    ),
+    ("signs.py", "elu_pieces"): (("ag.exp(x) - 1.0", "ag.exp(x)"),),
+    ("signs.py", "shrunk_rows"): (
+        ("x + lam, 0.0", "x + lam, lam"),
+        ("x >= lam, x - lam", "x >= lam, x"),
+    ),
+    ("signs.py", "clipped_gradient"): (("ag.minimum", "ag.maximum"),),
+    ("signs.py", "mish"): (("ag.maximum(x, 0.0)", "x"),),
+    ("choices.py", "sparse_rows"): (("w], (BM,))", "0], (BM,))"), ("(0, W)", "(1, W)")),
+    ("windows.py", "channel_shuffle"): (
+        ("(c % G) * (C // G) + c // G", "(c // G) * (C // G) + c % G"),
+    ),
+    ("windows.py", "reflected"): (("t - P", "t - P + 1"), ("L > P", "L >= P")),
+    ("choices.py", "first_of_runs"): (
+        ("(n == 0) | (a != b)", "a != b"),
+        ("i * B - 1 :", "i * B + 1 :"),
+    ),
+    ("grids.py", "equal_parts"): (
+        ("each = ag.cdiv(T, P)", "each = T // P"),
+        ("X[t:last, j", "X[t:, j"),
+    ),
+    # Powers of a factor of all rounds: coefficients in the other order, one more.
+    ("recurrences.py", "horner"): (
+        ("C[p, i", "C[P - 1 - p, i"),
+        ("y * x +", "(y + 0.0) * x * x +"),
+    ),
+    ("recurrences.py", "ratio_of_decayed"): (
+        ("b * w + e", "b + e"),
+        ("= a / b", "= a / (b + e)"),
+        ("ag.exp(-ag.load(W", "ag.exp(ag.load(W"),
+    ),
     # The other nibble, the scale of the next group.
     ("products.py", "gemm_w4"): (
         ("(w & 15)", "(w >> 4)"),

@@ -180,7 +180,9 @@ def _compared(
     wanted = {n: t.values for n, t in right.items() if n in got}
     if not all(np.isfinite(w[got[n].written]).all() for n, w in wanted.items()):
         return None
-    found = wrong(wanted, got, whole=False)
-    if found is None:
-        return None
-    return confirmed(trial, kernel_reference(given, theirs), found, request, mine)
+    said = kernel_reference(given, theirs)
+    shown = (
+        confirmed(trial, said, x, request, mine)
+        for x in wrong(wanted, got, whole=False)
+    )
+    return next((witness for witness in shown if witness is not None), None)

@@ -21,6 +21,10 @@ __all__ = ["Rounding", "with_noise"]
 
 _MOST = 1 << 16
 """Elements of which it is asked whether they are exact, at most."""
+_ASKED = frozenset(
+    (np.greater, np.greater_equal, np.less, np.less_equal, np.equal, np.not_equal)
+)
+"""Functions that say something of what is no number, as if it was one."""
 _EXACT = frozenset(
     (np.negative, np.absolute, np.positive, np.maximum, np.minimum, np.fmax, np.fmin)
 ) | {np.floor, np.ceil, np.rint, np.trunc, np.sign, np.fabs, np.copysign}
@@ -31,12 +35,14 @@ class Rounding:
     """A way to round: by odd seeds each element otherwise, by even ones all alike.
 
     Of elements that are equal the largest would else be too large as a rule.
+    ``decided``: whether something that is no number has been compared.
     """
 
     def __init__(self, seed: int, roundoff: float = f32.roundoff) -> None:
         # How far results are off, of their size: what constants are rounded by, too.
         self._unit = 2 * roundoff
         self._rng, self._each = np.random.default_rng(seed), seed % 2 == 1
+        self.decided = False
 
     def factors(self, shape: tuple[int, ...]) -> Array:
         """What results of that shape are multiplied by."""
@@ -53,6 +59,11 @@ class _Noisy(np.ndarray[Any, Any]):
     def __array_finalize__(self, obj: Any) -> None:
         self.rounding = getattr(obj, "rounding", None) or Rounding(0)
 
+    def __getitem__(self, key: Any) -> Any:
+        found = super().__getitem__(key)
+        one = isinstance(found, np.floating)
+        return _as_noisy(np.asarray(found), self.rounding) if one else found
+
     def __array_ufunc__(
         self, ufunc: Any, method: str, *inputs: Any, **named: Any
     ) -> Any:
@@ -61,6 +72,8 @@ class _Noisy(np.ndarray[Any, Any]):
         if out is not None:
             named["out"] = tuple(_plain(x) for x in out)
         made = getattr(ufunc, method)(*plain, **named)
+        if ufunc in _ASKED and any(map(_has_nan, plain)):
+            self.rounding.decided = True
         if method == "at" or out is not None:
             return None if out is None else out[0] if len(out) == 1 else out
         if isinstance(made, tuple):
@@ -86,6 +99,11 @@ def _as_noisy(values: Array, rounding: Rounding) -> _Noisy:
     made = np.asarray(values).view(_Noisy)
     made.rounding = rounding
     return made
+
+
+def _has_nan(x: Any) -> bool:
+    values = np.asarray(x)
+    return values.dtype.kind == "f" and bool(np.isnan(values).any())
 
 
 def _plain(x: Any) -> Any:

@@ -63,6 +63,8 @@ _BEYOND = (3e9, -3e9)
 """Floats that 32 bits do not hold."""
 _MOST = 1e37
 """Of wider floats a result below is held; a masked score is -1e30, and less."""
+_HELD = {"f16": 6e4, "e4m3": 449.0, "e5m2": 57400.0}
+"""The same of narrower floats. Those of eight bits are what rows are scaled to."""
 _TYPED, _TYPED_BLOCKS = 1 << 15, 24
 """Elements and blocks of a trial that runs in the kernel's own types, at most."""
 
@@ -235,16 +237,17 @@ class TrialRuns:
         self.made.runs += 1
         self.made.sizes.append(dict(trial.sizes))
         missing = self.place.element if self.place.missing else None
-        difference = wrong(wanted, outputs, whole=whole, missing=missing)
-        if difference is None:
+        differences = wrong(wanted, outputs, whole=whole, missing=missing)
+        if not differences:
             self.facets.keep(True)
             return True
         # What some blocks have added is no result; of what they store it is one.
         some = blocks if grid > ALL_BLOCKS and not self.adds else None
-        witness = confirmed(trial, self.reference, difference, self.request, some)
-        if witness is not None:
-            self.made.witness = witness
-            raise WitnessFound
+        for difference in differences:
+            witness = confirmed(trial, self.reference, difference, self.request, some)
+            if witness is not None:
+                self.made.witness = witness
+                raise WitnessFound
         self.made.differed += 1
         self.facets.keep(False)
         return False
@@ -257,7 +260,7 @@ class TrialRuns:
             low, high = dtype.integers
             return bool(wanted.min() < low or wanted.max() > high)
         most = float(np.abs(wanted.astype(np.float64)).max())
-        return most >= {"f16": 6e4, "e4m3": 400.0}.get(dtype.name, _MOST)
+        return most >= _HELD.get(dtype.name, _MOST)
 
     def _special(self, dtype: DType) -> int | float:
         """A number at which the kernel may decide; of floats one above 0.

@@ -248,11 +248,12 @@ def wrong(
     *,
     whole: bool,
     missing: Element | None = None,
-) -> Difference | None:
-    """The worst element that differs. ``whole``: all blocks ran.
+) -> list[Difference]:
+    """The worst element of each output that differs. ``whole``: all blocks ran.
 
     ``missing``: an element of which is known that no block writes it, if none of these.
     """
+    found: list[Difference] = []
     for name, want in wanted.items():
         got = outputs[name]
         looked = np.ones(want.shape, np.bool_) if whole else got.written.copy()
@@ -266,7 +267,7 @@ def wrong(
         rank = np.where(bad, np.where(np.isnan(off), np.inf, off), -1.0)
         rank[bad & ~got.written] = np.inf
         at = np.unravel_index(int(np.argmax(rank)), want.shape)
-        return Difference(
+        one = Difference(
             name,
             tuple(int(i) for i in at),
             float(got.values[at]),
@@ -275,7 +276,8 @@ def wrong(
             int(looked.sum()),
             bool(got.written[at]),
         )
-    return None
+        found.append(one)
+    return found
 
 
 def distance(got: Array, want: Array) -> Array:

@@ -12,7 +12,7 @@ from typing import Any
 from argus.specification.array import SymbolicArray
 from argus.specification.aten.table import aten
 from argus.specification.contracting import contracted
-from argus.specification.joining import pad
+from argus.specification.padding import pad
 from argus.specification.reducing import max_, mean
 from argus.specification.storage import Indices
 from argus.terms import Integer, Unknown

@@ -9,6 +9,7 @@ or to hold before what the specification says.
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 
 from argus.diagnostics import Span
 from argus.terms import (
@@ -28,6 +29,7 @@ from argus.terms import (
     whole,
 )
 from argus.terms.sampling import value_of
+from argus.terms.settle import settled_set
 from argus.terms.show import show
 from argus.terms.sums import variable_of
 from argus.terms.value import Case
@@ -241,7 +243,7 @@ class _Comparison:
         compared = False
         for mine in value.cases:
             for theirs in wanted.cases:
-                at = where & mine[0] & theirs[0]
+                at = settled_set(world, where & mine[0] & theirs[0])
                 if world.is_empty(at):
                     continue
                 found = self._case(at, mine, theirs)
@@ -283,6 +285,7 @@ class _Comparison:
             found = self._values(left, before, wanted)
             if found is None:
                 return OutputDecision(name)
+            found = replace(found, missing=True)
         else:
             mine, theirs = (cast(world, v, "real").terms for v in (before, wanted))
             found = Mismatch(left, mine[0][1], theirs[0][1], missing=True)

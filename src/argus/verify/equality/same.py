@@ -10,7 +10,15 @@ from __future__ import annotations
 
 import islpy as isl
 
-from argus.terms import IndexSet, Integer, Term, Unknown, Variable, World
+from argus.terms import (
+    IndexSet,
+    Integer,
+    Term,
+    Unknown,
+    Variable,
+    World,
+    fractions,
+)
 from argus.terms.affine import equal_to, stride_of
 from argus.terms.fractions import divided
 from argus.terms.integers import Comparison
@@ -26,6 +34,8 @@ from argus.verify.equality.least_powers import with_least_powers
 from argus.verify.equality.mentioned import choices, context, overs
 from argus.verify.equality.points import absorbed
 from argus.verify.equality.result import Mismatch
+from argus.verify.equality.signs import by_signs, has_signs
+from argus.verify.equality.zeros import vanishes_where_zero
 
 __all__ = ["same"]
 
@@ -91,6 +101,10 @@ def same(
     one, other = (without_dominated(world, here, term) for term in (a, b))
     if (one, other) != (a, b):
         return same(world, where, one, other, splits)
+    if vanishes_where_zero(world, here, difference):
+        return None
+    if _is_same_by_signs(world, here, a, b):
+        return None
     part = _split(world, here, difference) if splits else None
     if part is None:
         return Mismatch(where, a, b)
@@ -151,6 +165,19 @@ def _is_same_solved(world: World, here: IndexSet, left: Term, right: Term) -> bo
         if not tidy(world, _within(world, term, here)).parts:
             return True
     return False
+
+
+def _is_same_by_signs(world: World, here: IndexSet, left: Term, right: Term) -> bool:
+    """Whether terms are equal whichever of the numbers that they compare is larger."""
+    if not has_signs(left) and not has_signs(right):
+        return False
+    one, other = by_signs(world, here, left, right)
+    if (one, other) == (left, right):
+        return False
+    difference = tidy(world, _within(world, one - other, here))
+    if vanishes(world, here, difference) or fractions.vanishes(difference):
+        return True
+    return vanishes_where_zero(world, here, difference)
 
 
 def _solved(world: World, here: IndexSet, term: Term) -> dict[Variable, Integer]:

@@ -215,3 +215,44 @@ def quantised_unclipped(
 def quantised_unclipped_reference(X):
     s = np.maximum(np.abs(X).max(1), 1e-8) / 127
     return {"S": s, "Q": np.round(X / s[:, None])}
+
+
+@ag.kernel
+def sparse_rows(
+    Val: f32["M W"], Col: i32["M W"], X: f32["N"], Y: f32["M"], *, BM: int = 64
+):
+    """ELL sparse matrix times vector: rows of W entries, column -1 where none."""
+    M, W = Val.shape
+    N = X.shape[0]
+    ag.assume(lambda c: (c >= -1) & (c < N), Col)
+    i = ag.block(ag.cdiv(M, BM))
+    acc = ag.zeros((BM,), f32, dims="M")
+    for w in ag.range(0, W):
+        c = ag.load(Col[i * BM :, w], (BM,), fill=-1)
+        v = ag.load(Val[i * BM :, w], (BM,))
+        acc = acc + v * ag.load(X[c], (BM,)).rename("M")
+    Y[i * BM :] = acc
+
+
+@ag.reference
+def sparse_rows_reference(Val, Col, X):
+    x = np.where(Col >= 0, X[np.maximum(Col, 0)], 0.0)
+    return (Val * x).sum(1)
+
+
+@ag.kernel
+def first_of_runs(I: i32["N"], F: i32["N"], *, B: int = 128):
+    """1 where an entry differs from the one before it, and for the first."""
+    N = I.shape[0]
+    i = ag.block(ag.cdiv(N, B))
+    a = ag.load(I[i * B :], (B,))
+    b = ag.load(I[i * B - 1 :], (B,))
+    n = ag.index(a, "N") + i * B
+    F[i * B :] = ag.where((n == 0) | (a != b), 1, 0)
+
+
+@ag.reference
+def first_of_runs_reference(I):
+    n = np.arange(I.shape[0])
+    before = I[np.maximum(n - 1, 0)]
+    return np.where((n == 0) | (I != before), 1, 0)

@@ -229,3 +229,27 @@ def transpose_smem(X: bf16["M N"], Y: bf16["N M"]):
 @ag.reference
 def transpose_smem_reference(X):
     return X.T
+
+
+@ag.kernel
+def equal_parts(X: f32["T D"], Y: f32["P D"], *, BT: int = 32):
+    """Sums of P parts of equal length, the last ones shorter or empty."""
+    T, D = X.shape
+    P = Y.shape[0]
+    ag.require((P > 0) & (T > 0), "some")
+    each = ag.cdiv(T, P)
+    p, j = ag.block(P, ag.cdiv(D, 64))
+    first = p * each
+    last = ag.min(first + each, T)
+    acc = ag.zeros((64,), f32, dims="D")
+    for t in ag.range(first, last, BT):
+        acc = acc + ag.sum(ag.load(X[t:last, j * 64 :], (BT, 64)), "T")
+    Y[p, j * 64 :] = acc
+
+
+@ag.reference
+def equal_parts_reference(X, Y):
+    T, D = X.shape
+    P = Y.shape[0]
+    C = (T + P - 1) // P
+    return np.stack([X[p * C : (p + 1) * C].sum(0) for p in range(P)])

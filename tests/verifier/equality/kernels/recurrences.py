@@ -280,3 +280,52 @@ def welford_rows(X: f32["M N"], Mu: f32["N"], Va: f32["N"], *, BN: int = 128):
 @ag.reference
 def welford_rows_reference(X):
     return X.mean(0), X.var(0)
+
+
+@ag.kernel
+def horner(C: f32["P N"], X: f32["N"], Y: f32["N"], *, BN: int = 128):
+    """Polynomials of P coefficients, the highest first, by Horner."""
+    P, N = C.shape
+    i = ag.block(ag.cdiv(N, BN))
+    x = ag.load(X[i * BN :], (BN,))
+    y = ag.zeros((BN,), f32, dims="N")
+    for p in ag.range(0, P):
+        y = y * x + ag.load(C[p, i * BN :], (BN,))
+    Y[i * BN :] = y
+
+
+@ag.reference
+def horner_reference(C, X):
+    P, N = C.shape
+    y = np.zeros(N)
+    for p in range(P):
+        y = y * X + C[p]
+    return y
+
+
+@ag.kernel
+def ratio_of_decayed(
+    K: f32["T D"], V: f32["T D"], W: f32["D"], Y: f32["T D"], *, BD: int = 64
+):
+    """Sums of exp(k) v and of exp(k), both times exp(-w) in each step: their ratio."""
+    T, D = K.shape
+    j = ag.block(ag.cdiv(D, BD))
+    w = ag.exp(-ag.load(W[j * BD :], (BD,)))
+    a = ag.zeros((BD,), f32, dims="D")
+    b = ag.zeros((BD,), f32, dims="D")
+    for t in ag.range(0, T):
+        e = ag.exp(ag.load(K[t, j * BD :], (BD,)))
+        a = a * w + e * ag.load(V[t, j * BD :], (BD,))
+        b = b * w + e
+        Y[t, j * BD :] = a / b
+
+
+@ag.reference
+def ratio_of_decayed_reference(K, V, W):
+    T, D = K.shape
+    a, b, Y = np.zeros(D), np.zeros(D), np.zeros((T, D))
+    for t in range(T):
+        a = a * np.exp(-W) + np.exp(K[t]) * V[t]
+        b = b * np.exp(-W) + np.exp(K[t])
+        Y[t] = a / b
+    return Y

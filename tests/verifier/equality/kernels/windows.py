@@ -182,3 +182,36 @@ def pairs_in_order_reference(X):
     M, N = X.shape
     p = X.reshape(M, N // 2, 2)
     return np.stack([p.min(2), p.max(2)], 2).reshape(M, N)
+
+
+@ag.kernel
+def channel_shuffle(X: f32["B C L"], Y: f32["B C L"], *, G: int = 4, BL: int = 128):
+    """Channel c of the output is channel (c % G) * (C // G) + c // G."""
+    B, C, L = X.shape
+    ag.require(C % G == 0, "groups")
+    b, c, j = ag.block(B, C, ag.cdiv(L, BL))
+    Y[b, c, j * BL :] = ag.load(X[b, (c % G) * (C // G) + c // G, j * BL :], (BL,))
+
+
+@ag.reference
+def channel_shuffle_reference(X):
+    B, C, L = X.shape
+    return X.reshape(B, 4, C // 4, L).transpose(0, 2, 1, 3).reshape(B, C, L)
+
+
+@ag.kernel
+def reflected(X: f32["B L"], Y: f32["B T"], *, P: int = 3, BT: int = 64):
+    """Padding by reflection, 3 on each side."""
+    B, L = X.shape
+    T = Y.shape[1]
+    ag.require((T == L + 2 * P) & (L > P), "padding")
+    b, j = ag.block(B, ag.cdiv(T, BT))
+    v = X.view(
+        "B T", shape=(B, T), at=lambda b, t: (b, L - 1 - ag.abs(L - 1 - ag.abs(t - P)))
+    )
+    Y[b, j * BT :] = ag.load(v[b, j * BT :], (BT,))
+
+
+@ag.reference
+def reflected_reference(X):
+    return np.pad(X, ((0, 0), (3, 3)), mode="reflect")

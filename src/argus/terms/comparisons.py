@@ -1,0 +1,161 @@
+"""What comparisons of data with 0 say of each other.
+
+A truth is 1 or 0: whether a term p is above 0, or is 0. Of two terms of which one is
+the other, or its negative, times a positive number and plus a number, one comparison
+decides or excludes another: x > 3 says x > 0, and x > 3 excludes -x - 3 > 0. Where
+p + q is a positive multiple of r, p > 0 and q > 0 say r > 0, and p <= 0 and q <= 0 say
+r <= 0: with d >= 0 it is not x > d and x < -d. Of x > 0, -x > 0 and x == 0 one holds.
+
+Terms are compared as real numbers. Facts are of truths that a set mentions already, and
+of the first few of them: leaving out facts is sound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from itertools import combinations, islice
+from math import gcd, lcm
+from typing import TYPE_CHECKING
+
+from argus.terms.integers import Atom, Integer, Truth
+from argus.terms.powers import over_one_divisor
+from argus.terms.sets import IndexSet
+from argus.terms.term import ONE_PRODUCT, ZERO, Product, Term, simple
+
+if TYPE_CHECKING:
+    from argus.terms.world import World
+
+__all__ = ["asked", "opposites", "together"]
+
+_MOST = 8
+"""Truths that are looked at together."""
+
+
+def asked(term: Term, *, signed: bool) -> Term:
+    """The form in which it is asked whether a term is above 0, or is 0.
+
+    Its sign is that of the term, or unless ``signed`` the opposite one everywhere. Of
+    two exponentials, what they are of is compared; what is divided by something that is
+    not negative has the sign of what it is without.
+    """
+    fraction = over_one_divisor(term)
+    if fraction is not None:
+        term = fraction[0]
+    if len(term.parts) == 2 and term.special is None:
+        (one, a), (other, b) = term.parts.items()
+        if a == -b and not one.factors and not other.factors:
+            term = (_exponent(one) - _exponent(other)).scaled(1 if a > 0 else -1)
+    return _primitive(term, signed)
+
+
+def _primitive(term: Term, signed: bool) -> Term:
+    """A multiple of a term, by a positive number, whose coefficients have no divisor.
+
+    Unless ``signed``, its negative is the same.
+    """
+    if term.special is not None or not term.parts:
+        return term
+    coefficients = [Fraction(c) for c in term.parts.values()]
+    below = lcm(*(c.denominator for c in coefficients))
+    above = gcd(*((c * below).numerator for c in coefficients))
+    scale = Fraction(below, above)
+    if not signed and coefficients[0] < 0:
+        scale = -scale
+    return term if scale == 1 else term.scaled(simple(scale))
+
+
+def _exponent(part: Product) -> Term:
+    return ZERO if part.exponent is None else part.exponent
+
+
+def opposites(atom: Atom) -> tuple[Truth, ...]:
+    """What else is asked of the term of a truth: is it 0, is its negative above 0?"""
+    if not isinstance(atom, Truth) or not isinstance(atom.term, Term):
+        return ()
+    if atom.op == "eq":
+        return Truth("gt", atom.term), Truth("gt", -atom.term)
+    zero = Truth("eq", asked(atom.term, signed=False))
+    return Truth("gt", -atom.term), zero
+
+
+def related(atoms: Iterable[Atom]) -> set[Truth]:
+    """Truths of which something is known by what is asked in some atoms."""
+    truths = _truths(atoms)
+    found = {other for one in truths for other in opposites(one)}
+    for one, other in combinations(truths, 2):
+        if one.op == other.op == "gt":
+            total = _term(one) + _term(other)
+            found.add(Truth("gt", asked(total, signed=True)))
+    return found
+
+
+def together(world: World, atoms: Iterable[Atom]) -> IndexSet:
+    """What truths among some atoms say of each other."""
+    truths = _truths(atoms)
+    found = IndexSet.universe
+    for one in truths:
+        others = [x for x in opposites(one) if x in truths]
+        if len(others) == 2:
+            total = sum(map(Integer.atom, others), Integer.atom(one))
+            found = found & world.compare(total, "==", 1)
+    above = {t.term: Integer.atom(t) for t in truths if t.op == "gt"}
+    for one, other in combinations(truths, 2):
+        found = found & _of_two(world, one, other)
+        if one.op == other.op == "gt":
+            both = Integer.atom(one) + Integer.atom(other)
+            third = above.get(asked(_term(one) + _term(other), signed=True))
+            if third is not None:
+                found = found & world.compare(both, "<=", third + 1)
+                found = found & world.compare(both, ">=", third)
+    return found
+
+
+def _truths(atoms: Iterable[Atom]) -> list[Truth]:
+    """The first truths of data among some atoms."""
+    found = (a for a in atoms if isinstance(a, Truth) and isinstance(a.term, Term))
+    return list(islice(found, _MOST))
+
+
+def _term(truth: Truth) -> Term:
+    assert isinstance(truth.term, Term)
+    return truth.term
+
+
+def _of_two(world: World, one: Truth, other: Truth) -> IndexSet:
+    """What one truth says of another one, by the numbers that their terms differ by."""
+    if one.op == "eq" and other.op == "gt":
+        one, other = other, one
+    p, q = _term(one), _term(other)
+    ratio = _ratio(p, q)
+    if ratio is None:
+        return IndexSet.universe
+    q = q.scaled(1 / abs(ratio))
+    a, b = Integer.atom(one), Integer.atom(other)
+    difference = (p - q if ratio > 0 else p + q).constant
+    assert difference is not None
+    if one.op == other.op == "gt" and ratio < 0:
+        # p + q is a number: both are above 0 only if it is, and one is then.
+        return world.compare(a + b, "<=" if difference <= 0 else ">=", 1)
+    if one.op == other.op == "gt":
+        return world.compare(a, "<=" if difference <= 0 else ">=", b)
+    if one.op == other.op:
+        return world.compare(a + b, "<=", 1) if difference else IndexSet.universe
+    # q == 0 says what p is: the number by which they differ.
+    if difference > 0:
+        return world.compare(b, "<=", a)
+    return world.compare(a + b, "<=", 1)
+
+
+def _ratio(left: Term, right: Term) -> Fraction | None:
+    """Of what is no number in two terms, how often the left has the right one's."""
+    one, other = _varying(left).parts, _varying(right).parts
+    if not one or one.keys() != other.keys():
+        return None
+    ratios = {Fraction(other[part]) / Fraction(one[part]) for part in one}
+    return ratios.pop() if len(ratios) == 1 else None
+
+
+def _varying(term: Term) -> Term:
+    """A term without the number that is added to it."""
+    return Term({part: c for part, c in term.parts.items() if part != ONE_PRODUCT})

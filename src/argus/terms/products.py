@@ -1,0 +1,93 @@
+"""What is known of products of atoms, from what is known of their factors.
+
+isl knows nothing of a product of sizes: it is one more number, with these bounds.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from argus.terms.integers import Atom, Integer, Monomial, Opaque, Variable
+from argus.terms.sets import IndexSet
+
+if TYPE_CHECKING:
+    from argus.terms.world import World
+
+__all__ = ["is_natural", "of_product"]
+
+_FACTORS = 4
+"""Of products with more factors nothing is derived."""
+
+
+def of_product(world: World, monomial: Monomial) -> IndexSet:
+    """Bounds of a product of factors that are at least 0, from each factor's own."""
+    facts = world.known.products
+    if monomial not in facts:
+        facts[monomial] = IndexSet.universe
+        world.known.open += 1
+        facts[monomial] = _of_product(world, monomial)
+        world.known.open -= 1
+    return facts[monomial]
+
+
+def _of_product(world: World, monomial: Monomial) -> IndexSet:
+    if len(monomial) > _FACTORS:
+        return IndexSet.universe
+    whole = Integer({monomial: 1})
+    found = _of_whole_parts(world, monomial)
+    if not all(is_natural(world, a) for a in monomial):
+        return found & _of_parts_rounded_down(world, monomial)
+    least = int(all(is_natural(world, a, 1) for a in monomial))
+    found = found & world.compare(whole, ">=", least)
+    for place, atom in enumerate(monomial):
+        if not isinstance(atom, Variable):
+            continue
+        rest = Integer({monomial[:place] + monomial[place + 1 :]: 1})
+        if atom.lower is not None:
+            found = found & world.compare(whole, ">=", atom.lower * rest)
+        if atom.upper is not None:
+            found = found & world.compare(whole, "<=", (atom.upper - 1) * rest)
+    return found
+
+
+def _of_whole_parts(world: World, monomial: Monomial) -> IndexSet:
+    """``d (n // d) r`` is ``n r`` where the number d divides n.
+
+    Else it is that or less, by at most ``(d - 1) r``, where r is at least 0.
+    """
+    found = IndexSet.universe
+    for place, atom in enumerate(monomial):
+        if not isinstance(atom, Opaque) or atom.op != "div":
+            continue
+        dividend, divisor = atom.args
+        if not divisor.constant:
+            continue
+        others = monomial[:place] + monomial[place + 1 :]
+        rest = Integer({others: 1})
+        left = dividend * rest - Integer({monomial: 1}) * divisor
+        if world.divides(divisor, dividend):
+            found = found & world.compare(left, "==", 0)
+        elif divisor.constant > 0 and all(is_natural(world, a) for a in others):
+            found = found & world.compare(left, ">=", 0)
+            found = found & world.compare(left, "<=", rest * (divisor - 1))
+    return found
+
+
+def _of_parts_rounded_down(world: World, monomial: Monomial) -> IndexSet:
+    """``x q >= -x`` for x >= 0 and q >= -1: a quotient of ``n - 1`` is -1 for n = 0."""
+    found = IndexSet.universe
+    if len(monomial) == 2:
+        for x, q in (monomial, monomial[::-1]):
+            if is_natural(world, x) and is_natural(world, q, -1):
+                whole = Integer({monomial: 1}) + Integer.atom(x)
+                found = found & world.compare(whole, ">=", 0)
+    return found
+
+
+def is_natural(world: World, atom: Atom, least: int = 0) -> bool:
+    """Whether an atom is known to be at least a number: 0, or 1, or -1."""
+    signs, key = world.known.signs, (atom, least)
+    if key not in signs:
+        signs[key] = False
+        signs[key] = world.is_empty(world.compare(Integer.atom(atom), "<", least))
+    return signs[key]
