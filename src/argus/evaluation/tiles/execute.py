@@ -427,8 +427,14 @@ def _axes(shape: tuple[int, ...]) -> tuple[Ints, ...]:
 def _flat(
     view: GlobalView, axes: tuple[Ints, ...], env: Env, shape: tuple[int, ...]
 ) -> tuple[Array, Ints]:
-    """Which elements of a view exist, and their flat indices."""
-    place = global_place(view, axes, env)
+    """Which elements of a view exist, and their flat indices.
+
+    Raises NotExecutable for coordinates beyond 64 bits.
+    """
+    try:
+        place = global_place(view, axes, env)
+    except OverflowError as why:
+        raise NotExecutable("a coordinate is beyond 64 bits") from why
     at: Any = np.zeros((), np.int64)
     for coord, extent in zip(place.coords, shape, strict=True):
         at = at * extent + coord
