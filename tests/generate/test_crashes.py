@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 
 from argus.diagnostics import ArgusError
+from argus.evaluation.proving import proved_all
 from argus.interpret import ArgumentError, run
 from argus.ir.dtypes import DTYPES
 from argus.lang.kernel import load_kernels
 from argus.model.predict import predict
 from argus.requests import Request, placed_program
+from argus.verify.verdict import Verdict
 from argus.verify.verifier import verify
 
 HEAD = "import argus as ag\nfrom argus import bf16, f32, i32, i64\n\n\n@ag.kernel\n"
@@ -125,3 +127,26 @@ def test_sizes_that_no_launch_has_are_not_predicted(size: int) -> None:
         with pytest.raises(ArgusError) as caught:
             predict(program, sizes)
         assert caught.value.code == "AG0517"
+
+
+BEYOND = (
+    HEAD
+    + """def k(T: i32["G"], U: i64["G"], Y: i64["G"]):
+    G = ag.dim("G")
+    g = ag.block(G)
+    v1 = U[g] * 3
+    v2 = -v1
+    Y[v2 : g + 1] = ag.full((1,), v2, i64)
+
+
+@ag.reference
+def reference(T, U, Y, **sizes):
+    return -(U * 3)
+"""
+)
+
+
+def test_a_search_survives_coordinates_beyond_64_bits() -> None:
+    (kernel,) = load_kernels("made.py", BEYOND).kernels.values()
+    report = proved_all(kernel, {}, "sm_90a", fresh=True).report
+    assert report.verdict < Verdict.PROVED

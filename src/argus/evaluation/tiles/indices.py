@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from argus.evaluation.tiles.order import Env
+from argus.evaluation.tiles.watching import NotExecutable
 from argus.interpret.numbers import Array
 from argus.ir.access import Ints, global_place
 from argus.ir.memory import GlobalView
@@ -24,8 +25,14 @@ def axes_of(shape: tuple[int, ...]) -> tuple[Ints, ...]:
 def flat(
     view: GlobalView, axes: tuple[Ints, ...], env: Env, shape: tuple[int, ...]
 ) -> tuple[Array, Ints]:
-    """Which elements of a view exist, and their flat indices."""
-    place = global_place(view, axes, env)
+    """Which elements of a view exist, and their flat indices.
+
+    Raises NotExecutable for coordinates beyond 64 bits.
+    """
+    try:
+        place = global_place(view, axes, env)
+    except OverflowError as why:
+        raise NotExecutable("a coordinate is beyond 64 bits") from why
     at: Any = np.zeros((), np.int64)
     for coord, extent in zip(place.coords, shape, strict=True):
         at = at * extent + coord
