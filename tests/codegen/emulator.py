@@ -470,7 +470,7 @@ def compiled(body: str, folder: Path, *options: str) -> ctypes.CDLL:
     path, library = folder / "kernel.cpp", folder / "kernel.so"
     path.write_text(body)
     given = ["-include", str(_shim()), "-shared", str(path), "-o", str(library)]
-    subprocess.run([*COMPILER, *given], check=True)
+    subprocess.run([*COMPILER, *options, *given], check=True)
     return ctypes.CDLL(str(library))
 
 

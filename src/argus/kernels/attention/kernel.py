@@ -29,12 +29,16 @@ LOG2E = 1.4426950408889634
 
 @ag.inline
 def soften(s, m, l, factor, FOLD):
-    """Online softmax of scores s: probabilities, rescaling of o, new m and l."""
+    """Online softmax of scores s: probabilities, rescaling of o, new m and l.
+
+    The difference of maxima comes before the product: of a row that has seen no key
+    both are as large as a mask, and a fused product would leave what is rounded of one.
+    """
     m_new = ag.maximum(m, ag.max(s, "T"))
     if FOLD:
         shift = m_new * factor
         p = ag.exp2(s * factor - shift)
-        alpha = ag.exp2(m * factor - shift)
+        alpha = ag.exp2((m - m_new) * factor)
     else:
         p = ag.exp((s - m_new) * factor)
         alpha = ag.exp((m - m_new) * factor)

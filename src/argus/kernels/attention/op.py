@@ -101,7 +101,8 @@ def _choose(
             return launches(split, heads)
     if causal and d > WIDE:
         logs = Buffer("f32", (b, h, rows))
-        values = (*(GivenTensor(i) for i in range(4)), logs, GivenScalar(4))
+        given = (GivenTensor(i) for i in range(4))
+        values = (*given, logs, GivenScalar(4), 1.0, None)  # no cap, no sinks
         statics = causal_statics(d, rows, tma_store=tma_rows(out))
         return LaunchSequence((LaunchStep(masked_attention, values, statics),))
     keys = k.shape[2]

@@ -27,7 +27,7 @@ def soften_seen(s, m, l, seen, factor):
     m_new = ag.maximum(m, ag.max(ag.where(seen, s, -1e30), "T"))
     shift = m_new * factor
     w = ag.where(seen, ag.exp2(s * factor - shift), 0.0)
-    alpha = ag.exp2(m * factor - shift)
+    alpha = ag.exp2((m - m_new) * factor)
     return w, alpha, m_new, l * alpha + ag.sum(w, "T")
 
 

@@ -73,7 +73,7 @@ def attention_roles(
             if FOLD:
                 shift = higher * factor
                 p = ag.exp2(s * factor - shift)
-                alpha = ag.exp2(m * factor - shift)
+                alpha = ag.exp2((m - higher) * factor)
             else:
                 p = ag.exp((s - higher) * scale)
                 alpha = ag.exp((m - higher) * scale)

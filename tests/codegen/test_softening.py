@@ -1,0 +1,33 @@
+"""Rows of attention that see no key of a block, where products are fused with sums."""
+
+from __future__ import annotations
+
+import emulator
+import numpy as np
+import pytest
+from test_language import source
+
+pytestmark = [
+    pytest.mark.compiler,
+    pytest.mark.skipif(not emulator.available(), reason="needs g++"),
+]
+FUSED = ("-mfma", "-O2", "-ffp-contract=fast")
+"""As nvcc compiles: what is rounded of a product is not lost in a sum that follows."""
+
+
+@pytest.mark.parametrize("contracted", [False, True])
+def test_hidden_blocks_leave_nothing(contracted: bool) -> None:
+    kernel = source("softening.py", "softened", {}, "sm_90a")
+    rng = np.random.default_rng(0)
+    scores = rng.standard_normal((3, 32, 16)).astype(np.float32)
+    scores[0, :20] = -1e30  # as a mask leaves them
+    scores[1, :10] = -1e30
+    for d in range(16, 257, 16):
+        factor = float(np.float32(d**-0.5 * np.log2(np.e)))
+        high, total = np.zeros(32, np.float32), np.zeros(32, np.float32)
+        given = {"B": 3, "S": 32, "T": 16, "factor": factor}
+        launch = emulator.bound(kernel, given, {"S": scores, "M": high, "L": total})
+        emulator.run_all([launch], *(FUSED if contracted else ()))
+        most = scores.max(axis=(0, 2)).astype(np.float64)
+        want = np.exp2((scores - most[:, None]) * factor).sum(axis=(0, 2))
+        assert np.allclose(high, most) and np.allclose(total, want, rtol=1e-5), d
