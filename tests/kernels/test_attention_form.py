@@ -71,3 +71,20 @@ def test_other_head_dimensions_are_refused(d: int) -> None:
     q = torch.zeros(1, 1, 4, d)
     with pytest.raises(ArgusError, match="AG0801"):
         ops.attention(q, q, q)
+
+
+@pytest.mark.parametrize(("d", "s"), [(192, 150), (256, 70), (144, 50)])
+def test_wide_heads_under_a_causal_mask(
+    d: int, s: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They have a kernel with tiles of its own, and a buffer that nobody reads."""
+    from argus import ops
+
+    monkeypatch.setenv("ARGUS_CHECK", "0")
+    torch.manual_seed(d)
+    q, k, v = (torch.randn(1, h, s, d).bfloat16() for h in (2, 1, 1))
+    want = torch.nn.functional.scaled_dot_product_attention(
+        q.double(), k.double(), v.double(), is_causal=True, enable_gqa=True
+    )
+    found = ops.attention(q, k, v, causal=True).double()
+    assert (found - want).norm() < 8e-3 * want.norm()
