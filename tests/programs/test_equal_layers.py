@@ -44,9 +44,9 @@ def counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[obj
     calls: list[object] = []
     original = getattr(module, name)
 
-    def call(first: object, *others: object) -> object:
+    def call(first: object, *others: object, **named: object) -> object:
         calls.append(first)
-        return original(first, *others)
+        return original(first, *others, **named)
 
     monkeypatch.setattr(module, name, call)
     return calls

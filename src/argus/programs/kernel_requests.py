@@ -6,7 +6,8 @@ import functools
 from collections.abc import Sequence
 from math import gcd
 
-from argus.lang.kernel import Kernel, load_kernels
+from argus.diagnostics import fail
+from argus.lang.kernel import Kernel, literal, load_kernels
 from argus.programs.plan import KernelStep
 from argus.requests import Request, request_of
 from argus.specialisations import DIVISORS, SpecialisationSpace, divisor
@@ -34,8 +35,10 @@ def request_for_step(
 
     A tensor that begins inside its buffer is aligned as far as its first element is,
     in each launch that is repeated:
-    then nothing is said of its strides, or its extent, that would promise more.
+    then nothing is said of its strides, or its extent, that would promise more. Raises
+    ArgusError AG0804 for a kernel that is for other sizes than the step's.
     """
+    _require_sizes(kernel, step)
     space = SpecialisationSpace.of(kernel.signature).restricted({}, step.source.sizes)
     form = {t.name: t.buffer.dtype for t in step.source.tensors}
     shapes: dict[str, list[int]] = {}
@@ -51,6 +54,15 @@ def request_for_step(
         shapes[t.name], strides[t.name] = shape, steps
     chosen = space.member(form, shapes, strides)
     return request_of(kernel, {}, target, chosen), space
+
+
+def _require_sizes(kernel: Kernel, step: KernelStep) -> None:
+    """Sizes that are static parameters are the step's, as a launch demands."""
+    fixed = {s.name: literal(s.default) for s in kernel.signature.statics}
+    for dim, size in step.source.sizes.items():
+        if dim in kernel.signature.dims and fixed.get(dim, size) != size:
+            text = f"{dim} is {size}, expected {fixed[dim]}"
+            raise fail("AG0804", None, text, notes=["the kernel is for that size"])
 
 
 def unused_strides(shape: Sequence[int], strides: Sequence[int]) -> list[int]:

@@ -125,6 +125,7 @@ BY_TERMS = (
     "varlen_attention",
     "int4_few",
     "int4_many",
+    "int8_few",
     "mxfp4_few",
     "mxfp4_many",
 )
