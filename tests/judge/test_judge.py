@@ -311,7 +311,7 @@ def test_processes_end_with_the_judge(tmp_path: Path) -> None:
         os.kill(pid, signal.SIGKILL)
         raise AssertionError("the candidate's process outlives its judge")
     # Nothing of ours is left; the socket of multiprocessing's fork server is, and what
-    # `tempfile` tries a folder with where a process ends meanwhile: a file of 8 letters.
+    # `tempfile` tries a folder with where a process ends just then: 8 letters.
     left = [p for p in folder.iterdir() if p.is_dir() or len(p.name) != 8]
     assert [p.name[:5] for p in left] in ([], ["pymp-"])
 
