@@ -45,6 +45,11 @@ def tma_rows(t: Tensor) -> bool:
     return aligned_rows(t) * t.element_size() == _TMA_BYTES
 
 
+def tma_store(out: Tensor) -> bool:
+    """Whether TMA can store to the rows of a result, which it fills to 16 bytes."""
+    return tma_rows(out) and out.shape[-1] * out.element_size() % _TMA_BYTES == 0
+
+
 def on_hopper(t: Tensor) -> bool:
     """Whether a tensor is on a device with TMA and `wgmma`, or is interpreted.
 

@@ -11,8 +11,7 @@ from argus.kernels.eight_bit.choice import FEW, few_statics, plan_of_numbers
 from argus.kernels.eight_bit.kernel import int8_few, int8_weights
 from argus.kernels.gemm.entry import form_of
 from argus.kernels.gemm.plan import Operands, launches, tensor_places
-from argus.kernels.gemm.turned import tma_store
-from argus.kernels.tensors import multiprocessors, row_bytes, tma_rows
+from argus.kernels.tensors import multiprocessors, row_bytes, tma_rows, tma_store
 from argus.lang.kernel import Kernel
 from argus.lang.library import identity
 

@@ -20,7 +20,7 @@ from argus.kernels.four_bit.many import int4_many, mxfp4_many
 from argus.kernels.four_bit.weights import int4_weights, mxfp4_weights
 from argus.kernels.gemm.entry import form_of
 from argus.kernels.gemm.plan import Operands, launches
-from argus.kernels.tensors import multiprocessors, row_bytes, tma_rows
+from argus.kernels.tensors import multiprocessors, row_bytes, tma_rows, tma_store
 from argus.lang.kernel import Kernel
 from argus.lang.library import identity
 
@@ -130,11 +130,7 @@ def _form(few: Kernel, many: Kernel, out: Tensor) -> tuple[Kernel, dict[str, obj
     (m, n), processors = out.shape, multiprocessors(out)
     if m <= FEW:
         return few, few_statics(m, n, processors)
-    return many, many_statics(m, n, processors, tma_store=_tma_store(out))
-
-
-def _tma_store(out: Tensor) -> bool:
-    return tma_rows(out) and out.shape[1] * out.element_size() % 16 == 0
+    return many, many_statics(m, n, processors, tma_store=tma_store(out))
 
 
 def _of_numbers(
@@ -156,7 +152,7 @@ def _of_numbers(
     if bias is not None:
         tensors["Bias"] = bias
     kernel, statics = form_of(
-        plan.tile, m, n, k, tma_store=_tma_store(out), epilogue=bias is not None
+        plan.tile, m, n, k, tma_store=tma_store(out), epilogue=bias is not None
     )
     given = Operands(m, n, k, dtype, tensors)
     steps = launches(plan, given, kernel, statics, {"ACTIVATION": identity}).steps

@@ -19,7 +19,13 @@ from argus.kernels.gemm.plan import (
 )
 from argus.kernels.gemm.turned import batched_product, turned, turned_product
 from argus.kernels.single.launch import single_product
-from argus.kernels.tensors import aligned_rows, on_hopper, row_bytes, tma_rows
+from argus.kernels.tensors import (
+    aligned_rows,
+    on_hopper,
+    row_bytes,
+    tma_rows,
+    tma_store,
+)
 from argus.lang.kernel import Kernel
 from argus.lang.library import gelu, identity, relu, silu
 from argus.runtime.torch_op import OpParameter, tensor
@@ -219,7 +225,7 @@ def planned_product(
         m,
         n,
         k,
-        tma_store=tma_rows(out) and n * out.element_size() % 16 == 0,
+        tma_store=tma_store(out),
         epilogue=not plain,
     )
     if plan.single:

@@ -11,7 +11,7 @@ from argus.kernels.gemm.entry import form_of, tile_statics
 from argus.kernels.gemm.orders import batched_orders, gemm_orders, turned_rows
 from argus.kernels.gemm.plan import Operands, best_plan, launches, predicted
 from argus.kernels.gemm.tiles import LINE, MeasuredTile, table
-from argus.kernels.tensors import row_bytes, tma_rows
+from argus.kernels.tensors import row_bytes, tma_rows, tma_store
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -49,11 +49,6 @@ def _places(
     turned_a: bool, turned_b: bool, a: StepValue, b: StepValue
 ) -> dict[str, StepValue]:
     return {"TurnedA" if turned_a else "A": a, "TurnedB" if turned_b else "B": b}
-
-
-def tma_store(out: Tensor) -> bool:
-    """Whether TMA can store to the rows of a result."""
-    return tma_rows(out) and out.shape[-1] * out.element_size() % 16 == 0
 
 
 def turned_product(

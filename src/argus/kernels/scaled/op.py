@@ -17,7 +17,7 @@ from argus.kernels.gemm.plan import (
 from argus.kernels.gemm.tiles import Elements
 from argus.kernels.scaled.entry import EIGHTS, ampere_statics, form_of
 from argus.kernels.scaled.kernel import scaled_sm80
-from argus.kernels.tensors import aligned_rows, on_hopper, row_bytes, tma_rows
+from argus.kernels.tensors import aligned_rows, on_hopper, row_bytes, tma_store
 
 if TYPE_CHECKING:
     import torch
@@ -111,7 +111,7 @@ def _choose(
         statics = ampere_statics(rows=bool(rows), vectors=vectors)
         return one_launch(given, scaled_sm80, statics, {})
     plan = best_plan(m, n, k, (row_bytes(a), row_bytes(b)), of)
-    store = tma_rows(out) and n * out.element_size() % 16 == 0
+    store = tma_store(out)
     form = form_of(plan.tile, given, rows=bool(rows), tma_store=store)
     return launches(plan, given, *form, {"ROWS": bool(rows)})
 
