@@ -6,7 +6,6 @@ each other in the input (`pixel_tiles.py`), and channels with their phases.
 
 from __future__ import annotations
 
-from dataclasses import replace
 from math import ceil, prod
 
 from argus.programs.affine import Affine
@@ -15,10 +14,9 @@ from argus.programs.expressions import (
     ElementNode,
     ExpressionNode,
     PositionNode,
-    ReduceNode,
 )
 from argus.programs.lowering import LoweredGroup, NotFusedError
-from argus.programs.products import ProductForm
+from argus.programs.products import ProductForm, with_factors
 
 _MOST_TILES = 2**11
 """Tiles of one index of the other loops, from which on nothing is proved: their number
@@ -55,9 +53,7 @@ def with_pixels(
         if prod(known) * tiles >= _MOST_TILES:
             raise NotFusedError("more tiles of known sizes than is proved")
 
-    def change(node: ExpressionNode) -> ExpressionNode:
-        if not isinstance(node, ElementNode) or node not in factors:
-            return node
+    def change(node: ElementNode) -> ExpressionNode:
         if factors[node]:
             pair = {form.column: tile.phases, tile.phase: 1}
             last, extent = tile.phase, tile.phases * group.sizes[form.column]
@@ -71,18 +67,4 @@ def with_pixels(
         rest = Affine.of(kept, node.offset.constant)
         return group.pool.element(node.buffer, rest, (border,))
 
-    done: dict[ExpressionNode, ExpressionNode] = {}
-    stores = tuple(
-        replace(s, node=group.pool.rewritten(s.node, change, done))
-        for s in group.stores
-    )
-    terms = tuple((_element(done[a]), _element(done[b])) for a, b in form.terms)
-    reduction = done[form.reduction]
-    assert isinstance(reduction, ReduceNode)
-    found = replace(form, reduction=reduction, terms=terms)
-    return replace(group, stores=stores), found
-
-
-def _element(node: ExpressionNode) -> ElementNode:
-    assert isinstance(node, ElementNode)
-    return node
+    return with_factors(group, form, change)

@@ -12,8 +12,8 @@ rows. `product_operands.py` has brought operands into elements that tensor cores
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 from math import prod
 
 from argus.ir.dtypes import DType, bf16, f16, f32
@@ -64,6 +64,36 @@ class ProductForm:
     def element(self) -> DType:
         """Of what type the factors are."""
         return self.terms[0][0].dtype
+
+
+def with_factors(
+    group: LoweredGroup,
+    form: ProductForm,
+    change: Callable[[ElementNode], ExpressionNode],
+) -> tuple[LoweredGroup, ProductForm]:
+    """The group and form with other elements as factors."""
+    factors = {node for pair in form.terms for node in pair}
+
+    def changed(node: ExpressionNode) -> ExpressionNode:
+        if isinstance(node, ElementNode) and node in factors:
+            return change(node)
+        return node
+
+    def element(node: ElementNode) -> ElementNode:
+        found = done[node]
+        assert isinstance(found, ElementNode)
+        return found
+
+    done: dict[ExpressionNode, ExpressionNode] = {}
+    stores = tuple(
+        replace(s, node=group.pool.rewritten(s.node, changed, done))
+        for s in group.stores
+    )
+    terms = tuple((element(a), element(b)) for a, b in form.terms)
+    reduction = done[form.reduction]
+    assert isinstance(reduction, ReduceNode)
+    found = replace(form, reduction=reduction, terms=terms)
+    return replace(group, stores=stores), found
 
 
 def product_form(group: LoweredGroup) -> ProductForm | None:

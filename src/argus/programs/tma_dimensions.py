@@ -7,17 +7,15 @@ dimension of a factor, at a sum of their indices: along at most one of them runs
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 from argus.programs.affine import Affine
 from argus.programs.expressions import (
     Border,
     ElementNode,
     ExpressionNode,
-    ReduceNode,
 )
 from argus.programs.lowering import LoweredGroup, NotFusedError
-from argus.programs.products import TMA_DIMENSIONS, ProductForm
+from argus.programs.products import TMA_DIMENSIONS, ProductForm, with_factors
 
 LARGEST = 2**16
 """Positions of a dimension that several loops walk, at most."""
@@ -35,26 +33,7 @@ def with_few_dimensions(
         return group, form
     tiled = {form.row, form.column, form.inner}
 
-    def change(node: ExpressionNode) -> ExpressionNode:
-        if isinstance(node, ElementNode) and node in factors:
-            return _with_few(group, node, tiled)
-        return node
-
-    done: dict[ExpressionNode, ExpressionNode] = {}
-    stores = tuple(
-        replace(s, node=group.pool.rewritten(s.node, change, done))
-        for s in group.stores
-    )
-    terms = tuple((_element(done[a]), _element(done[b])) for a, b in form.terms)
-    reduction = done[form.reduction]
-    assert isinstance(reduction, ReduceNode)
-    found = replace(form, reduction=reduction, terms=terms)
-    return replace(group, stores=stores), found
-
-
-def _element(node: ExpressionNode) -> ElementNode:
-    assert isinstance(node, ElementNode)
-    return node
+    return with_factors(group, form, lambda node: _with_few(group, node, tiled))
 
 
 def _with_few(
