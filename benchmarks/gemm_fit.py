@@ -48,7 +48,7 @@ def some_parts(tile: MeasuredTile, size: Size) -> list[int]:
     """Parts of K that the table may choose, up to four."""
     if tile.form != "small":
         return []
-    of = Table(COUNT, (), (0.0, 0.0), (0.0, 0.0, 0.0), 0.0, 0.0, 0.0, {})
+    of = Table(COUNT, (), (0.0, 0.0), (0.0, 0.0, 0.0), 0.0, 0.0, (0.0, 0.0), {})
     found = list(numbers_of_parts(of, tile, *size))
     return found[:: max(1, -(-len(found) // 4))]
 
@@ -147,6 +147,8 @@ def _tile_with_times(
     entry: Mapping[str, Any], measured: Mapping[Size, Mapping[str, float]]
 ) -> MeasuredTile:
     tile = MeasuredTile(entry["form"], entry["statics"], entry["resident"])
+    if "ragged" in entry:
+        tile = replace(tile, ragged=tuple(entry["ragged"]))
     if "times" in entry:
         return replace(tile, times=tuple(entry["times"]))
     return with_times(tile, measured, entry.get("before", ()))
@@ -166,7 +168,7 @@ def write_table(data: Mapping[str, Any], out: Path) -> None:
         **{name: found for name, found in data.items() if name != "measured"},
         "tiles": [
             {"form": t.form, "statics": t.statics, "resident": t.resident,
-             "times": t.times} for t in tiles
+             "times": t.times, "ragged": t.ragged} for t in tiles
         ],
         "fastest": data.get("fastest")
         or [

@@ -140,6 +140,9 @@ NAMED = (
     *((m, n, k) for m in (1, 8, 16, 64, 128) for n, k in
       ((4096, 4096), (8192, 8192), (14336, 4096), (4096, 14336), (5120, 5120))),
 )  # fmt: skip
+_HELD = 30.0
+"""Megabytes of C that L2 holds. What more of it takes, and what ragged rows take,
+`gemm_plans.py` finds."""
 _LARGEST = {"thin": 2**31, "elements": 2**35, "pairs": 2**36}
 """Products m * n * k above which a form is not looked at."""
 
@@ -314,10 +317,10 @@ def measure(size: Size, tiles: Sequence[MeasuredTile]) -> dict[str, float]:
 
 
 def others() -> dict[str, Any]:
-    """What copies and sums take, what a second launch overlaps, and C that is ragged.
+    """What copies and sums take, and what a second launch overlaps.
 
     In microseconds. Copies by bytes; sums by bytes, and by the parts that a thread adds
-    up; ``ragged``: for each megabyte of C more, where TMA cannot address its rows.
+    up.
     """
     import torch
 
@@ -351,9 +354,6 @@ def others() -> dict[str, Any]:
         name = f"sum {parts} {m} {n}"
         calls[name] = partial(launch, gemm_sum, (w, c), sum_statics(parts, n))
         summed[name] = (1e-6 * (4 * parts + 2) * m * n, float(parts))
-    tile = _tile("persistent", "BM BN BK STAGES WARPGROUPS CLUSTER", _PERSISTENT[11])
-    for columns in (4096, 4095):
-        calls[f"columns {columns}"] = partial(run, tile, arrays((4096, columns, 64)))
     found = medians(calls)
     print({name: round(us, 2) for name, us in found.items()})
 
@@ -361,7 +361,6 @@ def others() -> dict[str, Any]:
         x, y = np.array(list(of.values())), np.log([found[n] for n in of])
         return list(fitted(lambda v: np.log(v[0] + x @ v[1:]) - y, [begin]))
 
-    ragged = (found["columns 4095"] - found["columns 4096"]) / (2e-6 * 4096 * 4095)
     overlap, early = (
         max(0.0, 2 * found["once"] - found[two]) for two in ("twice", "early")
     )
@@ -370,7 +369,7 @@ def others() -> dict[str, Any]:
         "sums": line(summed, 4.0, 0.3, 0.02),
         "overlap": round(overlap, 3),
         "early": round(early, 3),
-        "ragged": round(max(0.0, ragged), 3),
+        "beyond": (_HELD, 0.0),
     }
 
 
@@ -382,7 +381,7 @@ def older(
     turned = {"BM": sizes["BN"], "BN": sizes["BM"], "SWAP": not sizes.get("SWAP")}
     mirror = replace(tile, statics={**sizes, **turned})
     found = table.get(name_of(tile)) or table.get(name_of(mirror))
-    return {"before": found["times"]} if found else {}
+    return {"before": found["times"], "ragged": found["ragged"]} if found else {}
 
 
 def main() -> None:

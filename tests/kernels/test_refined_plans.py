@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import json
 import math
@@ -85,3 +86,15 @@ def test_the_table_stays_where_it_is_right(plans: Any, tmp_path: Path) -> None:
     given = measured(plans, found, found, tmp_path / "measured.jsonl")
     refined = plans.refined(found, given)
     assert error(plans, refined, given) < 0.03
+
+
+def test_a_table_that_is_fitted_again_is_read(plans: Any, tmp_path: Path) -> None:
+    """Of tiles that keep their numbers, as `gemm_tiles.py` writes them."""
+    fit = importlib.import_module("gemm_fit")
+    raw = json.loads(TABLE.read_text())
+    size = (64, 64, 64)
+    data = {**raw, "measured": [(size, {"cublas": 9.0, "persistent": 9.0})]}
+    fit.write_table(data, tmp_path / "tiles.json")
+    made = read_table(json.loads((tmp_path / "tiles.json").read_text()))
+    assert [t.ragged for t in made.tiles] == [tuple(t["ragged"]) for t in raw["tiles"]]
+    assert made.beyond == tuple(raw["beyond"])
