@@ -65,7 +65,7 @@ SIZES: dict[str, tuple[dict[str, int], dict[str, object]]] = {
     "quantised_rmsnorm": ({"M": 3, "N": 1000}, {}),
     "swiglu": ({"M": 150, "N": 136, "K": 72}, {}),
     "int4_few": ({"M": 5, "N": 40, "K": 384}, {"zeros": True}),
-    "int8_few": ({"M": 5, "N": 40, "K": 544}, {"bias": True}),
+    "int8_small": ({"M": 5, "N": 40, "K": 544}, {"bias": True}),
     "int4_many": ({"M": 70, "N": 72, "K": 256}, {"bias": True}),
     "mxfp4_few": ({"M": 5, "N": 40, "K": 352}, {}),
     "mxfp4_many": ({"M": 70, "N": 72, "K": 160}, {"bias": True}),

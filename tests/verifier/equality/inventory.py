@@ -76,7 +76,7 @@ PARTS = {
     **dict.fromkeys(("attention_merge", "attention_parts")),
     "swiglu_sm90": None,
     **dict.fromkeys(("moe_up", "moe_down", "moe_up_eights", "moe_down_eights")),
-    **dict.fromkeys(("int4_weights", "int8_weights", "mxfp4_weights")),
+    **dict.fromkeys(("int4_weights", "int8_weights", "mxfp4_weights", "int8_parts")),
     "copy_eights": None,
     **dict.fromkeys(("copy_rows", "turned_rows", "gemm_orders", "batched_orders")),
     "copy_singles": None,
@@ -125,7 +125,6 @@ BY_TERMS = (
     "varlen_attention",
     "int4_few",
     "int4_many",
-    "int8_few",
     "mxfp4_few",
     "mxfp4_many",
 )

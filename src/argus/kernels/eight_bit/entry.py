@@ -7,8 +7,8 @@ from typing import Any
 
 from argus.equivalence.file_reference import FileReference
 from argus.ir.dtypes import bf16, f32, i8
-from argus.kernels.eight_bit.choice import few_statics
-from argus.kernels.eight_bit.kernel import int8_few
+from argus.kernels.eight_bit.choice import best_tiles
+from argus.kernels.eight_bit.kernel import int8_small
 from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
 
 _PROCESSORS = 132
@@ -29,8 +29,8 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
 
 
 def _choose(case: Case, target: str) -> KernelChoice:
-    statics = few_statics(case.sizes["M"], case.sizes["N"], _PROCESSORS)
-    return KernelChoice(int8_few, {**statics, **case.statics})
+    statics = best_tiles(*(case.sizes[d] for d in "MNK"), _PROCESSORS).statics
+    return KernelChoice(int8_small, {**statics, **case.statics})
 
 
 def _work(case: Case) -> Work:
@@ -51,14 +51,14 @@ def _case(m: int, n: int, k: int, name: str = "", **options: object) -> Case:
     return Case(name or f"{m}x{n}x{k}", {"M": m, "N": n, "K": k}, options)
 
 
-INT8_FEW = LibraryEntry(
-    name="int8_few",
-    title="matrix product of a few rows, bf16, weights of eight bits",
+INT8_SMALL = LibraryEntry(
+    name="int8_small",
+    title="matrix product, bf16, weights of eight bits",
     arguments=_arguments,
     choose=_choose,
-    reference=FileReference(int8_few, ("C",), _choose),
+    reference=FileReference(int8_small, ("C",), _choose),
     work=_work,
-    small=(_case(3, 40, 544, WARPS=2), _case(40, 24, 512, bias=1)),
+    small=(_case(3, 40, 544, BM=8), _case(40, 24, 512, bias=1)),
     odd=(
         _case(1, 1, 16, "one number"),
         _case(16, 1000, 1168, "less than a step of K"),
@@ -67,9 +67,9 @@ INT8_FEW = LibraryEntry(
     large=(_case(1, 4096, 4096), _case(4, 14336, 4096), _case(64, 4096, 14336)),
     baselines=_baselines,
     beside="copy",
-    line="a few rows by weights of eight bits",
+    line="weights of eight bits",
     memory_bound=True,
     epilogues=("bias",),
 )
 
-ENTRIES = (INT8_FEW,)
+ENTRIES = (INT8_SMALL,)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 from argus.diagnostics import fail
 from argus.dispatch import Buffer, Dispatch, GivenTensor, LaunchSequence, LaunchStep
 from argus.ir.dtypes import FOREIGN
-from argus.kernels.eight_bit.choice import FEW, few_statics, plan_of_numbers
-from argus.kernels.eight_bit.kernel import int8_few, int8_weights
-from argus.kernels.gemm.entry import form_of
-from argus.kernels.gemm.plan import Operands, launches, tensor_places
+from argus.kernels.eight_bit.choice import best_tiles, plan_of_numbers
+from argus.kernels.eight_bit.kernel import int8_parts, int8_small, int8_weights
+from argus.kernels.gemm.kernel import gemm_sum
+from argus.kernels.gemm.made import made_first
+from argus.kernels.gemm.plan import Operands, sum_statics, tensor_places
 from argus.kernels.tensors import multiprocessors, row_bytes, tma_rows, tma_store
 from argus.lang.kernel import Kernel
 from argus.lang.library import identity
@@ -32,7 +33,7 @@ def int8_gemm(
     """``(a @ weight.T) * scales + bias``: only the weights have eight bits.
 
     a (M, K) of bfloat16 or float16; ``weight`` (N, K) int8; ``scales`` and ``bias``
-    (N,) of any float. Sums are f32, result (M, N) in the type of a. Of more than 64
+    (N,) of any float. Sums are f32, result (M, N) in the type of a. Of many
     rows the scaled weights are rounded to that type first (a buffer of 2 N K bytes).
     Raises ArgusError AG0801 for shapes that do not fit, a K that is no multiple of 16,
     or rows that TMA cannot address.
@@ -55,23 +56,34 @@ def int8_gemm(
     return out
 
 
+def _numbers(made: Buffer) -> LaunchStep:
+    """The launch that makes numbers of all weights."""
+    return LaunchStep(int8_weights, (GivenTensor(1), GivenTensor(2), made), {})
+
+
 def _choose(
     a: Tensor, weight: Tensor, scales: Tensor, out: Tensor, bias: Tensor | None
 ) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
     (m, k), n = a.shape, weight.shape[0]
-    if m <= FEW:
-        return int8_few, few_statics(m, n, multiprocessors(a))
-    plan = plan_of_numbers(m, n, k, row_bytes(a))
     dtype = FOREIGN[str(a.dtype).removeprefix("torch.")]
-    numbers = Buffer(dtype.name, (n, k))
-    made = LaunchStep(int8_weights, (GivenTensor(1), GivenTensor(2), numbers), {})
-    places = tensor_places("A", "", "", "C", "Bias" if bias is not None else "")
-    kernel, statics = form_of(
-        plan.tile, m, n, k, tma_store=tma_store(out), epilogue=bias is not None
+    whole = plan_of_numbers(m, n, k, row_bytes(a), multiprocessors(a))
+    if whole is not None:
+        names = tensor_places("A", "", "", "C", "Bias" if bias is not None else "")
+        given = Operands(m, n, k, dtype, names)
+        return made_first(_numbers, whole, given, tma_store=tma_store(out))
+    plan = best_tiles(m, n, k, multiprocessors(a))
+    if plan.parts == 1:
+        return int8_small, plan.statics
+    sums = Buffer("f32", (plan.parts, m, n))
+    factors = (GivenTensor(0), GivenTensor(1), GivenTensor(2), sums, plan.steps(k))
+    added = (sums, GivenTensor(3), GivenTensor(4) if bias is not None else None, None)
+    total = {**sum_statics(plan.parts, n), "ACTIVATION": identity}
+    return LaunchSequence(
+        (
+            LaunchStep(int8_parts, factors, plan.statics),
+            LaunchStep(gemm_sum, added, total),
+        )
     )
-    given = Operands(m, n, k, dtype, {**places, "B": numbers})
-    steps = launches(plan, given, kernel, statics, {"ACTIVATION": identity}).steps
-    return LaunchSequence((made, *steps))
 
 
 _launch = Dispatch(_choose)

@@ -18,11 +18,10 @@ from argus.kernels.four_bit.choice import (
 from argus.kernels.four_bit.few import int4_few, mxfp4_few
 from argus.kernels.four_bit.many import int4_many, mxfp4_many
 from argus.kernels.four_bit.weights import int4_weights, mxfp4_weights
-from argus.kernels.gemm.entry import form_of
-from argus.kernels.gemm.plan import Operands, launches
+from argus.kernels.gemm.made import made_first
+from argus.kernels.gemm.plan import Operands
 from argus.kernels.tensors import multiprocessors, row_bytes, tma_rows, tma_store
 from argus.lang.kernel import Kernel
-from argus.lang.library import identity
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -147,16 +146,11 @@ def _of_numbers(
     if plan is None:
         return None
     dtype = FOREIGN[str(a.dtype).removeprefix("torch.")]
-    numbers = Buffer(dtype.name, (n, k))
-    tensors = {"A": _A, "B": numbers, "C": _C}
+    tensors = {"A": _A, "C": _C}
     if bias is not None:
         tensors["Bias"] = bias
-    kernel, statics = form_of(
-        plan.tile, m, n, k, tma_store=tma_store(out), epilogue=bias is not None
-    )
     given = Operands(m, n, k, dtype, tensors)
-    steps = launches(plan, given, kernel, statics, {"ACTIVATION": identity}).steps
-    return LaunchSequence((make(numbers), *steps))
+    return made_first(make, plan, given, tma_store=tma_store(out))
 
 
 def _choose_int4(
