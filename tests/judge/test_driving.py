@@ -66,9 +66,9 @@ SIZES: dict[str, tuple[dict[str, int], dict[str, object]]] = {
     "swiglu": ({"M": 150, "N": 136, "K": 72}, {}),
     "int4_few": ({"M": 5, "N": 40, "K": 384}, {"zeros": True}),
     "int8_small": ({"M": 5, "N": 40, "K": 544}, {"bias": True}),
-    "int4_many": ({"M": 70, "N": 72, "K": 256}, {"bias": True}),
+    "int4_small": ({"M": 70, "N": 72, "K": 256}, {"bias": True}),
     "mxfp4_few": ({"M": 5, "N": 40, "K": 352}, {}),
-    "mxfp4_many": ({"M": 70, "N": 72, "K": 160}, {"bias": True}),
+    "mxfp4_small": ({"M": 70, "N": 72, "K": 160}, {"bias": True}),
     "masked_attention": (
         {"B": 1, "H": 2, "G": 1, "S": 130, "T": 200, "D": 64},
         {"sinks": True},

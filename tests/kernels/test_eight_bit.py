@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
 from typing import Any
 
 import pytest
@@ -11,7 +10,6 @@ torch = pytest.importorskip("torch")
 
 from argus import ops  # noqa: E402
 from argus.diagnostics import ArgusError  # noqa: E402
-from argus.kernels.eight_bit.choice import best_tiles, plan_of_numbers  # noqa: E402
 
 
 @pytest.mark.parametrize("m", [1, 9, 40, 130])
@@ -31,22 +29,6 @@ def test_it_is_the_product(
     want = want if bias is None else want + bias
     assert found.dtype == kind
     assert (found.double() - want).norm() < 5e-3 * want.norm()
-
-
-def test_tiles_fit() -> None:
-    for m in (1, 8, 9, 33, 64, 100, 192, 400, 5000):
-        for n, k in ((1, 16), (16, 4096), (4096, 16), (28672, 8192), (128, 131072)):
-            plan = best_tiles(m, n, k, 132)
-            assert plan.resident > 0
-            # No part is empty, and all of them have K.
-            steps = ceil(k / plan.depth)
-            assert (plan.parts - 1) * plan.steps(k) < steps
-            assert plan.parts * plan.steps(k) >= steps
-
-
-def test_many_rows_meet_numbers_of_all_weights() -> None:
-    assert plan_of_numbers(64, 4096, 4096, 128, 132) is None
-    assert plan_of_numbers(8192, 4096, 4096, 128, 132) is not None
 
 
 def test_what_does_not_fit_is_told() -> None:

@@ -19,6 +19,7 @@ from argus.terms import (
     Truth,
     Unknown,
     Value,
+    Whole,
     World,
     apply,
     element,
@@ -123,6 +124,24 @@ def test_a_sum_over_every_fourth_element_has_one_form() -> None:
     assert in_blocks(0) != in_blocks(1)
     other = every_fourth(k, world.quotient(k, Integer.of(16)), 0)
     assert reduce(world, "sum", [k], Value.real(other)).term != in_blocks(0)
+
+
+def test_a_part_of_a_sum_has_one_form_beside_scales_of_groups() -> None:
+    """Counted from its own begin, or from that of all: the scale says no place."""
+    world = World()
+    whole, begin = world.size("N"), world.size("P") * 8
+
+    def scaled(k: Integer) -> Value:
+        scale = Integer.atom(Entry("S", (world.quotient(k, Integer.of(8)),)))
+        power = exponential(leaf_term(Whole(*scale.atoms())))
+        return Value.real(power * element("A", [k]))
+
+    k = world.variable("k", 0, whole)
+    own = reduce(world, "sum", [k], scaled(k + begin)).term
+    j = world.variable("j", begin, begin + whole)
+    assert own == reduce(world, "sum", [j], scaled(j)).term
+    i = world.variable("i", begin, begin + whole)
+    assert own != reduce(world, "sum", [i], scaled(i + 8)).term
 
 
 def test_functions_of_bits_have_no_more_bits() -> None:

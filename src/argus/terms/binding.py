@@ -99,7 +99,13 @@ class BoundVariables:
         places = positions(self.body, hidden)
         # Where one variable stands beside what is not bound, the place alone decides:
         # which of k and k + n is the variable must not depend on what it is at first.
-        places.sort(key=lambda item: len(item[1].variables() & hidden) < 2)
+        # What is divided comes last: n is not seen in it where the divisor divides n.
+        places.sort(
+            key=lambda item: (
+                Opaque.__name__ in item[0],
+                len(item[1].variables() & hidden) < 2,
+            )
+        )
         outside = self.body.free_variables() | self.domain.variables()
         # An index inside of another sum may use what that sum binds: it means nothing
         # out here, and no variable of this one can become it.

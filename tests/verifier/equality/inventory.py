@@ -76,7 +76,8 @@ PARTS = {
     **dict.fromkeys(("attention_merge", "attention_parts")),
     "swiglu_sm90": None,
     **dict.fromkeys(("moe_up", "moe_down", "moe_up_eights", "moe_down_eights")),
-    **dict.fromkeys(("int4_weights", "int8_weights", "mxfp4_weights", "int8_parts")),
+    **dict.fromkeys(("int4_weights", "int8_weights", "mxfp4_weights")),
+    **dict.fromkeys(("every_fourth", "int4_parts", "int8_parts", "mxfp4_parts")),
     "copy_eights": None,
     **dict.fromkeys(("copy_rows", "turned_rows", "gemm_orders", "batched_orders")),
     "copy_singles": None,
@@ -124,9 +125,9 @@ BY_TERMS = (
     "moe_sum",
     "varlen_attention",
     "int4_few",
-    "int4_many",
+    "int4_small",
     "mxfp4_few",
-    "mxfp4_many",
+    "mxfp4_small",
 )
 """Kernels whose data flow follows from being equal to their references: what online
 softmax has seen, and which parts; which blocks of keys a mask leaves out; which query

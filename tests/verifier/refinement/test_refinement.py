@@ -23,8 +23,8 @@ from argus.requests import Request
 from argus.verify.refinement import gaps
 
 KERNELS = Path(argus.__file__).parent / "kernels"
-FOUR_BIT = [KERNELS / "four_bit" / name for name in ("few.py", "many.py")]
-FILES = sorted([*KERNELS.glob("*/kernel.py"), *KERNELS.glob("*/forms/*.py"), *FOUR_BIT])
+FEW = KERNELS / "four_bit" / "few.py"
+FILES = sorted([*KERNELS.glob("*/kernel.py"), *KERNELS.glob("*/forms/*.py"), FEW])
 
 
 def programs() -> Iterator[tuple[str, Kernel, str]]:

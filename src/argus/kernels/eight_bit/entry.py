@@ -7,12 +7,17 @@ from typing import Any
 
 from argus.equivalence.file_reference import FileReference
 from argus.ir.dtypes import bf16, f32, i8
-from argus.kernels.eight_bit.choice import best_tiles
 from argus.kernels.eight_bit.kernel import int8_small
 from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
+from argus.kernels.weight_tiles import STAGES, TilePlan, best_tiles
 
 _PROCESSORS = 132
 """Multiprocessors that static parameters are chosen for."""
+
+
+def tile_statics(plan: TilePlan) -> dict[str, object]:
+    """Static parameters of a tile."""
+    return {"BM": plan.rows, "BN": plan.width, "BK": plan.depth, "STAGES": STAGES}
 
 
 def _arguments(case: Case) -> tuple[Argument, ...]:
@@ -29,7 +34,8 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
 
 
 def _choose(case: Case, target: str) -> KernelChoice:
-    statics = best_tiles(*(case.sizes[d] for d in "MNK"), _PROCESSORS).statics
+    plan = best_tiles(*(case.sizes[d] for d in "MNK"), _PROCESSORS)
+    statics = tile_statics(TilePlan(plan.rows, plan.width))
     return KernelChoice(int8_small, {**statics, **case.statics})
 
 

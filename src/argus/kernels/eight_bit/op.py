@@ -7,14 +7,13 @@ from typing import TYPE_CHECKING
 from argus.diagnostics import fail
 from argus.dispatch import Buffer, Dispatch, GivenTensor, LaunchSequence, LaunchStep
 from argus.ir.dtypes import FOREIGN
-from argus.kernels.eight_bit.choice import best_tiles, plan_of_numbers
+from argus.kernels.eight_bit.entry import tile_statics
 from argus.kernels.eight_bit.kernel import int8_parts, int8_small, int8_weights
-from argus.kernels.gemm.kernel import gemm_sum
 from argus.kernels.gemm.made import made_first
-from argus.kernels.gemm.plan import Operands, sum_statics, tensor_places
+from argus.kernels.gemm.plan import Operands, sum_step, tensor_places
 from argus.kernels.tensors import multiprocessors, row_bytes, tma_rows, tma_store
+from argus.kernels.weight_tiles import best_tiles, plan_of_numbers
 from argus.lang.kernel import Kernel
-from argus.lang.library import identity
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -66,22 +65,21 @@ def _choose(
 ) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
     (m, k), n = a.shape, weight.shape[0]
     dtype = FOREIGN[str(a.dtype).removeprefix("torch.")]
-    whole = plan_of_numbers(m, n, k, row_bytes(a), multiprocessors(a))
+    whole = plan_of_numbers(m, n, k, row_bytes(a), multiprocessors(a), 1)
     if whole is not None:
         names = tensor_places("A", "", "", "C", "Bias" if bias is not None else "")
         given = Operands(m, n, k, dtype, names)
         return made_first(_numbers, whole, given, tma_store=tma_store(out))
     plan = best_tiles(m, n, k, multiprocessors(a))
     if plan.parts == 1:
-        return int8_small, plan.statics
+        return int8_small, tile_statics(plan)
     sums = Buffer("f32", (plan.parts, m, n))
+    added = GivenTensor(4) if bias is not None else None
     factors = (GivenTensor(0), GivenTensor(1), GivenTensor(2), sums, plan.steps(k))
-    added = (sums, GivenTensor(3), GivenTensor(4) if bias is not None else None, None)
-    total = {**sum_statics(plan.parts, n), "ACTIVATION": identity}
     return LaunchSequence(
         (
-            LaunchStep(int8_parts, factors, plan.statics),
-            LaunchStep(gemm_sum, added, total),
+            LaunchStep(int8_parts, factors, tile_statics(plan)),
+            sum_step(plan.parts, sums, GivenTensor(3), added),
         )
     )
 

@@ -9,9 +9,10 @@ from typing import Any
 from argus.equivalence.file_reference import FileReference
 from argus.ir.dtypes import DType, bf16, f32, u8, u16
 from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
-from argus.kernels.four_bit.choice import few_statics, many_statics
+from argus.kernels.four_bit.choice import few_statics, tile_statics
 from argus.kernels.four_bit.few import int4_few, mxfp4_few
-from argus.kernels.four_bit.many import int4_many, mxfp4_many
+from argus.kernels.four_bit.kernel import int4_small, mxfp4_small
+from argus.kernels.weight_tiles import TilePlan, best_tiles
 from argus.lang.kernel import Kernel
 
 _PROCESSORS = 132
@@ -24,14 +25,18 @@ def _group(case: Case, scale: DType) -> int:
     return _MX if scale is u8 else int(str(case.options.get("GROUP", 128)))
 
 
-def _arguments(scale: DType) -> Callable[[Case], tuple[Argument, ...]]:
+def _arguments(
+    scale: DType, *, split: bool = False
+) -> Callable[[Case], tuple[Argument, ...]]:
+    """``split``: every fourth column of A is a matrix."""
+
     def arguments(case: Case) -> tuple[Argument, ...]:
         m, n, k = (case.sizes[d] for d in "MNK")
         g = k // _group(case, scale)
         # Powers of two from 1/128 on, of which sums have few that are large.
         scales = Argument("S", scale, (n, g))
         found = [
-            Argument("A", bf16, (m, k)),
+            Argument("A", bf16, (4, m, k // 4) if split else (m, k)),
             Argument("W", u16, (n, k // 4), "index", 2**16),
             scales if scale.is_float else replace(scales, draw="index", high=128),
             Argument("C", bf16, (m, n), "output"),
@@ -47,16 +52,15 @@ def _arguments(scale: DType) -> Callable[[Case], tuple[Argument, ...]]:
 
 def _few(kernel: Kernel) -> Callable[[Case, str], KernelChoice]:
     def choose(case: Case, target: str) -> KernelChoice:
-        statics = few_statics(case.sizes["M"], case.sizes["N"], _PROCESSORS)
-        return KernelChoice(kernel, {**statics, **case.statics})
+        return KernelChoice(kernel, {**few_statics(), **case.statics})
 
     return choose
 
 
-def _many(kernel: Kernel) -> Callable[[Case, str], KernelChoice]:
+def _small(kernel: Kernel) -> Callable[[Case, str], KernelChoice]:
     def choose(case: Case, target: str) -> KernelChoice:
-        m, n = case.sizes["M"], case.sizes["N"]
-        statics = many_statics(m, n, _PROCESSORS, tma_store=n % 8 == 0)
+        plan = best_tiles(*(case.sizes[d] for d in "MNK"), _PROCESSORS)
+        statics = tile_statics(TilePlan(plan.rows, plan.width))
         return KernelChoice(kernel, {**statics, **case.statics})
 
     return choose
@@ -79,6 +83,7 @@ def _baselines(arrays: Arrays, case: Case) -> dict[str, Callable[[], Any]]:
     n, k = case.sizes["N"], case.sizes["K"]
     dense = torch.randn((n, k), device=a.device, dtype=a.dtype)
     copy = torch.empty_like(w)
+    a = a.movedim(0, -1).reshape(-1, k) if a.ndim > 2 else a
     return {"cuBLAS, bf16": lambda: a @ dense.T, "copy": lambda: copy.copy_(w)}
 
 
@@ -103,7 +108,7 @@ INT4_FEW = LibraryEntry(
         _case(7, 4097, 4224, "one past a tile", zeros=1),
         _case(13, 555, 992, "groups of 32", GROUP=32, SIGNED=True, bias=1),
     ),
-    large=(_case(1, 4096, 4096), _case(4, 14336, 4096), _case(16, 4096, 14336)),
+    large=(_case(1, 4096, 4096), _case(8, 4096, 14336)),
     baselines=_baselines,
     beside="copy",
     line="a few rows by weights of four bits",
@@ -111,25 +116,25 @@ INT4_FEW = LibraryEntry(
     epilogues=("zeros", "bias"),
 )
 
-INT4_MANY = replace(
+INT4_SMALL = replace(
     INT4_FEW,
-    name="int4_many",
+    name="int4_small",
     title="matrix product, bf16, weights of four bits with scales",
-    choose=_many(int4_many),
-    reference=FileReference(int4_many, ("C",), _many(int4_many)),
+    arguments=_arguments(bf16, split=True),
+    choose=_small(int4_small),
+    reference=FileReference(int4_small, ("C",), _small(int4_small)),
     small=(
-        _case(70, 104, 256, BN=96, STAGES=2),
-        _case(33, 50, 256, zeros=1, bias=1, BN=48, BC=16),
+        _case(70, 104, 256, BM=32),
+        _case(9, 50, 256, zeros=1, bias=1, BM=16, STAGES=2),
     ),
     odd=(
         _case(17, 1, 128, "one column"),
         _case(129, 1000, 1152, "one past a tile", zeros=1),
         _case(300, 777, 992, "groups of 32", GROUP=32, SIGNED=True, bias=1),
     ),
-    large=(_case(64, 4096, 4096), _case(256, 14336, 4096), _case(2048, 4096, 14336)),
+    large=(_case(16, 14336, 4096), _case(64, 4096, 4096), _case(256, 14336, 4096)),
     beside="cuBLAS, bf16",
     line="matrix product, weights of four bits",
-    memory_bound=False,
 )
 
 MXFP4_FEW = replace(
@@ -150,15 +155,15 @@ MXFP4_FEW = replace(
     epilogues=("bias",),
 )
 
-MXFP4_MANY = replace(
-    INT4_MANY,
-    name="mxfp4_many",
+MXFP4_SMALL = replace(
+    INT4_SMALL,
+    name="mxfp4_small",
     title="matrix product, bf16, weights in MXFP4",
-    arguments=_arguments(u8),
-    choose=_many(mxfp4_many),
-    reference=FileReference(mxfp4_many, ("C",), _many(mxfp4_many)),
+    arguments=_arguments(u8, split=True),
+    choose=_small(mxfp4_small),
+    reference=FileReference(mxfp4_small, ("C",), _small(mxfp4_small)),
     work=_work(u8),
-    small=(_case(70, 104, 160, bias=1, BN=96, STAGES=2),),
+    small=(_case(70, 104, 160, bias=1, BM=32, STAGES=2),),
     odd=(
         _case(17, 1, 32, "one column"),
         _case(129, 1000, 1184, "one past a tile", bias=1),
@@ -167,4 +172,4 @@ MXFP4_MANY = replace(
     epilogues=("bias",),
 )
 
-ENTRIES = (INT4_FEW, INT4_MANY, MXFP4_FEW, MXFP4_MANY)
+ENTRIES = (INT4_FEW, INT4_SMALL, MXFP4_FEW, MXFP4_SMALL)

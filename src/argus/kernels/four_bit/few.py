@@ -63,11 +63,11 @@ def half_of_power(s):
 
 
 @ag.inline
-def load_tiles(ring, A, W, m, n, BK, MULTICAST):
+def load_tiles(ring, A, W, m, n, BK):
     """The steps of K of rows m of A and rows n of W."""
     for k in ag.range(0, A.shape[1], BK):
         with ring.fill() as slot:
-            slot.a.load(A[m:, k:], multicast=MULTICAST)
+            slot.a.load(A[m:, k:])
             slot.w.load(W[n:, k // 4 :], evict="first")
 
 
@@ -140,21 +140,19 @@ def int4_few(
     BN: int = 16,
     STAGES: int = 4,
     WARPS: int = 4,
-    CLUSTER: int = 1,
 ):
     """C = A B^T + Bias, B[n, k] = (q[n, k] - z[n, k // GROUP]) * S[n, k // GROUP].
 
     q is number k % 4 of W[n, k // 4], from 0 to 15, and z from Zeros, or 8. SIGNED: q
     is from -8 to 7 in two's complement, and z is 0 where there are no Zeros. GROUP: 32,
     64 or a multiple of 128. WARPS (2 or 4) share the columns of a step of K, and what
-    they have is added up at the end. CLUSTER: blocks that share tiles of A.
+    they have is added up at the end.
     """
     M, K = A.shape
     N = W.shape[0]
     ag.require(ag.dim("U") * 4 == K, "four numbers in 16 bits")
     ag.require(ag.dim("G") * GROUP == K, "whole groups")
-    ag.cluster(CLUSTER)
-    bn, bm = ag.block_tile(ag.cdiv(N, BN), ag.cdiv(M, BM), group=CLUSTER)
+    bn, bm = ag.block(ag.cdiv(N, BN), ag.cdiv(M, BM))
     m, n = bm * BM, bn * BN
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, 256 * WARPS), w=u16.tile(BN, 64 * WARPS))
     sums1 = ag.ring(1, sum=f32.tile(BN, BM))
@@ -165,7 +163,7 @@ def int4_few(
         sums = (sums1, sums2, sums3)
 
     with ag.role("load", warps=1):
-        load_tiles(ring, A, W, m, n, 256 * WARPS, CLUSTER)
+        load_tiles(ring, A, W, m, n, 256 * WARPS)
 
     for i in ag.static_range(WARPS):
         with ag.role(f"math{i}", warps=1):
@@ -186,7 +184,6 @@ def mxfp4_few(
     BN: int = 16,
     STAGES: int = 4,
     WARPS: int = 4,
-    CLUSTER: int = 1,
 ):
     """C = A B^T + Bias, B[n, k] = q[n, k] * 2**(S[n, k // 32] - 127).
 
@@ -196,8 +193,7 @@ def mxfp4_few(
     N = W.shape[0]
     ag.require(ag.dim("U") * 4 == K, "four numbers in 16 bits")
     ag.require(ag.dim("G") * 32 == K, "whole groups")
-    ag.cluster(CLUSTER)
-    bn, bm = ag.block_tile(ag.cdiv(N, BN), ag.cdiv(M, BM), group=CLUSTER)
+    bn, bm = ag.block(ag.cdiv(N, BN), ag.cdiv(M, BM))
     m, n = bm * BM, bn * BN
     ring = ag.ring(STAGES, a=A.dtype.tile(BM, 256 * WARPS), w=u16.tile(BN, 64 * WARPS))
     sums1 = ag.ring(1, sum=f32.tile(BN, BM))
@@ -208,7 +204,7 @@ def mxfp4_few(
         sums = (sums1, sums2, sums3)
 
     with ag.role("load", warps=1):
-        load_tiles(ring, A, W, m, n, 256 * WARPS, CLUSTER)
+        load_tiles(ring, A, W, m, n, 256 * WARPS)
 
     for i in ag.static_range(WARPS):
         with ag.role(f"math{i}", warps=1):

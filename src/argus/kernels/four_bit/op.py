@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from argus.diagnostics import fail
-from argus.dispatch import Buffer, Dispatch, GivenTensor, LaunchSequence, LaunchStep
+from argus.dispatch import (
+    Buffer,
+    Dispatch,
+    GivenTensor,
+    LaunchSequence,
+    LaunchStep,
+    StepValue,
+)
 from argus.ir.dtypes import FOREIGN
 from argus.kernels.four_bit.choice import (
-    FEW,
+    are_few,
     few_statics,
-    many_statics,
     number_statics,
-    plan_of_numbers,
+    tile_statics,
 )
 from argus.kernels.four_bit.few import int4_few, mxfp4_few
-from argus.kernels.four_bit.many import int4_many, mxfp4_many
+from argus.kernels.four_bit.kernel import (
+    every_fourth,
+    int4_parts,
+    int4_small,
+    mxfp4_parts,
+    mxfp4_small,
+)
 from argus.kernels.four_bit.weights import int4_weights, mxfp4_weights
 from argus.kernels.gemm.made import made_first
-from argus.kernels.gemm.plan import Operands
+from argus.kernels.gemm.plan import Operands, copy_statics, sum_step
 from argus.kernels.tensors import multiprocessors, row_bytes, tma_rows, tma_store
+from argus.kernels.weight_tiles import best_tiles, plan_of_numbers
 from argus.lang.kernel import Kernel
 
 if TYPE_CHECKING:
@@ -50,8 +63,8 @@ def int4_gemm(
     to 15. ``scales`` and ``zeros`` (N, K / group) in the type of a, with g = k //
     group; without ``zeros`` z is 8. ``signed``: q is from -8 to 7 in two's complement,
     and z is 0 where there are no ``zeros``. ``bias`` (N,) of any float. Sums are f32,
-    result (M, N) in the type of a. Of more than 16 rows, w is rounded to that type; of
-    many, all of it is first (a buffer of 2 N K bytes).
+    result (M, N) in the type of a. w is rounded to that
+    type but for a few rows; of many, all of it is first (a buffer of 2 N K bytes).
 
     ``group``: 32, 64 or a multiple of 128; it divides K. Raises ArgusError AG0801 for
     other groups, shapes that do not fit, or rows that TMA cannot address.
@@ -81,7 +94,7 @@ def mxfp4_gemm(
     byte k // 2, in its lower four bits for even k, in its upper four for odd k.
     ``scales`` (N, K / 32) uint8, e8m0: w[n, k] is the element times 2 to the power of
     scales[n, k // 32] - 127. The scale 255, a NaN there, is not looked for. ``bias``
-    (N,) of any float. Sums are f32, result (M, N) in the type of a. Of more than 16
+    (N,) of any float. Sums are f32, result (M, N) in the type of a. But for a few
     rows, w is rounded to that type, and beyond float16 it is infinite.
 
     K is a multiple of 32. Raises ArgusError AG0801 for shapes that do not fit, or rows
@@ -124,33 +137,57 @@ def _check(
 _A, _W, _S, _C = (GivenTensor(i) for i in range(4))
 
 
-def _form(few: Kernel, many: Kernel, out: Tensor) -> tuple[Kernel, dict[str, object]]:
-    """The kernel for a result, and its tiles."""
-    (m, n), processors = out.shape, multiprocessors(out)
-    if m <= FEW:
-        return few, few_statics(m, n, processors)
-    return many, many_statics(m, n, processors, tma_store=tma_store(out))
+@dataclass(frozen=True)
+class _Format:
+    """What multiplies weights of a format, with these static parameters of its own."""
+
+    few: Kernel
+    small: Kernel
+    parts: Kernel
+    statics: dict[str, object]
+    zeros: tuple[StepValue, ...]
+    """Of the arguments before the bias."""
+    numbers: LaunchStep
+    """Makes numbers of all weights; its third value is where to."""
 
 
-def _of_numbers(
-    a: Tensor,
-    out: Tensor,
-    bias: GivenTensor | None,
-    make: Callable[[Buffer], LaunchStep],
-) -> LaunchSequence | None:
-    """Launches that make numbers of all weights and multiply those, where it pays."""
-    (m, k), n = a.shape, out.shape[1]
-    if m <= FEW:
-        return None
-    plan = plan_of_numbers(m, n, k, row_bytes(a), multiprocessors(out))
-    if plan is None:
-        return None
+def _choose(
+    of: _Format, a: Tensor, out: Tensor, bias: GivenTensor | None
+) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
+    """The launches of a product."""
+    (m, k), n, processors = a.shape, out.shape[1], multiprocessors(a)
+    if are_few(m, n, processors):
+        return of.few, {**few_statics(), **of.statics}
     dtype = FOREIGN[str(a.dtype).removeprefix("torch.")]
-    tensors = {"A": _A, "C": _C}
-    if bias is not None:
-        tensors["Bias"] = bias
-    given = Operands(m, n, k, dtype, tensors)
-    return made_first(make, plan, given, tma_store=tma_store(out))
+    whole = plan_of_numbers(m, n, k, row_bytes(a), processors, 0.5)
+    if whole is not None:
+        tensors: dict[str, StepValue] = {"A": _A, "C": _C}
+        if bias is not None:
+            tensors["Bias"] = bias
+        given = Operands(m, n, k, dtype, tensors)
+
+        def make(made: Buffer) -> LaunchStep:
+            w, s, _, *rest = of.numbers.values
+            return replace(of.numbers, values=(w, s, made, *rest))
+
+        return made_first(make, whole, given, tma_store=tma_store(out))
+    plan = best_tiles(m, n, k, processors)
+    statics = {**tile_statics(plan), **of.statics}
+    columns = Buffer(dtype.name, (4, m, k // 4))
+    moved = LaunchStep(every_fourth, (_A, columns), copy_statics(k))
+    factors = (columns, _W, _S)
+    if plan.parts == 1:
+        values = (*factors, _C, *of.zeros, bias)
+        return LaunchSequence((moved, LaunchStep(of.small, values, statics)))
+    sums = Buffer("f32", (plan.parts, m, n))
+    values = (*factors, sums, plan.steps(k), *of.zeros)
+    return LaunchSequence(
+        (
+            moved,
+            LaunchStep(of.parts, values, statics),
+            sum_step(plan.parts, sums, _C, bias),
+        )
+    )
 
 
 def _choose_int4(
@@ -163,28 +200,21 @@ def _choose_int4(
     group: int,
     signed: int,
 ) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
-    form = {"GROUP": group, "SIGNED": bool(signed)}
-
-    def make(numbers: Buffer) -> LaunchStep:
-        zero = GivenTensor(4) if zeros is not None else None
-        statics = {**number_statics(group), **form}
-        return LaunchStep(int4_weights, (_W, _S, numbers, zero), statics)
-
-    found = _of_numbers(a, out, GivenTensor(5) if bias is not None else None, make)
-    if found is not None:
-        return found
-    kernel, statics = _form(int4_few, int4_many, out)
-    return kernel, {**statics, **form}
+    form: dict[str, object] = {"GROUP": group, "SIGNED": bool(signed)}
+    zero = GivenTensor(4) if zeros is not None else None
+    numbers = LaunchStep(
+        int4_weights, (_W, _S, None, zero), {**number_statics(group), **form}
+    )
+    of = _Format(int4_few, int4_small, int4_parts, form, (zero,), numbers)
+    return _choose(of, a, out, GivenTensor(5) if bias is not None else None)
 
 
 def _choose_mxfp4(
     a: Tensor, weight: Tensor, scales: Tensor, out: Tensor, bias: Tensor | None
 ) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
-    def make(numbers: Buffer) -> LaunchStep:
-        return LaunchStep(mxfp4_weights, (_W, _S, numbers), number_statics(_MX))
-
-    found = _of_numbers(a, out, GivenTensor(4) if bias is not None else None, make)
-    return _form(mxfp4_few, mxfp4_many, out) if found is None else found
+    numbers = LaunchStep(mxfp4_weights, (_W, _S, None), number_statics(_MX))
+    of = _Format(mxfp4_few, mxfp4_small, mxfp4_parts, {}, (), numbers)
+    return _choose(of, a, out, GivenTensor(4) if bias is not None else None)
 
 
 _launch_int4 = Dispatch(_choose_int4)

@@ -1,17 +1,62 @@
 """Weights of four bits as numbers of 16, for products of so many rows that it pays.
 
-The numbers are those that `int4_many` and `mxfp4_many` make of each tile of weights for
-each tile of rows.
+The numbers are those of `int4_small` and `mxfp4_small`, but that a difference to a zero
+is not rounded before it is scaled.
 """
 
 import argus as ag
-from argus import u8, u16
-from argus.kernels.four_bit.many import (
-    by_group,
-    half_powers,
-    int4_numbers,
-    mxfp4_numbers,
-)
+from argus import f32, i16, u8, u16
+
+
+@ag.inline
+def in_order(w):
+    """The four numbers of each 16 bits one after the other along K."""
+    even = ag.interleave(w & 15, (w >> 8) & 15, "U")
+    odd = ag.interleave((w >> 4) & 15, (w >> 12) & 15, "U")
+    return ag.interleave(even, odd, "U").rename("N K")
+
+
+@ag.inline
+def by_group(S, n, g, BN, GROUPS):
+    """An element of S for each group of columns g, g + 1, ... of rows n."""
+    return ag.load(S[n:, g:], (BN, GROUPS))
+
+
+@ag.inline
+def int4_numbers(w, s, Zeros, n, g, SIGNED):
+    """The weights of packed ones and their scales, in the type of these.
+
+    Of rows n and groups g on.
+    """
+    (BN, BU), GROUPS = w.shape, s.shape[1]
+    BK = 4 * BU
+    if SIGNED:
+        w = w ^ 0x8888
+    q = in_order(w).to(s.dtype) - 8.0
+    q = ag.reshape(q, (BN, GROUPS, BK // GROUPS), dims="N G _")
+    if Zeros is not None:
+        zero = by_group(Zeros, n, g, BN, GROUPS).to(f32)
+        zero = zero if SIGNED else zero - 8.0
+        b = ((q.to(f32) - zero) * s.to(f32)).to(s.dtype)
+    else:
+        b = q * s
+    return ag.reshape(b, (BN, BK), dims="N K")
+
+
+@ag.inline
+def half_powers(S, n, k, BN, BK, T):
+    """The scales of rows n and columns k on, halved, in type T."""
+    s = by_group(S, n, k // 32, BN, BK // 32).to(f32)
+    return ag.exp2(s - 128.0).to(T)
+
+
+@ag.inline
+def mxfp4_numbers(w, s):
+    """The weights of packed ones of e2m1 and halves of their scales."""
+    BN, BU = w.shape
+    q = ag.twice_e2m1(in_order(w).to(i16)).to(s.dtype)
+    b = ag.reshape(q, (BN, BU // 8, 32), dims="N G _") * s
+    return ag.reshape(b, (BN, 4 * BU), dims="N K")
 
 
 @ag.kernel
@@ -27,7 +72,7 @@ def int4_weights(
     BK: int = 128,
     WARPS: int = 4,
 ):
-    """Y[n, k] = (q[n, k] - z[n, k // GROUP]) * S[n, k // GROUP]; see `int4_few`."""
+    """Y[n, k] = (q[n, k] - z[n, k // GROUP]) * S[n, k // GROUP]; see `int4_small`."""
     N, K = Y.shape
     assert GROUP % BK == 0 or BK % GROUP == 0, "groups are tiles of K, or parts of them"
     ag.require(ag.dim("U") * 4 == K, "four numbers in 16 bits")
@@ -50,7 +95,7 @@ def mxfp4_weights(
     BK: int = 128,
     WARPS: int = 4,
 ):
-    """Y[n, k] = q[n, k] * 2**(S[n, k // 32] - 127); see `mxfp4_few`."""
+    """Y[n, k] = q[n, k] * 2**(S[n, k // 32] - 127); see `mxfp4_small`."""
     N, K = Y.shape
     ag.require(ag.dim("U") * 4 == K, "four numbers in 16 bits")
     ag.require(ag.dim("G") * 32 == K, "whole groups")

@@ -287,6 +287,12 @@ def sum_statics(parts: int, columns: int) -> dict[str, int]:
     return {"BS": depth, "BM": _SUMMED // depth // width, "BN": width}
 
 
+def sum_step(parts: int, sums: Buffer, c: StepValue, bias: StepValue) -> LaunchStep:
+    """The launch that adds up sums (parts, M, N) and a bias, if any."""
+    statics = sum_statics(parts, sums.shape[2])
+    return LaunchStep(gemm_sum, (sums, c, bias, None), statics)
+
+
 def copy_statics(columns: int) -> dict[str, int]:
     """The tile of `copy_rows` for rows of so many elements."""
     width = min(512, max(32, 1 << (columns - 1).bit_length()))

@@ -1,8 +1,9 @@
-"""In which tiles and parts so many rows are multiplied with weights of eight bits.
+"""Tiles and parts of products whose weights become numbers in registers.
 
-A plan is the one with the least predicted time. What the prediction adds up was fitted
-to 1300 plans at 72 sizes on an H100, and the plans it chooses take 1 % more time than
-the fastest of each size, 8 % at most.
+Weights of four or eight bits are read once for each tile of rows of A. A plan is the
+one with the least predicted time. What the prediction adds up was fitted to 1300 plans
+of eight bits at 72 sizes on an H100: the plans it chooses take 1 % more time than the
+fastest of each size, 8 % at most; of four bits (32 sizes) 2 %, and 9 % at most.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from argus.kernels.gemm.tiles import LINE, table
 _ROWS = (8, 16, 32, 64, 128, 192)
 _WIDTHS = (64, 128)
 """Rows of A and of weights of a tile."""
-_STAGES = 4
+STAGES = 4
+"""Steps of K that a block loads ahead."""
 _SHARED = 228 << 10
 """Bytes of shared memory of a multiprocessor."""
 _BLOCKS = {64: 8, 128: 4}
@@ -51,11 +53,6 @@ class TilePlan:
         """Columns of a step of K."""
         return 128 if self.rows <= 128 else 64
 
-    @property
-    def statics(self) -> dict[str, object]:
-        """Static parameters of `int8_small` and `int8_parts`."""
-        return {"BM": self.rows, "BN": self.width, "BK": self.depth, "STAGES": _STAGES}
-
     def steps(self, k: int) -> int:
         """Steps of K of a part."""
         return ceil(ceil(k / self.depth) / self.parts)
@@ -64,7 +61,7 @@ class TilePlan:
     def resident(self) -> int:
         """Blocks that a multiprocessor has room for."""
         step = self.depth * (2 * self.rows + self.width)
-        return min(_BLOCKS[self.width], _SHARED // (_STAGES * step + 1024))
+        return min(_BLOCKS[self.width], _SHARED // (STAGES * step + 1024))
 
     def tiles(self, m: int, n: int) -> int:
         """Tiles of C."""
@@ -107,16 +104,16 @@ def best_tiles(m: int, n: int, k: int, processors: int) -> TilePlan:
 
 
 def plan_of_numbers(
-    m: int, n: int, k: int, rows: int, processors: int
+    m: int, n: int, k: int, rows: int, processors: int, packed: float
 ) -> ProductPlan | None:
     """How to multiply where numbers of 16 bits are made of all weights first.
 
-    ``rows``: what divides the steps of rows of A, in bytes. None where making them tile
-    by tile is predicted to take less time.
+    ``rows``: what divides the steps of rows of A, in bytes; ``packed``: bytes of a
+    weight. None where making numbers tile by tile is predicted to take less time.
     """
     aligned = (rows, gcd(2 * k, LINE))
     plan = best_plan(m, n, k, aligned)
-    moved = 1e-6 * n * k * (1 + 2)
+    moved = 1e-6 * n * k * (packed + 2)
     whole = _SUM + _MADE * moved + predicted(table(), plan, m, n, k, aligned)
     least = best_tiles(m, n, k, processors)
     return plan if whole < _predicted(least, m, n, k, processors) else None
