@@ -11,6 +11,7 @@ torch = pytest.importorskip("torch")
 from torch.utils import _pytree  # noqa: E402
 
 from argus.diagnostics import ArgusError  # noqa: E402
+from argus.programs import numpy_functions, scattering_operators  # noqa: E402
 from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.operator_table import OWN  # noqa: E402
 from argus.programs.plan import plan_of  # noqa: E402
@@ -59,6 +60,37 @@ def test_one_element_of_each_row_is_no_search_among_all_rows() -> None:
 
     inputs = (torch.rand(2048, 1100), torch.arange(2048) % 1100, torch.rand(2048))
     assert not plan_of(Formula(put), inputs).left
+
+
+@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float32])
+def test_many_rows_that_are_added_are_a_product(
+    kind: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(scattering_operators, "_LEAST_PRODUCTS", 0)
+    # What matrix products may round, sums of rows do not.
+    monkeypatch.setattr(numpy_functions, "product_precision", lambda: "tf32")
+
+    def added(x: Any, rows: Any, t: Any) -> Any:
+        return x.index_add(0, t, rows), x.index_put((t,), rows, accumulate=True)
+
+    x, rows = torch.randn(7, 24).to(kind), torch.randn(40, 24).to(kind)
+    t = torch.randint(0, 7, (40,))
+    plan = plan_of(Formula(added), (x, rows, t))
+    assert not plan.left
+    assert any("sum_of_products" in step.source.text for step in plan.kernels)
+    wanted = x.double().index_add(0, t, rows.double())
+    for made in leaves(run_plan(plan, (x, rows, t), {}, in_interpreter)):
+        error = (made.double() - wanted).norm() / wanted.norm()
+        assert error < (4e-3 if kind == torch.bfloat16 else 1e-6)
+
+
+def test_rows_that_are_added_to_many_stay_in_torch() -> None:
+    def added(x: Any, t: Any, rows: Any) -> Any:
+        return x.index_add(0, t, rows)
+
+    shapes = (torch.empty(50000, 64), torch.zeros(50000).long(), torch.empty(50000, 64))
+    (step,) = plan_of(Formula(added), shapes).left
+    assert step.why == "3200000 entries that are written to 50000 places"
 
 
 def test_what_torch_calls_another_type_becomes_what_it_said() -> None:

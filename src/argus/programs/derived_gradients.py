@@ -12,9 +12,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from argus.programs.own_decompositions import sampled
+from argus.programs.scattering_operators import MOST_COMPARISONS
 
-_MOST_COMPARISONS = 1 << 32
-"""Places times entries that are added to them, at most: beyond that torch's own."""
 _BICUBIC = 2
 
 
@@ -66,11 +65,11 @@ def _of_sampled(
     """Gradients of `sampled`: of the image, and of where it is read.
 
     An image gets its gradient by as many comparisons as it has places for each that is
-    read; what is more than `_MOST_COMPARISONS` stays in torch.
+    read; what is more than `MOST_COMPARISONS` stays in torch.
     """
     corners = 1 << (x.dim() - 2)
     entries = gradient.numel() * corners
-    if mode == _BICUBIC or x[0, 0].numel() * entries > _MOST_COMPARISONS:
+    if mode == _BICUBIC or x[0, 0].numel() * entries > MOST_COMPARISONS:
         return NotImplemented
 
     def formula(x: Any, grid: Any) -> Any:

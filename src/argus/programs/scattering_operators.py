@@ -1,20 +1,22 @@
 """Elements that are written where a table says, each computed where it is stored.
 
 A kernel writes each element once: so the element looks for those that are written to
-it, among all of the table. Added up they are a sum of what is kept of each; of those
-that replace each other the last one counts, which torch leaves open. That takes as many
-comparisons as places times entries, and more stay in torch.
+it, among all of the table. Added up they are a sum of what is kept of each, or, of rows
+that a table moves as a whole, a product with a matrix of ones and zeros; of those that
+replace each other the last one counts, which torch leaves open. That takes as many
+comparisons or products as places times entries, and more stay in torch.
 """
 
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy
 
-from argus.ir.dtypes import f32, i64
+from argus.ir.dtypes import bf16, f16, f32, i64
 from argus.ir.numerics import arithmetic
-from argus.programs.numpy_functions import wide_product
+from argus.programs.numpy_functions import contracted
 from argus.programs.operator_table import own
 from argus.programs.table_operators import gather
 from argus.programs.tensor_array import TensorArray
@@ -23,18 +25,23 @@ from argus.programs.tensor_program import UntranslatedError
 np: Any = numpy
 """Functions of numpy, which arrays of a program record."""
 _EXACT_FLOATS = 1 << 24
-_WORK = 1 << 32
-"""Comparisons, at most."""
+MOST_COMPARISONS = 1 << 28
+"""As many as take no longer than torch, which adds in any order, by a few times."""
+_LEAST_PRODUCTS = 1 << 24
+"""Sums of fewer comparisons are not made products."""
 _MOST_ONES = 1 << 24
 """Elements of the matrix that says which row is whose, at most."""
 _MOST_PRODUCTS = 1 << 32
 """Products with it, at most: as long as torch sorts."""
 
 
-def hits_of(table: Any, n: int, source: Any) -> Any:
-    """(..., n, entries): whether an entry of the last dimension is a place."""
+def hits_of(table: Any, n: int, source: Any = None) -> Any:
+    """(..., n, entries): whether an entry of the last dimension is a place.
+
+    ``source``: what is compared as often as it has elements.
+    """
     entries = max(table.size, source.size if isinstance(source, TensorArray) else 0)
-    if entries * n > _WORK:
+    if entries * n > MOST_COMPARISONS:
         raise UntranslatedError(f"{entries} entries that are written to {n} places")
     recorder = table.recorder
     shape = (*table.shape[:-1], n, table.shape[-1])
@@ -57,14 +64,41 @@ def embedding_gradient(
         raise UntranslatedError("gradients of rows that are divided by their counts")
     if entries * n > _MOST_ONES or entries * n * across > _MOST_PRODUCTS:
         raise UntranslatedError("gradients of many rows, which torch sorts")
-    hits = hits_of(table.reshape(entries), n, grad)
+    hits = hits_of(table.reshape(entries), n)
     if 0 <= padding < n:
         rows = TensorArray(grad.recorder, grad.recorder.positions((n, 1), 0))
         hits = np.logical_and(hits, np.not_equal(rows, padding))
-    ones: Any = np.where(hits, 1.0, 0.0).cast(grad.element)
-    rest = grad.reshape(entries, across)
-    found = wide_product(grad.recorder, ones.operand, rest.operand)
-    return TensorArray(grad.recorder, found).cast(grad.element)
+    return _moved_rows(hits, grad.reshape(entries, across)).cast(grad.element)
+
+
+def _moved_rows(hits: Any, rows: Any) -> Any:
+    """Sums (n, d) of those rows (entries, d) that hit (n, entries) a place, in f32.
+
+    Every product is exact, and none is rounded as those of matrix products may be.
+    """
+    ones: Any = np.where(hits, 1.0, 0.0).cast(rows.element)
+    found = contracted(
+        rows.recorder, ones.operand, rows.operand, "mk", "kn", "mn",
+        dtype=arithmetic(rows.element),
+    )  # fmt: skip
+    return TensorArray(rows.recorder, found)
+
+
+def _added(x: Any, table: Any, source: Any) -> Any:
+    """What is added to rows (..., n); None: not as products.
+
+    Where one table (1, ..., entries) moves all of (..., entries), and there are enough.
+    """
+    entries, n = table.size, x.shape[-1]
+    work = entries * n * prod(x.shape[:-1])
+    moved = table.shape[-1] == entries and source.element in (bf16, f16, f32)
+    if not moved or not _LEAST_PRODUCTS < work <= _MOST_PRODUCTS:
+        return None
+    hits = hits_of(table.reshape(entries), n)
+    spread: Any = np.broadcast_to(source, (*x.shape[:-1], entries))
+    rows: Any = np.moveaxis(spread, -1, 0).reshape(entries, -1)
+    found: Any = _moved_rows(hits, rows)
+    return np.moveaxis(found.reshape(n, *x.shape[:-1]), 0, -1)
 
 
 def _last_hit(hits: Any) -> Any:
@@ -80,7 +114,7 @@ def _last_hit(hits: Any) -> Any:
 
 def replaced(x: Any, table: Any, source: Any) -> Any:
     """Rows (..., n) in which entries of (..., m) stand where the table says."""
-    last = _last_hit(hits_of(table, x.shape[-1], source))
+    last = _last_hit(hits_of(table, x.shape[-1]))
     if isinstance(source, TensorArray):
         at: Any = np.broadcast_to(np.maximum(last, 0), x.shape)
         given = source.cast(x.element)
@@ -93,7 +127,12 @@ def replaced(x: Any, table: Any, source: Any) -> Any:
 
 
 def combined(x: Any, table: Any, source: Any, how: str, own_too: bool) -> Any:
-    """Rows in which what is written is added up, or is a product or an extreme."""
+    """Rows in which what is written is added up, or is a product or an extreme.
+
+    Where what is added as a product is not finite, all of its column is none.
+    """
+    if how == "sum" and own_too and (added := _added(x, table, source)) is not None:
+        return x.cast(added.element) + added
     hits = hits_of(table, x.shape[-1], source)
     wide = arithmetic(x.element) if x.element.is_float else x.element
     part: Any = source.cast(wide)[..., None, :]
