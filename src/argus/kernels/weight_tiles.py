@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import lru_cache
 from math import ceil, gcd
+from operator import mul
 
 from argus.kernels.gemm.plan import ProductPlan, best_plan, predicted
 from argus.kernels.gemm.tiles import LINE, table
@@ -28,14 +29,9 @@ _BLOCKS = {64: 8, 128: 4}
 _PARTS, _WAVES = 16, (0.5, 1.0, 1.5, 2.0, 3.0, 4.0)
 """Into how many parts K is cut at most, for how many waves of blocks."""
 
-_LAUNCH, _ROUND = 6.18, 1.63
-"""Microseconds of a launch, and of beginning and ending blocks side by side."""
-_WEIGHTS, _FACTOR, _PRODUCT = 0.282, 0.0854, 0.0399
-"""Microseconds of 128 columns of K and 64 rows of weights, 64 rows of A, and both."""
-_SUM, _PER_MEGABYTE = 3.10, 0.302
-"""Microseconds of a second launch, and of each megabyte of parts."""
-_READ = 0.0953
-"""Microseconds of a megabyte of weights."""
+_TIMES = (6.18, 1.63, 0.282, 0.0854, 0.0399, 3.10, 0.302, 0.0953)
+"""Microseconds of each of `counts`, by ``benchmarks/weight_tiles.py``."""
+_SUM = _TIMES[5]
 _MADE = 0.3
 """Microseconds of a megabyte that weights and the numbers made of them take."""
 
@@ -68,19 +64,33 @@ class TilePlan:
         return ceil(m / self.rows) * ceil(n / self.width)
 
 
-def _predicted(plan: TilePlan, m: int, n: int, k: int, processors: int) -> float:
-    """Microseconds."""
+def counts(
+    plan: TilePlan, m: int, n: int, k: int, processors: int
+) -> tuple[float, ...]:
+    """What takes time: the launch, blocks that begin and end side by side, ...
+
+    ... on one multiprocessor 128 columns of K of 64 rows of weights, of 64 rows of A,
+    and of both; a second launch, megabytes of parts; megabytes of weights.
+    """
     blocks = ceil(plan.tiles(m, n) * plan.parts / processors)
     a, w = plan.rows / 64, plan.width / 64
-    step = (_WEIGHTS * w + _FACTOR * a + _PRODUCT * a * w) * plan.depth / 128
-    time = _LAUNCH + _ROUND * ceil(blocks / plan.resident)
-    time += blocks * plan.steps(k) * step + _READ * 1e-6 * n * k
-    if plan.parts > 1:
-        time += _SUM + _PER_MEGABYTE * 4e-6 * plan.parts * m * n
-    return time
+    steps = blocks * plan.steps(k) * plan.depth / 128
+    summed = plan.parts > 1
+    return (
+        *(1.0, ceil(blocks / plan.resident)),
+        *(steps * w, steps * a, steps * a * w),
+        *(float(summed), summed * 4e-6 * plan.parts * m * n),
+        1e-6 * n * k,
+    )
 
 
-def _candidates(m: int, n: int, k: int, processors: int) -> Iterator[TilePlan]:
+def predicted_time(plan: TilePlan, m: int, n: int, k: int, processors: int) -> float:
+    """Microseconds."""
+    found = counts(plan, m, n, k, processors)
+    return sum(map(mul, found, _TIMES))
+
+
+def tile_plans(m: int, n: int, k: int, processors: int) -> Iterator[TilePlan]:
     """All tiles, and K in as many parts as fill waves of blocks."""
     for rows in _ROWS:
         for width in _WIDTHS:
@@ -98,8 +108,8 @@ def _candidates(m: int, n: int, k: int, processors: int) -> Iterator[TilePlan]:
 def best_tiles(m: int, n: int, k: int, processors: int) -> TilePlan:
     """The plan with the least predicted time; all sizes are positive."""
     return min(
-        _candidates(m, n, k, processors),
-        key=lambda plan: _predicted(plan, m, n, k, processors),
+        tile_plans(m, n, k, processors),
+        key=lambda plan: predicted_time(plan, m, n, k, processors),
     )
 
 
@@ -116,4 +126,4 @@ def plan_of_numbers(
     moved = 1e-6 * n * k * (packed + 2)
     whole = _SUM + _MADE * moved + predicted(table(), plan, m, n, k, aligned)
     least = best_tiles(m, n, k, processors)
-    return plan if whole < _predicted(least, m, n, k, processors) else None
+    return plan if whole < predicted_time(least, m, n, k, processors) else None
