@@ -162,6 +162,11 @@ static unsigned char argus_to_e5m2(float f) {
   return sign | argus_to_f16(a) >> 8;
 }
 static float argus_from_e5m2(unsigned char v) { return argus_from_f16(v << 8); }
+// What is made here the compiler does not see: so no sum is fused with it.
+static float __fmul_rn(float a, float b) { float r = a * b; asm("" : "+m"(r)); return r; }
+static double __dmul_rn(double a, double b) {
+  double r = a * b; asm("" : "+m"(r)); return r;
+}
 static int __mulhi(int a, int b) { return (long long)a * b >> 32; }
 static long long __mul64hi(long long a, long long b) { return (__int128)a * b >> 64; }
 static u32 __umulhi(u32 a, u32 b) { return (u64)a * b >> 32; }
