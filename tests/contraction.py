@@ -1,18 +1,19 @@
 """Programs as the compiler of printed text may contract them.
 
-    program = contracted(placed)          # a.k.a. what the card may compute
-    run(program, arrays)                  # in the interpreter, of any kernel
+    program, count = contracted(placed)
+    run(program, arrays)                  # what the card may compute, of any kernel
 
-NVRTC fuses a product with the sum that it goes into, also where others read the product,
-and then rounds once. The interpreter rounds each operation; it says nothing of what such
-a kernel makes of numbers that cancel. So here each sum of a product is ``fma`` (which it
+NVRTC fuses a product with the sum that it goes into, also where others read the
+product, and then rounds once. The interpreter rounds each operation, and does not see
+what becomes of numbers that cancel. So here each sum of a product is ``fma`` (which it
 knows), but for products that are printed so that no compiler fuses them
-(`argus.codegen.fusing`). A host compiler that contracts is `emulator.FUSED`.
+(`argus.codegen.fusing`). `emulator.FUSED` has a host compiler do the same.
 """
 
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import cast
 
 from argus.codegen.fusing import rounded_products
 from argus.ir import ops as o
@@ -85,7 +86,7 @@ class _Fusing:
         op = self.makes.get(value) if isinstance(value, o.Tile) else None
         match op:
             case o.Elementwise(fn="mul") if op not in self.kept and _wide(op.result):
-                return *op.args, False
+                return op.args[0], op.args[1], False
             case o.Elementwise(fn="neg"):
                 found = self._factors(op.args[0], before)
                 return None if found is None else (*found[:2], not found[2])
@@ -108,11 +109,13 @@ def _like(tile: o.Tile, source: o.Tile | None = None) -> o.Tile:
     return o.Tile(kind, tile.shape, tile.dims, tile.span, tile.name, tile.layout)
 
 
-def _moved(value: Value, move: o.MovingOne | o.Reinterpret, before: list[o.AnyOp]):
+def _moved(
+    value: Value, move: o.MovingOne | o.Reinterpret, before: list[o.AnyOp]
+) -> Value:
     if not isinstance(value, o.Tile):
         return value
     result = _like(move.result, value)
-    before.append(replace(move, src=value, result=result))
+    before.append(cast("o.AnyOp", replace(move, src=value, result=result)))
     return result
 
 

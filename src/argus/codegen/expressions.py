@@ -85,9 +85,9 @@ def _code(e: Expr, spell: Spell, kinds: ExpressionTypes) -> CppExpression:
             return call(function, *parts)
         case Binary(op="/", left=a, right=b):
             return binary("/", _as_float(a, of(a), kinds), _as_float(b, of(b), kinds))
-        case Binary(op="*", left=a, right=b) if (
-            kinds.of(e) == "float" and not exact_product(e)
-        ):
+        case Binary(op="*", left=a, right=b) if kinds.of(
+            e
+        ) == "float" and not exact_product(e):
             # Rounded as the program says, and not fused with what it is added to.
             parts = (_as_float(a, of(a), kinds), _as_float(b, of(b), kinds))
             return CppExpression(ROUNDED[32].format(*(p.bare for p in parts)))

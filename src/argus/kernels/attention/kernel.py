@@ -31,8 +31,8 @@ LOG2E = 1.4426950408889634
 def soften(s, m, l, factor, FOLD):
     """Online softmax of scores s: probabilities, rescaling of o, new m and l.
 
-    FOLD: one instruction for each score. All that was summed before is relative to the
-    product of a row's maximum, as it was rounded then: so alpha is of such products, which
+    FOLD: one instruction for each score. What was summed before is relative to a row's
+    maximum times the factor, as that was rounded: so alpha is of such products, which
     no compiler fuses (`argus.codegen.fusing`), and is 1 where the maximum stays.
     """
     m_new = ag.maximum(m, ag.max(s, "T"))

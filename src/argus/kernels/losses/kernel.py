@@ -68,11 +68,11 @@ def cross_entropy(
         total = total * ag.exp2((top - higher) * LOG2E) + part
         top = higher
     most = ag.max(top, "C")
-    s = most + ag.log2(ag.sum(total * ag.exp2((top - most) * LOG2E), "C")) * LN2
+    log = ag.log2(ag.sum(total * ag.exp2((top - most) * LOG2E), "C")) * LN2
     mean = ag.sum(sums, "C") / N
     t = ag.load(T[m:], (ROWS,))
-    L[m:] = loss_of(X, t, m, s, mean, ROWS, ignore, smoothing, z, SMOOTH)
-    S[m:] = s
+    L[m:] = loss_of(X, t, m, most, log, mean, ROWS, ignore, smoothing, z, SMOOTH)
+    S[m:] = most + log
     K[m:] = ag.where(t != ignore, 1.0, 0.0)
 
 
@@ -102,8 +102,11 @@ def together(x, V, APART):
 
 
 @ag.inline
-def loss_of(X, t, m, s, mean, ROWS, ignore, smoothing, z, SMOOTH):
-    """Losses of ROWS rows from m on: targets t, logarithms of sums s."""
+def loss_of(X, t, m, top, log, mean, ROWS, ignore, smoothing, z, SMOOTH):
+    """Losses of ROWS rows from m on: targets t, maxima, logarithms of sums less these.
+
+    Of a maximum that is large the logarithm would be lost in their sum.
+    """
     N = X.shape[1]
     if ROWS > 1:
         rows, columns = m + ag.index(t, "M"), ag.rename(t, "T")
@@ -115,7 +118,8 @@ def loss_of(X, t, m, s, mean, ROWS, ignore, smoothing, z, SMOOTH):
         target = ag.load(X[m, t]).to(f32)
     if SMOOTH:
         target = target + smoothing * (mean - target)
-    loss = ag.where(t != ignore, s - target + z * s * s, 0.0)
+    s = top + log
+    loss = ag.where(t != ignore, (top - target) + log + z * s * s, 0.0)
     return ag.where((t == ignore) | ((t >= 0) & (t < N)), loss, ag.inf)
 
 
@@ -200,11 +204,11 @@ def cross_entropy_merge(
         a = ag.load(A[p:, m], (BP,), fill=-ag.inf)
         total = total + ag.load(B[p:, m], (BP,)) * ag.exp2((a - top) * LOG2E)
         sums = sums + ag.load(C[p:, m], (BP,))
-    s = top + ag.log2(ag.sum(total, "P")) * LN2
+    log = ag.log2(ag.sum(total, "P")) * LN2
     t = ag.load(T[m:], (1,))
     mean = ag.sum(sums, "P") / N
-    L[m:] = loss_of(X, t, m, s, mean, 1, ignore, smoothing, z, SMOOTH)
-    S[m] = s
+    L[m:] = loss_of(X, t, m, top, log, mean, 1, ignore, smoothing, z, SMOOTH)
+    S[m] = top + log
     K[m:] = ag.where(t != ignore, 1.0, 0.0)
 
 

@@ -52,12 +52,13 @@ def cross_entropy_passes(
     if SMOOTH:
         for n in ag.range(0, N, BN):
             sums = sums + ag.sum(ag.load(X[m, n:], (BN,)).to(f32), "N")
-    s = top + ag.log(total)
+    log = ag.log(total)
+    s = top + log
     t = ag.load(T[m:], (1,))
     target = ag.load(X[m, t]).to(f32)
     if SMOOTH:
         target = target + smoothing * (sums / N - target)
-    loss = ag.where(t != ignore, s - target + z * s * s, 0.0)
+    loss = ag.where(t != ignore, (top - target) + log + z * s * s, 0.0)
     inside = (t == ignore) | ((t >= 0) & (t < N))
     L[m:] = ag.where(inside, loss, ag.inf)
     S[m] = s
