@@ -34,7 +34,7 @@ def contracted(
     ``last``: of two products the second one is. ``anything``: those, too, that are
     printed so that they are not fused.
     """
-    kept = frozenset() if anything else rounded_products(program.body)
+    kept = frozenset() if anything else rounded_products(program)
     fusing = _Fusing(program.body, kept, last)
     fusing.change(program.body)
     return program, fusing.count

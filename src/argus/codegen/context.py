@@ -154,7 +154,7 @@ class Emission:
     @cached_property
     def rounded_products(self) -> frozenset[o.Elementwise]:
         """Products that no sum may be fused with."""
-        return rounded_products(self.program.body)
+        return rounded_products(self.program)
 
     # ------------------------------------------------------------ expressions
 

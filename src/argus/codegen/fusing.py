@@ -18,14 +18,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from math import frexp
+from typing import cast
 
 from argus.ir import ops as o
 from argus.ir.combine import Combination, CombinationValue, split
 from argus.ir.dtypes import DType
-from argus.ir.expr import Binary, Const, Expr, subexpressions, symbols
+from argus.ir.expr import Binary, Const, Expr, Sym, subexpressions
 from argus.ir.functions import FUNCTIONS
-from argus.ir.memory import SharedAlloc
-from argus.ir.walk import walk
+from argus.ir.program import Program
+from argus.ir.tile_facts import FactDomain, walked
+from argus.ir.walk import used
 
 __all__ = [
     "ROUNDED",
@@ -38,10 +40,6 @@ __all__ = [
 ROUNDED = {32: "__fmul_rn({0}, {1})", 64: "__dmul_rn({0}, {1})"}
 """The product that is never fused, by bits of the type."""
 
-_Place = o.Tile | SharedAlloc | str
-"""Where a value is: in registers, in a shared buffer, in the scalar of a name."""
-_Value = o.Tile | SharedAlloc | Expr
-
 
 def is_power(value: float) -> bool:
     """Whether it is a power of two of which the inverse is a normal f32."""
@@ -49,27 +47,23 @@ def is_power(value: float) -> bool:
     return abs(mantissa) == 0.5 and -100 < exponent < 100
 
 
-def rounded_products(body: o.Block) -> frozenset[o.Elementwise]:
+def exact_product(e: Binary) -> bool:
+    """Whether a product of scalars is one with a power of two, and loses nothing."""
+    return _power(e.left) or _power(e.right)
+
+
+def rounded_products(program: Program) -> frozenset[o.Elementwise]:
     """Products of tiles that are rounded before they meet another product in a sum."""
-    sources = _Sources()
-    sums: list[o.Elementwise] = []
-    for op in walk(body):
-        sources.note(op)
-        if isinstance(op, o.Elementwise) and op.fn in ("add", "sub"):
-            sums += [op] if _rounds_once(op.result.dtype) else []
-    found: set[o.Elementwise] = set()
-    for op in sums:
-        left, right = (sources.products(x) for x in op.args)
-        if left.some and right.some:
-            found |= left.made | right.made
-    return frozenset(found)
+    domain = _Fusing()
+    walked(program, domain)
+    return frozenset(domain.rounded)
 
 
 def rounded_steps(combine: Combination) -> frozenset[int]:
     """Numbers of the steps of a function of a scan that are such products."""
     found: set[int] = set()
     for step in combine.steps:
-        if step.fn in ("add", "sub") and _rounds_once(step.dtype):
+        if step.fn in ("add", "sub") and _reaches(step.dtype):
             made = [_product_step(combine, x) for x in step.args]
             found |= set() if None in made else {x for x in made if x is not None}
     return frozenset(found)
@@ -82,136 +76,90 @@ def _product_step(combine: Combination, x: CombinationValue) -> int | None:
     return number if kind == "t" and combine.steps[number].fn == "mul" else None
 
 
-def exact_product(e: Binary) -> bool:
-    """Whether a product of scalars is one with a power of two, and loses nothing."""
-    return any(
-        isinstance(x, Const) and is_power(float(x.value)) for x in (e.left, e.right)
-    )
-
-
-def _rounds_once(dtype: DType) -> bool:
+def _reaches(dtype: DType) -> bool:
     """Whether a product of the type reaches a sum as it is, and not as fewer bits."""
     return dtype.is_float and not dtype.encoded
 
 
-@dataclass
-class _Products:
-    """What a value may be: products that are printed, or ones from elsewhere."""
+def _power(value: o.Tile | Expr) -> bool:
+    return isinstance(value, Const) and is_power(float(value.value))
 
-    made: set[o.Elementwise] = field(default_factory=set[o.Elementwise])
+
+@dataclass(frozen=True)
+class _Products:
+    """What a value may be, unchanged or by its sign and powers of two.
+
+    ``made``: products of this kernel. ``given``: what was loaded, which another one may
+    have made, or a scalar with a product in it.
+    """
+
+    made: frozenset[o.Elementwise] = frozenset()
     given: bool = False
 
-    @property
-    def some(self) -> bool:
+    def __bool__(self) -> bool:
         return bool(self.made) or self.given
 
 
-class _Sources:
-    """What each value may be, unchanged or by its sign."""
+_NONE = _Products()
 
-    def __init__(self) -> None:
-        self.handed: dict[_Place, list[_Value]] = {}
-        self.loaded: set[_Place] = set()
-        self.made: dict[o.Tile, o.Elementwise] = {}
 
-    def note(self, op: o.AnyOp) -> None:
-        """What an operation hands on."""
-        match op:
-            case o.Elementwise():
-                self._note_function(op)
-            case o.Moving():
-                self._hand(op.result, op.sources)
-            case o.Reinterpret():
-                self._hand(op.result, [op.src])
-            case o.Reduce() if op.fn in ("max", "min"):
-                self._hand(op.result, [op.src])
-            case o.Full():
-                self._hand(op.result, [op.value])
-            case o.Let():
-                self._hand(op.sym.name, [op.value])
-            case o.Extract():
-                self._hand(op.sym.name, [op.src])
-            case o.StoreShared():
-                self._hand(op.view.alloc, [op.src])
-            case o.LoadShared():
-                self._hand(op.result, [op.view.alloc])
-            case o.LoadGlobal():
-                self._load(op.result, op.result.dtype)
-            case o.LoadScalar():
-                self._load(op.sym.name, op.tensor.dtype)
-            case o.CopyAsync():
-                self._load(op.dst.alloc, op.dst.alloc.dtype)
-            case o.For():
-                for carry in op.tiles:
-                    self._hand(carry.arg, [carry.init, carry.yielded])
-                    self._hand(carry.result, [carry.init, carry.yielded])
-                for scalar in op.scalars:
-                    self._hand(scalar.arg.name, [scalar.init, scalar.yielded])
-                    self._hand(scalar.result.name, [scalar.init, scalar.yielded])
-            case o.If():
-                for merge in op.tiles:
-                    self._hand(merge.result, [merge.then, merge.other])
-                for choice in op.scalars:
-                    self._hand(choice.result.name, [choice.then, choice.other])
-            case _:
-                pass  # what it makes is no product
+def _any(parts: Sequence[_Products]) -> _Products:
+    made = frozenset[o.Elementwise]().union(*(x.made for x in parts))
+    return _Products(made, any(x.given for x in parts))
 
-    def _hand(self, to: _Place, values: Sequence[_Value]) -> None:
-        self.handed.setdefault(to, []).extend(values)
 
-    def _load(self, to: _Place, dtype: DType) -> None:
-        if _rounds_once(dtype):
-            self.loaded.add(to)
+@dataclass
+class _Fusing(FactDomain[_Products]):
+    """The domain. What is added, or of another type, is no product."""
 
-    def _note_function(self, op: o.Elementwise) -> None:
+    rounded: set[o.Elementwise] = field(default_factory=set[o.Elementwise])
+
+    def nothing(self) -> _Products:
+        return _NONE
+
+    def scalar(self, value: Expr) -> _Products:
+        """A product of floats, or a scalar that is computed or loaded."""
+        return _Products(given=any(map(_may_be_product, subexpressions(value))))
+
+    def element(self, held: _Products) -> _Products:
+        return _Products(held.made, given=True)
+
+    def joined(self, one: _Products, other: _Products) -> _Products:
+        return _any((one, other))
+
+    def made(self, op: o.RegisterOp, parts: Sequence[_Products]) -> _Products:
+        """Moved, chosen or put in order; a sum may be of one."""
+        tiles = used(cast("o.AnyOp", op))
+        if not all(_reaches(x.dtype) for x in (op.result, *tiles)):
+            return _NONE
+        return _any(parts)
+
+    def elementwise(self, op: o.Elementwise, args: Sequence[_Products]) -> _Products:
+        """What an element-wise function makes of its operands."""
+        if not _reaches(op.result.dtype):
+            return _NONE
+        parts = [
+            _NONE if isinstance(x, o.Tile) and not _reaches(x.dtype) else fact
+            for x, fact in zip(op.args, args, strict=True)
+        ]
         law = FUNCTIONS[op.fn].law
+        if law in ("add", "sub"):
+            if all(parts):
+                self.rounded |= _any(parts).made
+            return _NONE
         if law == "where":
-            self._hand(op.result, op.args[1:])
-        elif law in ("neg", "maximum", "minimum") or op.fn == "abs":
-            self._hand(op.result, op.args)
-        elif law in ("mul", "div") and (kept := _exact(op)) is not None:
-            self._hand(op.result, [kept])
-        elif law == "mul" and _rounds_once(op.result.dtype):
-            self.made[op.result] = op
-
-    def products(self, value: _Value) -> _Products:
-        """Products that a value may be."""
-        found = _Products()
-        seen: set[_Value] = set()
-        waiting = [value]
-        while waiting:
-            one = waiting.pop()
-            if one in seen:
-                continue
-            seen.add(one)
-            places: list[_Place]
-            if isinstance(one, o.Tile | SharedAlloc):
-                places = [one]
-            else:
-                found.given |= _multiplies(one)
-                places = [x.name for x in symbols(one)]
-            for place in places:
-                if isinstance(place, o.Tile) and place in self.made:
-                    found.made.add(self.made[place])
-                found.given |= place in self.loaded
-                waiting += self.handed.get(place, ())
-        return found
+            return _any(parts[1:])
+        if law in ("neg", "maximum", "minimum") or op.fn == "abs":
+            return _any(parts)
+        if law == "mul":
+            powers = [_power(x) for x in op.args]
+            return _any(parts) if any(powers) else _Products(frozenset({op}))
+        return parts[0] if law == "div" and _power(op.args[1]) else _NONE
 
 
-def _exact(op: o.Elementwise) -> o.Tile | Expr | None:
-    """What a product or quotient is a power of two of; None where it is rounded."""
-    first, second = op.args
-    if isinstance(second, Const) and is_power(float(second.value)):
-        return first
-    if op.fn == "mul" and isinstance(first, Const) and is_power(float(first.value)):
-        return second
-    return None
-
-
-def _multiplies(e: Expr) -> bool:
-    """Whether a scalar is a rounded product of floats, or has one in it."""
-    return any(
-        isinstance(x, Binary) and x.op == "*" and x.type == "float"
-        and not exact_product(x)
-        for x in subexpressions(e)
-    )  # fmt: skip
+def _may_be_product(e: Expr) -> bool:
+    if e.type != "float":
+        return False
+    if isinstance(e, Binary):
+        return e.op == "*" and not exact_product(e)
+    return isinstance(e, Sym) and e.kind == "let"
