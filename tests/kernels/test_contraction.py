@@ -1,6 +1,6 @@
 """Library kernels compute the same where a compiler fuses products with sums.
 
-On hard inputs, on which that would show. `benchmarks/contraction.py` has more of them,
+On hard inputs, on which that would show. `benchmarks/fused.py` has more of them,
 more cases, and the kernels of modules.
 """
 
