@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any
 
 ROOT = Path(__file__).parents[1]
-sys.path[:0] = [str(ROOT / "src"), str(ROOT / "tests")]
+sys.path[:1] = [str(ROOT / "src"), str(ROOT / "tests")]  # not this folder
 
 import numpy as np  # noqa: E402
 

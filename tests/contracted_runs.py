@@ -74,13 +74,13 @@ def hardened(inputs: Inputs, manner: str) -> Inputs:
 def differs(exact: np.ndarray, fused: np.ndarray) -> str | None:
     """Where two results are not the same up to rounding; None: nowhere.
 
-    What is not finite may be another number that is not: more or less overflows.
+    What is not finite may be another number: less overflows where products are fused.
     """
     with np.errstate(all="ignore"):
         finite = np.isfinite(exact)
         scale = np.abs(np.where(finite, exact, 0)).max(initial=0)
         near = np.abs(exact - fused) <= 2e-2 * (np.abs(exact) + 0.1 * scale)
-    same = np.where(finite, near, ~np.isfinite(fused))
+    same = near | ~finite
     if same.all():
         return None
     at = tuple(int(i) for i in np.argwhere(~same)[0])
