@@ -1,7 +1,7 @@
 """Random kernels: whatever is proved must return from a GPU with the right numbers.
 
     PYTHONPATH=src python benchmarks/random_kernels.py OUT --seeds 0..2000 --jobs 16
-    python benchmarks/random_kernels.py OUT --seeds 0..2000 --no-gpu [--emulate]
+    python benchmarks/random_kernels.py OUT --seeds 0..2000 --no-gpu --emulate --fused
     python benchmarks/random_kernels.py OUT --families barrier_rings,handoffs
     python benchmarks/random_kernels.py OUT --seeds 0..20000 --no-gpu --changed
 
@@ -11,6 +11,10 @@ processes at all its sizes, several times on fresh data, on poisoned outputs, an
 compared with the reference in fp64. A launch that does not return ends its process and
 is reported; so is a fault. Then a fresh process goes on. OUT gets one line of JSON for
 each kernel, and is complete up to the last line however the run ends.
+
+With ``--emulate`` printed text runs on the CPU, by g++. With ``--fused`` products are
+fused with the sums that they go into, as NVRTC does: by g++, too, and in the
+interpreter (`tests/contraction.py`).
 
 With ``--changed`` each kernel has one random change, and its reference has none. Then a
 kernel that is refuted and runs right is no mistake: runs need not show what is wrong.
@@ -65,6 +69,9 @@ def main() -> int:
         "--emulate", action="store_true", help="run printed code by g++"
     )
     parser.add_argument(
+        "--fused", action="store_true", help="products with sums, rounded once"
+    )
+    parser.add_argument(
         "--changed", action="store_true", help="kernels with one random change each"
     )
     parser.add_argument("--unknown", action="store_true", help="launch these, too")
@@ -94,7 +101,7 @@ class Server:
     def __init__(self, args: argparse.Namespace, what: str) -> None:
         self.command = [sys.executable, __file__, "--serve", what]
         self.command += ["--families", args.families] if args.families else []
-        self.command += [f for f in ("--no-gpu", "--emulate", "--changed")
+        self.command += [f for f in ("--no-gpu", "--emulate", "--fused", "--changed")
                          if getattr(args, f[2:].replace("-", "_"))]  # fmt: skip
         self.process: subprocess.Popen[str] | None = None
 
@@ -172,7 +179,7 @@ class Examiner:
 
     def __init__(self, args: argparse.Namespace) -> None:
         self.build = not args.no_gpu
-        self.emulate = args.emulate
+        self.emulate, self.fused = args.emulate, args.fused
         self.changed = args.changed
 
     def examine(self, g: Any) -> dict[str, Any]:
@@ -193,11 +200,41 @@ class Examiner:
             except ArgusError as error:
                 said["build"] = str(error).splitlines()[0]
         if self.emulate and found.verdict in SHOWN:
-            said["emulated"] = emulated(g)
+            said["emulated"] = emulated(g, self.fused)
+        if self.fused and found.verdict in SHOWN:
+            said["fused"] = fused(g)
         return said
 
 
-def emulated(g: Any) -> list[str]:
+def fused(g: Any) -> list[str]:
+    """What is wrong with the kernel where all products are fused that may be."""
+    import numpy as np
+
+    from argus.interpret import run
+    from argus.requests import placed_program
+    from contraction import contracted
+    from generate.running import (
+        compared,
+        inputs_of,
+        interpreted,
+        launched_sizes,
+        reference_of,
+        request_of,
+    )
+
+    program, count = contracted(placed_program(request_of(g)))
+    wrong: list[str] = []
+    for sizes in launched_sizes(g) if count else []:
+        arrays = inputs_of(g, sizes, 0)
+        got = {name: array.copy() for name, array in arrays.items()}
+        with np.errstate(all="ignore"):
+            run(program, got, g.scalars)
+        if compared(g, got, reference_of(g, sizes, arrays)):
+            wrong += compared(g, got, interpreted(g, sizes, arrays))
+    return wrong
+
+
+def emulated(g: Any, fuse: bool) -> list[str]:
     """What is wrong with the printed text on the CPU; of kernels that can run there."""
     import emulator
 
@@ -215,7 +252,9 @@ def emulated(g: Any) -> list[str]:
     arrays = inputs_of(g, sizes, 0)
     expected = reference_of(g, sizes, arrays)
     try:
-        emulator.launch(source, {**sizes, **g.scalars}, arrays)
+        launch = emulator.bound(source, {**sizes, **g.scalars}, arrays)
+        options = emulator.FUSED if fuse and emulator.fuses() else ()
+        emulator.run_all([launch], *options)
     except (subprocess.CalledProcessError, AssertionError, OSError):
         return []  # the emulation lacks an instruction, or a function
     return compared(g, arrays, expected)

@@ -14,7 +14,8 @@ def bad(found: list[dict[str, Any]]) -> list[tuple[int, str]]:
     said: list[tuple[int, str]] = []
     for x in found:
         said += [(x["seed"], p) for p in x["problems"]]
-        said += [(x["seed"], f"emulated: {p}") for p in x.get("emulated", [])]
+        for way in ("emulated", "fused"):
+            said += [(x["seed"], f"{way}: {p}") for p in x.get(way, [])]
         launch = x.get("launch", {"seen": "right"})
         if launch["seen"] not in ("right",) and x["verdict"] in SHOWN:
             said.append((x["seed"], f"{launch['seen']}: {launch['detail']}"))

@@ -162,6 +162,13 @@ static unsigned char argus_to_e5m2(float f) {
   return sign | argus_to_f16(a) >> 8;
 }
 static float argus_from_e5m2(unsigned char v) { return argus_from_f16(v << 8); }
+// What is made here the compiler does not see: so no sum is fused with it.
+static float __fmul_rn(float a, float b) {
+  float r = a * b; asm("" : "+m"(r)); return r;
+}
+static double __dmul_rn(double a, double b) {
+  double r = a * b; asm("" : "+m"(r)); return r;
+}
 static int __mulhi(int a, int b) { return (long long)a * b >> 32; }
 static long long __mul64hi(long long a, long long b) { return (__int128)a * b >> 64; }
 static u32 __umulhi(u32 a, u32 b) { return (u64)a * b >> 32; }
@@ -422,14 +429,32 @@ extern "C" void run(unsigned blocks, unsigned threads, void** p) {
 """
 
 
+FUSED = ("-mfma", "-O2", "-ffp-contract=fast")
+"""As nvcc compiles: a product and the sum that it goes into are rounded once.
+
+Of products that others read, too, the host's compiler makes no such instruction, and
+NVRTC does: `contraction.contracted` has these.
+"""
+
+
 def available() -> bool:
     """Whether there is a host C++ compiler."""
     return shutil.which("g++") is not None
 
 
 @cache
-def _shim() -> Path:
-    """The header that every kernel includes, compiled once in a process.
+def fuses() -> bool:
+    """Whether there is one, and a processor that rounds a product and a sum once."""
+    if not available():
+        return False
+    asked = ["g++", "-march=native", "-dM", "-E", "-x", "c++", "/dev/null"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=False).stdout
+    return "__x86_64__" in said and "__FMA__" in said
+
+
+@cache
+def _shim(*options: str) -> Path:
+    """The header that every kernel includes, compiled once in a process for options.
 
     Reading the standard library takes longer than a kernel does.
     """
@@ -438,7 +463,7 @@ def _shim() -> Path:
     header = folder / "shim.h"
     header.write_text(SHIM)
     made = ["-x", "c++-header", str(header), "-o", f"{header}.gch"]
-    subprocess.run([*COMPILER, *made], check=True)
+    subprocess.run([*COMPILER, *options, *made], check=True)
     return header
 
 
@@ -469,7 +494,7 @@ def compiled(body: str, folder: Path, *options: str) -> ctypes.CDLL:
     """C++ after the shim, as a library."""
     path, library = folder / "kernel.cpp", folder / "kernel.so"
     path.write_text(body)
-    given = ["-include", str(_shim()), "-shared", str(path), "-o", str(library)]
+    given = ["-include", str(_shim(*options)), "-shared", str(path), "-o", str(library)]
     subprocess.run([*COMPILER, *options, *given], check=True)
     return ctypes.CDLL(str(library))
 
@@ -503,6 +528,7 @@ def _body(source: CudaSource, number: int) -> tuple[str, list[str]]:
     kernel = source.text[start:].replace('extern "C" ', "", 1)
     # Every kernel has the same shared memory: that of the shim.
     kernel = re.sub(r"^ *extern __shared__ .*smem\[\];\n", "", kernel, flags=re.M)
+    kernel = kernel.replace("#pragma unroll\n", "#pragma GCC unroll 256\n")
     head = kernel[kernel.index("(", kernel.index(source.entry)) + 1 :]
     declared = head[: head.index(") {")].strip()
     types = [re.sub(r"\w+$", "", d.strip()) for d in declared.split(",\n") if d]

@@ -9,10 +9,8 @@ from test_language import source
 
 pytestmark = [
     pytest.mark.compiler,
-    pytest.mark.skipif(not emulator.available(), reason="needs g++"),
+    pytest.mark.skipif(not emulator.fuses(), reason="needs g++, and fused products"),
 ]
-FUSED = ("-mfma", "-O2", "-ffp-contract=fast")
-"""As nvcc compiles: what is rounded of a product is not lost in a sum that follows."""
 
 
 @pytest.mark.parametrize("contracted", [False, True])
@@ -27,7 +25,7 @@ def test_hidden_blocks_leave_nothing(contracted: bool) -> None:
         high, total = np.zeros(32, np.float32), np.zeros(32, np.float32)
         given = {"B": 3, "S": 32, "T": 16, "factor": factor}
         launch = emulator.bound(kernel, given, {"S": scores, "M": high, "L": total})
-        emulator.run_all([launch], *(FUSED if contracted else ()))
+        emulator.run_all([launch], *(emulator.FUSED if contracted else ()))
         most = scores.max(axis=(0, 2)).astype(np.float64)
         want = np.exp2((scores - most[:, None]) * factor).sum(axis=(0, 2))
         assert np.allclose(high, most) and np.allclose(total, want, rtol=1e-5), d

@@ -50,7 +50,7 @@ MOST = {
     "CpAsyncCommit": 11,
     "CpAsyncWait": 15,
     "Dot": 91,
-    "Elementwise": 43,
+    "Elementwise": 44,
     "Expect": 12,
     "Extract": 26,
     "Fence": 20,

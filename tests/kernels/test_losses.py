@@ -91,6 +91,16 @@ def test_targets_that_are_no_class() -> None:
     assert not x.grad.any()
 
 
+@pytest.mark.parametrize("n", [250, 9000])
+def test_rows_of_one_number(n: int) -> None:
+    """Also where it is the least one, as a mask leaves it, or huge."""
+    numbers = (torch.finfo(torch.float32).min, -1e30, 1.3e30, 2.0)
+    x = torch.tensor(numbers)[:, None].expand(4, n).contiguous()
+    t = torch.arange(4)
+    kept = ops.cross_entropy(x, t, reduction="none")
+    close(kept, expected(x, t, reduction="none"), 1e-6)
+
+
 def test_classes_that_are_masked_out() -> None:
     x, t = drawn(4, 9000, torch.float32)
     with torch.no_grad():

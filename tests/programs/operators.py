@@ -158,6 +158,9 @@ def _routed(x: torch.Tensor, gates: torch.Tensor) -> torch.Tensor:
     return (outputs * spread[..., None]).sum(1)
 
 
+_NEAR = random(7, 9)
+"""Of which a multiple is rounded: it is not a multiple then."""
+
 OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "power": (torch.pow, _PAIRS),
     "powers of a number": (lambda x: (2.5**x, x**0.75, x**-1.5), (_SPECIAL,)),
@@ -169,6 +172,17 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "inverse functions": (
         lambda x: (x.asin(), x.acos(), x.asinh(), (x + 2).acosh(), x.atanh()),
         (torch.linspace(-0.999, 0.999, 31),),
+    ),
+    "remainders": (
+        lambda x, y: (x.fmod(y), x.remainder(y), x // y, x.fmod(0.3), (-x) // 0.7),
+        (
+            torch.cat([3 * _NEAR, torch.full((1, 9), 1e30)]),
+            torch.cat([_NEAR, _NEAR[:1]]),
+        ),
+    ),
+    "remainders of whole numbers": (
+        lambda x, y: (x.fmod(y), x.remainder(y), x // y, x.fmod(-3)),
+        (torch.arange(-9, 9), torch.tensor([2, -3, 5] * 6)),
     ),
     "hyperbolic": (lambda x: (x.sinh(), x.cosh(), x.isinf()), (_SPECIAL,)),
     "sums of exponentials": (torch.logaddexp, _PAIRS),

@@ -28,8 +28,8 @@ UNARY: list[Function] = [
 ]  # fmt: skip
 BINARY: list[Function] = [
     np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.fmax,
-    np.fmin, np.logaddexp, np.hypot, np.floor_divide, np.remainder, np.equal, np.less,
-    np.less_equal, np.greater, np.greater_equal, np.not_equal, np.outer,
+    np.fmin, np.logaddexp, np.hypot, np.floor_divide, np.remainder, np.fmod, np.equal,
+    np.less, np.less_equal, np.greater, np.greater_equal, np.not_equal, np.outer,
 ]  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from argus.codegen import expressions
 from argus.codegen.bounds import Bounds
 from argus.codegen.code import CppExpression
 from argus.codegen.errors import CodegenError
+from argus.codegen.fusing import rounded_products
 from argus.codegen.names import Identifiers
 from argus.codegen.scalars import ScalarTypes
 from argus.codegen.storage import RegisterArray, RegisterArrays, layout_of
@@ -149,6 +150,11 @@ class Emission:
     def uses(self) -> Counter[o.Tile]:
         """By how many operations each tile is read."""
         return Counter(t for op in walk(self.program.body) for t in set(used(op)))
+
+    @cached_property
+    def rounded_products(self) -> frozenset[o.Elementwise]:
+        """Products that no sum may be fused with."""
+        return rounded_products(self.program)
 
     # ------------------------------------------------------------ expressions
 

@@ -29,6 +29,7 @@ from argus.codegen.code import (
     plus,
 )
 from argus.codegen.errors import CodegenError
+from argus.codegen.fusing import ROUNDED, exact_product
 from argus.codegen.scalars import INT_MAX, ExpressionTypes, ScalarTypes
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, nonnegative
 from argus.ir.wrapping import unwrapped
@@ -84,6 +85,12 @@ def _code(e: Expr, spell: Spell, kinds: ExpressionTypes) -> CppExpression:
             return call(function, *parts)
         case Binary(op="/", left=a, right=b):
             return binary("/", _as_float(a, of(a), kinds), _as_float(b, of(b), kinds))
+        case Binary(op="*", left=a, right=b) if kinds.of(
+            e
+        ) == "float" and not exact_product(e):
+            # Rounded as the program says, and not fused with what it is added to.
+            parts = (_as_float(a, of(a), kinds), _as_float(b, of(b), kinds))
+            return CppExpression(ROUNDED[32].format(*(p.bare for p in parts)))
         case Binary():
             return _binary(e, of, kinds)
         case Select(cond=c, then=a, other=b):

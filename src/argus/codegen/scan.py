@@ -17,6 +17,7 @@ import numpy as np
 from argus.codegen.code import TERNARY, CppExpression, binary, call, chosen, name
 from argus.codegen.context import TID, Emission, Ints, RegisterIteration
 from argus.codegen.errors import CodegenError
+from argus.codegen.fusing import ROUNDED, rounded_steps
 from argus.codegen.reduce import lanes_along, rows_across
 from argus.codegen.registers import assign, at, read, scalar
 from argus.codegen.storage import RegisterArray, layout_of
@@ -80,6 +81,7 @@ class _Combining:
         for tile in self.op.srcs:
             if not layout_of(tile).same_as(self.layout):
                 raise CodegenError(f"{tile!r} lies otherwise than {self.op.srcs[0]!r}")
+        self.rounded = rounded_steps(self.op.combine)
         self.table = self._table()
         self.lanes = self._lanes()
 
@@ -138,7 +140,8 @@ class _Combining:
         def apply(step: CombinationStep, args: list[_Operand]) -> _Operand:
             made = f"scan_t{len(lines)}"
             kind = arithmetic(step.dtype).register
-            lines.append(f"const {kind} {made} = {self._step(step, args).bare};")
+            value = self._step(step, args, len(lines) in self.rounded)
+            lines.append(f"const {kind} {made} = {value.bare};")
             return name(made)
 
         left: list[_Operand] = [name(x) for x in before]
@@ -158,10 +161,13 @@ class _Combining:
                 values[i] = name(f"scan_r{i}")
         return _braces([*lines, *_assigned(into, values)])
 
-    def _step(self, step: CombinationStep, args: list[_Operand]) -> CppExpression:
+    def _step(
+        self, step: CombinationStep, args: list[_Operand], rounded: bool
+    ) -> CppExpression:
         given = self.op.combine.operand_types(step, self.types)
         wide = common(step.fn, given, step.dtype)
-        template = FUNCTIONS[step.fn].spelling(wide)
+        exact = rounded and not wide.encoded
+        template = ROUNDED[wide.bits] if exact else FUNCTIONS[step.fn].spelling(wide)
         operands = [self._operand(x, wide) for x in args]
         return CppExpression(template.format(*(x.operand for x in operands)), TERNARY)
 

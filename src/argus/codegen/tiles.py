@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from math import frexp
 
 import numpy as np
 
@@ -21,6 +20,7 @@ from argus.codegen.code import TERNARY, CppExpression, call, converted
 from argus.codegen.context import Emission, Ints, RegisterIteration, num_regs
 from argus.codegen.errors import CodegenError
 from argus.codegen.expressions import by_bits
+from argus.codegen.fusing import ROUNDED, is_power
 from argus.codegen.registers import compute_type
 from argus.codegen.storage import layout_of
 from argus.codegen.words import elementwise_in_words
@@ -73,6 +73,8 @@ def elementwise(cx: Emission, op: o.Elementwise) -> None:
     types = [a.dtype if isinstance(a, o.Tile) else None for a in op.args]
     dtype = common(op.fn, types, op.result.dtype)
     template, args = _cheapest(op, dtype)
+    if op in cx.rounded_products:
+        template = ROUNDED[dtype.bits]
     for arg in op.args:
         if isinstance(arg, o.Tile) and not layout_of(arg).same_as(layout_of(op.result)):
             raise CodegenError(f"{op.fn}: layouts of {arg!r} and {op.result!r} differ")
@@ -105,15 +107,9 @@ def _cheapest(op: o.Elementwise, dtype: DType) -> tuple[str, tuple[o.Tile | Expr
         return spelling, op.args
     if not isinstance(last, Const):
         return "{0} / {1}", op.args
-    if not _is_power(float(last.value)):
+    if not is_power(float(last.value)):
         return spelling, op.args
     return FUNCTIONS["mul"].spelling(dtype), (op.args[0], Const(1 / last.value))
-
-
-def _is_power(value: float) -> bool:
-    """Whether it is a power of two of which the inverse is a normal f32."""
-    mantissa, exponent = frexp(value)
-    return abs(mantissa) == 0.5 and -100 < exponent < 100
 
 
 def _operand(

@@ -90,6 +90,16 @@ _ALL = (
         error=Error(_LAST, low=0.001, high=1000.0),
     ),
     ScalarFunction(
+        "fmod",
+        2,
+        "fmodf({0}, {1})",
+        np.fmod,
+        "float",
+        False,
+        issue=40.0,
+        double=Double("fmod({0}, {1})", 80.0),
+    ),
+    ScalarFunction(
         "floordiv",
         2,
         "argus_floordiv({0}, {1})",

@@ -261,17 +261,39 @@ class _ChainedWriter(RingWriter):
         return self.assign(node, "p", f"ag.exp2({bare(self._doubled(node.parts[0]))})")
 
     def _doubled(self, node: ExpressionNode) -> str:
-        """A logarithm to base 2 of what an exponential is of; factors meet LOG2E."""
+        """A logarithm to base 2 of what an exponential is of; factors meet LOG2E.
+
+        Products of scores are fused with what is added to them, as is asked for here:
+        two products that meet in a sum are not.
+        """
         match node:
             case ApplyNode(function="sub" | "add" as function, parts=(x, y)) if (
                 len(self.axes(x)) > 1 or len(self.axes(y)) > 1
             ):
-                sign = "-" if function == "sub" else "+"
-                return f"({self._doubled(x)} {sign} {self._doubled(y)})"
-            case ApplyNode(function="mul", parts=(x, NumberNode(value=c))):
-                return f"{self.text(x)} * ({c!r} * LOG2E)"
+                sign = "-" if function == "sub" else ""
+                if (both := self._scaled(x)) is not None:
+                    return f"ag.fma({', '.join(both)}, {sign}{self._doubled(y)})"
+                if function == "add" and (both := self._scaled(y)) is not None:
+                    return f"ag.fma({', '.join(both)}, {self._doubled(x)})"
+                return f"({self._doubled(x)} {sign or '+'} {self._doubled(y)})"
             case _:
-                return f"{self.text(node)} * LOG2E"
+                both = self._factors(node)
+                return f"({both[0]} * {both[1]})"
+
+    def _scaled(self, node: ExpressionNode) -> tuple[str, str] | None:
+        """Two factors of a logarithm of each score; None of a sum, or of each row."""
+        match node:
+            case ApplyNode(function="sub" | "add"):
+                return None
+            case _:
+                return self._factors(node) if len(self.axes(node)) > 1 else None
+
+    def _factors(self, node: ExpressionNode) -> tuple[str, str]:
+        match node:
+            case ApplyNode(function="mul", parts=(x, NumberNode(value=c))):
+                return self.text(x), f"({c!r} * LOG2E)"
+            case _:
+                return self.text(node), "LOG2E"
 
 
 def _eased(pool: ExpressionPool, node: ExpressionNode) -> ExpressionNode:

@@ -140,19 +140,45 @@ def sign(recorder: ProgramRecorder, x: Part) -> ViewedValue:
 
 @ufunc(np.floor_divide)
 def floor_divide(recorder: ProgramRecorder, x: Part, y: Part) -> ViewedValue:
-    """The quotient rounded down."""
-    if promoted([type_of(x), type_of(y)]).is_float:
-        return recorder.map("floor", recorder.map("div", x, y))
-    return recorder.map("floordiv", x, y)
+    """The quotient rounded down; of floats that of numbers, not of what is rounded."""
+    if not promoted([type_of(x), type_of(y)]).is_float:
+        return recorder.map("floordiv", x, y)
+    rest, below = _rest(recorder, x, y)
+    whole = recorder.map("div", recorder.map("sub", x, rest), y)
+    whole = recorder.map("where", below, recorder.map("sub", whole, 1.0), whole)
+    nothing = recorder.map("eq", y, 0.0)
+    quotient = recorder.map("div", x, y)
+    return recorder.map("where", nothing, quotient, recorder.map("round", whole))
+
+
+def _rest(recorder: ProgramRecorder, x: Part, y: Part) -> tuple[Part, Part]:
+    """What a division towards zero leaves, and whether that is of the other side."""
+    rest = recorder.map("fmod", x, y)
+    signs = (recorder.map("lt", part, 0.0) for part in (rest, y))
+    apart = recorder.map("xor", *signs)
+    return rest, recorder.map("and", recorder.map("ne", rest, 0.0), apart)
 
 
 @ufunc(np.remainder)
 def remainder(recorder: ProgramRecorder, x: Part, y: Part) -> ViewedValue:
     """The rest of a division that rounds down."""
+    if not promoted([type_of(x), type_of(y)]).is_float:
+        return recorder.map("mod", x, y)
+    rest, below = _rest(recorder, x, y)
+    return recorder.map("where", below, recorder.map("add", rest, y), rest)
+
+
+@ufunc(np.fmod)
+def fmod(recorder: ProgramRecorder, x: Part, y: Part) -> ViewedValue:
+    """The rest of a division that rounds towards zero."""
     if promoted([type_of(x), type_of(y)]).is_float:
-        times = recorder.map("mul", y, floor_divide(recorder, x, y))
-        return recorder.map("sub", x, times)
-    return recorder.map("mod", x, y)
+        return recorder.map("fmod", x, y)
+    rest = recorder.map("mod", x, y)
+    signs = (recorder.map("lt", part, 0) for part in (x, y))
+    other = recorder.map(
+        "and", recorder.map("xor", *signs), recorder.map("ne", rest, 0)
+    )
+    return recorder.map("where", other, recorder.map("sub", rest, y), rest)
 
 
 @ufunc(np.power)

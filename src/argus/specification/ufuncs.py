@@ -57,6 +57,17 @@ def _remainder(world: World, a: Value, b: Value) -> Value:
     return apply(world, "sub", a, whole)
 
 
+def _fmod(world: World, a: Value, b: Value) -> Value:
+    if a.kind != "integer":
+        return apply(world, "fmod", a, b)
+    rest, zero = apply(world, "mod", a, b), _whole(0)
+    signs = (apply(world, "lt", x, zero) for x in (a, b))
+    other = apply(
+        world, "and", apply(world, "xor", *signs), apply(world, "ne", rest, zero)
+    )
+    return apply(world, "where", other, apply(world, "sub", rest, b), rest)
+
+
 def _absolute(world: World, a: Value) -> Value:
     if a.kind == "integer":
         return apply(world, "maximum", a, apply(world, "neg", a))
@@ -185,6 +196,7 @@ UFUNCS: dict[np.ufunc, Rule] = {
     np.divide: _named("div"),
     np.floor_divide: _floor_divide,
     np.remainder: _remainder,
+    np.fmod: _fmod,
     np.negative: _named("neg"),
     np.positive: _identity,
     np.absolute: _absolute,
@@ -248,7 +260,7 @@ _WRAPPING = {
 """Ufuncs whose results an integer type may be too narrow for."""
 
 
-_DIVISIONS = {np.divide, np.floor_divide, np.remainder}
+_DIVISIONS = {np.divide, np.floor_divide, np.remainder, np.fmod}
 """Of Python's numbers they fail where the divisor is 0."""
 
 

@@ -60,7 +60,7 @@ _ENCODINGS = ("twice_e2m1",)
 _SUMS = ("add", "sub", "fma")
 _MOST_CASES = 16
 """Of a sum; beyond, its summands are put into one case each."""
-_CALLS = ("tanh", "erf", "sin", "cos", "atan")
+_CALLS = ("tanh", "erf", "sin", "cos", "atan", "fmod")
 """Functions of which nothing is used but that they are functions."""
 _SAME = {"fdiv": "div", "tanh_approx": "tanh"}
 """Approximate instructions, and the functions that they are."""

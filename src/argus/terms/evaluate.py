@@ -62,6 +62,7 @@ _FUNCTIONS: dict[str, Callable[..., int | float]] = {
     "sin": math.sin,
     "cos": math.cos,
     "atan": math.atan,
+    "fmod": math.fmod,
     "floor": math.floor,
     "ceil": math.ceil,
 }

@@ -43,7 +43,7 @@ scaled_add_kernel(
   float scaled[8];
   #pragma unroll
   for (int r = 0; r < 8; ++r)
-    scaled[r] = y[r] * alpha;
+    scaled[r] = __fmul_rn(y[r], alpha);
 
   // kernel.py:5
   float total[8];

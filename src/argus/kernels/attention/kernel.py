@@ -31,14 +31,15 @@ LOG2E = 1.4426950408889634
 def soften(s, m, l, factor, FOLD):
     """Online softmax of scores s: probabilities, rescaling of o, new m and l.
 
-    The difference of maxima comes before the product: of a row that has seen no key
-    both are as large as a mask, and a fused product would leave what is rounded of one.
+    FOLD: one instruction for each score. What was summed before is relative to a row's
+    maximum times the factor, as that was rounded: so alpha is of such products, which
+    no compiler fuses (`argus.codegen.fusing`), and is 1 where the maximum stays.
     """
     m_new = ag.maximum(m, ag.max(s, "T"))
     if FOLD:
         shift = m_new * factor
-        p = ag.exp2(s * factor - shift)
-        alpha = ag.exp2((m - m_new) * factor)
+        p = ag.exp2(ag.fma(s, factor, -shift))
+        alpha = ag.exp2(m * factor - shift)
     else:
         p = ag.exp((s - m_new) * factor)
         alpha = ag.exp((m - m_new) * factor)

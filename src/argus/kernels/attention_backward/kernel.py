@@ -24,7 +24,7 @@ LOG2E = 1.4426950408889634
 @ag.inline
 def weights(s, l, factor):
     """Probabilities of scores, of which l is the logarithm of the sum."""
-    return ag.exp2(s * factor - l * LOG2E)
+    return ag.exp2(ag.fma(s, factor, -l * LOG2E))
 
 
 @ag.kernel

@@ -18,8 +18,8 @@ from argus import f32, i32, i64
 
 LOG2E = 1.4426950408889634
 LN2 = 0.6931471805599453
-LEAST = -1e30
-"""A maximum is no less: a difference with it is a number, or infinite."""
+LEAST = -3.4028234663852886e38
+"""Of f32. A maximum is no less: a difference with it is a number, or infinite."""
 
 
 @ag.kernel
@@ -64,15 +64,15 @@ def cross_entropy(
             sums = sums + ag.sum(together(ag.where(seen, x, 0.0), V, APART), "V")
         x = together(x, V, APART)
         higher = ag.maximum(top, ag.max(x, "V"))
-        part = ag.sum(ag.exp2(x * LOG2E - higher * LOG2E), "V")
+        part = ag.sum(ag.exp2((x - higher) * LOG2E), "V")
         total = total * ag.exp2((top - higher) * LOG2E) + part
         top = higher
     most = ag.max(top, "C")
-    s = most + ag.log2(ag.sum(total * ag.exp2((top - most) * LOG2E), "C")) * LN2
+    log = ag.log2(ag.sum(total * ag.exp2((top - most) * LOG2E), "C")) * LN2
     mean = ag.sum(sums, "C") / N
     t = ag.load(T[m:], (ROWS,))
-    L[m:] = loss_of(X, t, m, s, mean, ROWS, ignore, smoothing, z, SMOOTH)
-    S[m:] = s
+    L[m:] = loss_of(X, t, m, most, log, mean, ROWS, ignore, smoothing, z, SMOOTH)
+    S[m:] = most + log
     K[m:] = ag.where(t != ignore, 1.0, 0.0)
 
 
@@ -102,8 +102,11 @@ def together(x, V, APART):
 
 
 @ag.inline
-def loss_of(X, t, m, s, mean, ROWS, ignore, smoothing, z, SMOOTH):
-    """Losses of ROWS rows from m on: targets t, logarithms of sums s."""
+def loss_of(X, t, m, top, log, mean, ROWS, ignore, smoothing, z, SMOOTH):
+    """Losses of ROWS rows from m on: targets t, maxima, logarithms of sums less these.
+
+    Of a maximum that is large the logarithm would be lost in their sum.
+    """
     N = X.shape[1]
     if ROWS > 1:
         rows, columns = m + ag.index(t, "M"), ag.rename(t, "T")
@@ -115,7 +118,8 @@ def loss_of(X, t, m, s, mean, ROWS, ignore, smoothing, z, SMOOTH):
         target = ag.load(X[m, t]).to(f32)
     if SMOOTH:
         target = target + smoothing * (mean - target)
-    loss = ag.where(t != ignore, s - target + z * (s * s), 0.0)
+    s = top + log
+    loss = ag.where(t != ignore, (top - target) + log + z * s * s, 0.0)
     return ag.where((t == ignore) | ((t >= 0) & (t < N)), loss, ag.inf)
 
 
@@ -200,11 +204,11 @@ def cross_entropy_merge(
         a = ag.load(A[p:, m], (BP,), fill=-ag.inf)
         total = total + ag.load(B[p:, m], (BP,)) * ag.exp2((a - top) * LOG2E)
         sums = sums + ag.load(C[p:, m], (BP,))
-    s = top + ag.log2(ag.sum(total, "P")) * LN2
+    log = ag.log2(ag.sum(total, "P")) * LN2
     t = ag.load(T[m:], (1,))
     mean = ag.sum(sums, "P") / N
-    L[m:] = loss_of(X, t, m, s, mean, 1, ignore, smoothing, z, SMOOTH)
-    S[m] = s
+    L[m:] = loss_of(X, t, m, top, log, mean, 1, ignore, smoothing, z, SMOOTH)
+    S[m] = top + log
     K[m:] = ag.where(t != ignore, 1.0, 0.0)
 
 
@@ -263,7 +267,7 @@ def cross_entropy_backward(
     x = ag.zeros((ROWS, BN), f32, dims="M N")
     kept = ag.broadcast(kept, x)
     x = ag.load(X[m:, n:], (ROWS, BN), mask=kept).to(f32)
-    p = ag.exp2(x * LOG2E - s * LOG2E) * (1.0 + 2.0 * z * s) - smoothing / N
+    p = ag.exp2((x - s) * LOG2E) * (1.0 + 2.0 * z * s) - smoothing / N
     hit = ag.broadcast((n + ag.index(x, "N")).to(i64), x) == ag.broadcast(t, x)
     p = ag.where(hit, p - (1.0 - smoothing), p)
     DX[m:, n:] = ag.where(kept, p * g, 0.0).to(DX.dtype)

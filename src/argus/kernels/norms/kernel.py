@@ -16,8 +16,8 @@ import argus as ag
 from argus import f32
 
 LOG2E = 1.4426950408889634
-LEAST = -1e30
-"""A maximum is no less: a difference with it is a number, or infinite."""
+LEAST = -3.4028234663852886e38
+"""Of f32. A maximum is no less: a difference with it is a number, or infinite."""
 
 
 @ag.kernel

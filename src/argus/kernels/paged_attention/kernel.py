@@ -26,8 +26,8 @@ def soften_seen(s, m, l, seen, factor):
     """Online softmax of the scores that are seen: weights, rescaling, new m and l."""
     m_new = ag.maximum(m, ag.max(ag.where(seen, s, -1e30), "T"))
     shift = m_new * factor
-    w = ag.where(seen, ag.exp2(s * factor - shift), 0.0)
-    alpha = ag.exp2((m - m_new) * factor)
+    w = ag.where(seen, ag.exp2(ag.fma(s, factor, -shift)), 0.0)
+    alpha = ag.exp2(m * factor - shift)
     return w, alpha, m_new, l * alpha + ag.sum(w, "T")
 
 

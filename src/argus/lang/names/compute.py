@@ -28,6 +28,7 @@ __all__ = [
     "flip",
     "floor",
     "fma",
+    "fmod",
     "full",
     "index",
     "interleave",
@@ -156,6 +157,11 @@ def minimum(x: Tile | float, y: Tile | float) -> Tile:
 def fma(x: Tile | float, y: Tile | float, z: Tile | float) -> Tile:
     """`x * y + z` with one rounding."""
     raise outside("fma")
+
+
+def fmod(x: Tile | float, y: Tile | float) -> Tile:
+    """What a division that rounds towards zero leaves, exactly: of the sign of `x`."""
+    raise outside("fmod")
 
 
 def fdiv(x: Tile | float, y: Tile | float) -> Tile:

@@ -178,7 +178,7 @@ def lerp(x: Any, end: Any, weight: Any) -> Any:
 @aten("fmod.Tensor", "fmod.Scalar")
 def fmod(x: Any, y: Any) -> Any:
     """The rest of a division that rounds towards zero."""
-    return x - y * np.trunc(np.divide(x, y))
+    return np.fmod(x, y)
 
 
 @aten("_to_copy")

@@ -18,7 +18,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Const, Expr
 from argus.ir.functions import FUNCTIONS
 from argus.ir.program import Program
-from argus.verify.tile_facts import FactDomain, walked
+from argus.ir.tile_facts import FactDomain, walked
 
 __all__ = ["FiniteTiles"]
 

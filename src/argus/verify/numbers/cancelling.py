@@ -16,8 +16,8 @@ from enum import Flag, auto
 from argus.ir import ops as o
 from argus.ir.functions import FUNCTIONS
 from argus.ir.program import Program
+from argus.ir.tile_facts import FactDomain, walked
 from argus.verify.numbers.finding import NumericalFinding
-from argus.verify.tile_facts import FactDomain, walked
 
 __all__ = ["cancelled_roots"]
 

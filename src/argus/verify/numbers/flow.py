@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 from argus.ir import ops as o
 from argus.ir.functions import FUNCTIONS
 from argus.ir.program import Program
-from argus.verify.tile_facts import FactDomain, walked
+from argus.ir.tile_facts import FactDomain, walked
 
 __all__ = ["Misuse", "misused"]
 

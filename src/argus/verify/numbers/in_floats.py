@@ -17,13 +17,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from argus.ir import ops as o
 from argus.ir.program import Program
+from argus.ir.tile_facts import FactDomain, TileFacts, walked
 from argus.ir.walk import used, walk
 from argus.terms import Term
 from argus.terms.arithmetic import cleared
 from argus.terms.integers import Applied, Integer, Opaque, Truncated, Truth
 from argus.verify.denotation import Denotation, Noticed
 from argus.verify.numbers.wholes import Overflow, beyond
-from argus.verify.tile_facts import FactDomain, TileFacts, walked
 
 __all__ = ["inexact_decision"]
 
@@ -122,7 +122,7 @@ def _is_data(x: Integer) -> bool:
 class _Rounded(FactDomain["Overflow | None"]):
     """Whether a tile is made of a number that a float may not hold, and which.
 
-    A fact domain (`tile_facts.py`). ``seeds``: tiles that are such numbers themselves.
+    A fact domain (`ir/tile_facts.py`). ``seeds``: tiles that are such numbers.
     """
 
     def __init__(self, seeds: Mapping[o.Tile, Overflow]) -> None:

@@ -72,8 +72,8 @@ def attention_roles(
             higher = ag.maximum(m, ag.max(s, "T"))
             if FOLD:
                 shift = higher * factor
-                p = ag.exp2(s * factor - shift)
-                alpha = ag.exp2((m - higher) * factor)
+                p = ag.exp2(ag.fma(s, factor, -shift))
+                alpha = ag.exp2(m * factor - shift)
             else:
                 p = ag.exp((s - higher) * scale)
                 alpha = ag.exp((m - higher) * scale)

@@ -32,7 +32,7 @@ def cross_entropy_passes(
     ag.require(N > 0, "a softmax over no columns is not defined")
     ag.launch(warps=WARPS, min_blocks=MIN_BLOCKS)
     m = ag.block(M)
-    top = ag.full((), -1e30, f32)
+    top = ag.full((), -3.4028234663852886e38, f32)
     total = ag.zeros((), f32)
     sums = ag.zeros((), f32)
     if ONLINE:
@@ -52,12 +52,13 @@ def cross_entropy_passes(
     if SMOOTH:
         for n in ag.range(0, N, BN):
             sums = sums + ag.sum(ag.load(X[m, n:], (BN,)).to(f32), "N")
-    s = top + ag.log(total)
+    log = ag.log(total)
+    s = top + log
     t = ag.load(T[m:], (1,))
     target = ag.load(X[m, t]).to(f32)
     if SMOOTH:
         target = target + smoothing * (sums / N - target)
-    loss = ag.where(t != ignore, s - target + z * (s * s), 0.0)
+    loss = ag.where(t != ignore, (top - target) + log + z * s * s, 0.0)
     inside = (t == ignore) | ((t >= 0) & (t < N))
     L[m:] = ag.where(inside, loss, ag.inf)
     S[m] = s

@@ -29,7 +29,7 @@ def softmax_passes(
     ag.require(N > 0, "a softmax over no columns is not defined")
     ag.launch(warps=WARPS, min_blocks=MIN_BLOCKS)
     m = ag.block(ag.cdiv(M, ROWS)) * ROWS
-    top = ag.full((ROWS,), -1e30, f32)
+    top = ag.full((ROWS,), -3.4028234663852886e38, f32)
     total = ag.zeros((ROWS,), f32)
     if ONLINE:
         for n in ag.range(0, N, BN):

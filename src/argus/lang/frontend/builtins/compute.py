@@ -126,6 +126,7 @@ for _name, _parameters in (
     ("minimum", ("x", "y")),
     ("fma", ("x", "y", "z")),
     ("fdiv", ("x", "y")),
+    ("fmod", ("x", "y")),
     ("mulhi", ("x", "y")),
 ):
     builtin(_name)(_several(_name, _parameters))

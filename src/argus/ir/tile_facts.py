@@ -18,7 +18,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Expr
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.program import Program
-from argus.ir.walk import blocks, defined, used
+from argus.ir.walk import blocks, defined, expressions, used
 
 __all__ = ["FactDomain", "TileFacts", "walked"]
 
@@ -54,7 +54,7 @@ class FactDomain(Protocol[F]):
 
     def product(self, op: o.Dot, parts: Sequence[F]) -> F:
         """Of a matrix product; ``parts`` are its operands and accumulator."""
-        ...
+        return self.nothing()
 
     def made(self, op: o.RegisterOp, parts: Sequence[F]) -> F:
         """Of what another operation makes: moved, converted, reduced."""
@@ -132,7 +132,9 @@ class TileFacts(Generic[F]):
                 for carry in op.tiles:
                     self._put(carry.arg, self.of(carry.init))
             case o.RegisterOp():
-                self._put(op.result, domain.made(op, self._of_all(used(op))))
+                # What is made of no tiles is made of scalars.
+                parts = used(op) or expressions(op)
+                self._put(op.result, domain.made(op, self._of_all(parts)))
             case (
                 o.Binding() | o.If() | o.Roles() | o.CopyAsync()
                 | o.Synchronisation() | o.RingOp() | o.Annotation()
