@@ -117,7 +117,9 @@ def test_what_is_computed_of_a_reduction_is_a_result_of_its_kernel() -> None:
         s.computes for s in plan.kernels
     ]
     assert all(proof_of(s).verdict is Verdict.EQUAL for s in plan.kernels)
-    for got, wanted in zip(interpreted(plan, inputs), _statistics(*inputs), strict=True):
+    for got, wanted in zip(
+        interpreted(plan, inputs), _statistics(*inputs), strict=True
+    ):
         torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
 
 

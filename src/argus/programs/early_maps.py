@@ -60,6 +60,4 @@ def _early(value: ProgramValue, read: list[ProgramValue]) -> bool:
     """Whether a map may stand elsewhere, which parts of others may not."""
     if value.size > TINY or value.home is not None:
         return False
-    return all(
-        v.home is None and not isinstance(v.made, JoinedPrimitive) for v in read
-    )
+    return all(v.home is None and not isinstance(v.made, JoinedPrimitive) for v in read)

@@ -46,6 +46,9 @@ from argus.programs.unrolling import unrolled
 _FEW_ROWS = 64
 _MOST_TENSORS = 24
 """Tensors that a kernel reads, at most, where it need not."""
+_MOST_NODES = 256
+"""What a kernel computes on the way, at most, where it need not. A value that is read
+at several places is several: parts of parts that are replaced would double it each."""
 _MANY_COLUMNS = 8192
 _REPEATED = 3
 """Kernels that may compute the same map."""
@@ -122,7 +125,12 @@ def _chained(
 
 
 def worthwhile(group: LoweredGroup) -> None:
-    """Raises NotFusedError for few long rows that are stored, of few blocks."""
+    """Raises NotFusedError for a kernel that is slower than several.
+
+    It has few long rows that are stored, of few blocks, or computes too much on the way.
+    """
+    if len(group.nodes) > _MOST_NODES:
+        raise NotFusedError("more than a kernel should compute")
     if not group.columns:
         return
     columns = set(group.columns)

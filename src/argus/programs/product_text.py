@@ -124,7 +124,7 @@ class ProductWriter(TileWriter):
     # -- names
 
     def _label_of(self, dim: Border | TableDim) -> str:
-        """Dimensions that are walked alike have one name: products of them are added."""
+        """Dimensions that are walked alike have one name: their products are added."""
         if isinstance(dim, Border):
             for (_, other), label in self.labels.items():
                 alike = isinstance(other, Border) and other.index == dim.index

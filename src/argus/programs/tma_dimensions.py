@@ -7,6 +7,7 @@ dimension of a factor, at a sum of their indices: along at most one of them runs
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 
 from argus.programs.affine import Affine
 from argus.programs.expressions import (
@@ -66,9 +67,9 @@ def _with_few(
         raise NotFusedError("a factor of more dimensions than TMA walks")
     rest = Affine.of(dict(loose), node.offset.constant)
     borders = [*node.borders]
-    for step, loops in kept:
+    for _, loops in kept:
         if len(loops) > 1:
-            borders.append(_dimension(group, loops, step))
+            borders.append(_dimension(group, loops))
             if borders[-1].extent > LARGEST:
                 raise NotFusedError("a dimension of a factor that is too long to prove")
         else:
@@ -86,9 +87,11 @@ def _fits(loops: Sequence[tuple[str, int]], tiled: set[str]) -> bool:
     return sum(n in tiled for n, _ in loops) < 2
 
 
-def _dimension(
-    group: LoweredGroup, loops: Sequence[tuple[str, int]], step: int
-) -> Border:
-    """A dimension at the sum of loop indices."""
+def _dimension(group: LoweredGroup, loops: Sequence[tuple[str, int]]) -> Border:
+    """A dimension at the sum of loop indices.
+
+    Its stride is the largest that leads to all of them, which TMA takes as theirs.
+    """
+    step = gcd(*(c for _, c in loops))
     index = Affine.of({n: c // step for n, c in loops})
     return Border(index, index.range(group.sizes)[1] + 1, step)
