@@ -32,15 +32,19 @@ def with_few_dimensions(
     factors = {node for pair in form.terms for node in pair}
     if all(len(n.offset.terms) <= _room(n) for n in factors):
         return group, form
-    tiled = {form.row, form.column, form.inner}
 
-    return with_factors(group, form, lambda node: _with_few(group, node, tiled))
+    return with_factors(group, form, lambda node: _with_few(group, node, form))
 
 
 def _with_few(
-    group: LoweredGroup, node: ElementNode, tiled: set[str]
+    group: LoweredGroup, node: ElementNode, form: ProductForm
 ) -> ExpressionNode:
-    """The element with at most five dimensions."""
+    """The element with at most five dimensions.
+
+    What is summed in steps is a dimension by itself: behind its last element both
+    factors are zero.
+    """
+    tiled = {form.row, form.column, form.inner}
     terms, room = node.offset.terms, _room(node)
     if len(terms) <= room:
         return node
@@ -50,7 +54,7 @@ def _with_few(
     classes: dict[int, list[tuple[str, int]]] = {}
     for n, c in terms:
         step = max((s for s in strides if s <= c and c % s == 0), default=1)
-        alone = n in tiled and (c != step or c == 1 or long)
+        alone = n in tiled and (c != step or c == 1 or long or n == form.inner)
         classes.setdefault(-len(classes) - 1 if alone else step, []).append((n, c))
     kept = [(step, loops) for step, loops in classes.items() if _fits(loops, tiled)]
     loose = [pair for step, loops in classes.items() if (step, loops) not in kept
