@@ -172,7 +172,7 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], int]] = {
     ),
     "softmax": (lambda: Formula(_softmaxes), (random(2, 7, 40),), 2),
     "norms": (Norms, (random(2, 4, 3, 9),), 4),
-    "borders": (lambda: Formula(_borders), (random(2, 3, 5, 6),), 6),
+    "borders": (lambda: Formula(_borders), (random(2, 3, 5, 6),), 5),
     "pools with borders": (lambda: Formula(_bordered_pools), (random(2, 4, 6, 7),), 5),
     "convolutions": (
         lambda: Formula(_convolved),
@@ -201,7 +201,7 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], int]] = {
         (random(2, 1070),),
         1,
     ),
-    "picks": (lambda: Formula(_picks), (random(3, 1100), torch.tensor([8, 0, 3])), 5),
+    "picks": (lambda: Formula(_picks), (random(3, 1100), torch.tensor([8, 0, 3])), 4),
     "pools": (lambda: Formula(_pools), (random(2, 9, 11),), 2),
 }
 """Module, inputs, and how many kernels it becomes, by a name."""

@@ -16,10 +16,11 @@ from torch.nn import functional  # noqa: E402
 
 from argus.programs import backend, compiled  # noqa: E402
 from argus.programs.backend import GraphReport, argus_backend  # noqa: E402
-from argus.programs.plan import ProgramPlan  # noqa: E402
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.proofs import proof_of  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
-from programs.modules import random  # noqa: E402
+from programs.modules import Formula, random  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's, about itself
 
@@ -177,3 +178,24 @@ def test_gradients_are_those_of_torch(name: str, dtype: Any) -> None:
     assert [r.role for r in reports] == ["forward", "backward"]
     if whole:
         assert not any(r.left or r.whole for r in reports)
+
+
+def test_patches_of_a_video_whose_times_come_first() -> None:
+    """Loops that no dimension walks alone are one for TMA, in steps that it takes."""
+
+    def filters(back: Any, x: Any, w: Any) -> Any:
+        back = back.transpose(1, 2).reshape(1, 16, 2, 2, 2)
+        return torch.ops.aten.convolution_backward(
+            back, x, w, None, (2, 8, 8), (0, 0, 0), (1, 1, 1), False, (0, 0, 0), 1,
+            (False, True, False),
+        )[1]  # fmt: skip
+
+    shapes = (1, 8, 16), (1, 4, 3, 16, 16), (16, 3, 2, 8, 8)
+    back, video, w = (random(*s).bfloat16() for s in shapes)
+    inputs = (back, video.transpose(1, 2), w)
+    plan = plan_of(Formula(filters), inputs)
+    (step,) = plan.kernels
+    assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    wanted = filters(*(t.double() for t in inputs))
+    assert float((got - wanted).norm() / wanted.norm()) < 3e-3

@@ -172,7 +172,7 @@ def test_many_tensors_are_parts_of_one() -> None:
     assert plan.whole
     check_memory(plan, memory_of(plan))
     assert len(_joined(plan)) == 3
-    assert max(len(s.source.tensors) for s in plan.kernels) < 12
+    assert max(len(s.source.tensors) for s in plan.kernels) <= 20
     assert len({s.source.text for s in plan.kernels}) < 12
     got = run_plan(plan, (x, w), plan.program.tensors, in_interpreter)
     for a, b in zip(got, model(x, w), strict=True):

@@ -97,3 +97,54 @@ def test_long_columns_are_added_up_in_parts_side_by_side() -> None:
     found = interpreted(plan, (x, grad))
     for one, other in zip(found, gradients(x, grad), strict=True):
         torch.testing.assert_close(one, other, rtol=2e-2, atol=2e-2)
+
+
+def _statistics(x: Any, w: Any, mean: Any, variance: Any) -> Any:
+    """What a batch normalisation computes of rows, with its running numbers."""
+    own = x.mean((0, 2))
+    spread = (x - own[:, None]).square().mean((0, 2))
+    scale = torch.rsqrt(spread + 1e-5)
+    running = (mean * 0.9 + own * 0.1, variance * 0.9 + spread * 0.1)
+    return (x - own[:, None]) * (scale * w)[:, None], scale, *running
+
+
+def test_what_is_computed_of_a_reduction_is_a_result_of_its_kernel() -> None:
+    """Numbers of each channel are no launches of their own, nor is what reads them."""
+    x, w = random(2, 24, 50), random(24)
+    inputs = (x, w, random(24), random(24))
+    plan = plan_of(Formula(_statistics), inputs)
+    assert [len(s.written) for s in plan.kernels] == [2, 2, 1], [
+        s.computes for s in plan.kernels
+    ]
+    assert all(proof_of(s).verdict is Verdict.EQUAL for s in plan.kernels)
+    for got, wanted in zip(
+        interpreted(plan, inputs), _statistics(*inputs), strict=True
+    ):
+        torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_kernels_that_take_a_launch_and_no_more_are_one() -> None:
+    """Sums of parts of several tensors, and maps beside them."""
+
+    def sums(*parts: Any) -> Any:
+        return (*(p.sum(0) for p in parts), parts[0][0] * 2 + parts[1][0])
+
+    inputs = tuple(random(7, 40) + i for i in range(5))
+    plan = plan_of(Formula(sums), inputs)
+    (step,) = plan.kernels
+    assert len(step.source.outputs) == 6
+    assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+    for got, wanted in zip(interpreted(plan, inputs), sums(*inputs), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-5, atol=1e-5)
+
+
+def test_maps_of_joined_values_stand_behind_all_parts() -> None:
+    def joined(x: Any, y: Any, w: Any) -> Any:
+        both = torch.cat([x @ w, y @ w], 1)
+        small = both[:1, :8] * 2
+        return both, small + 1, (x @ w).sum(0)
+
+    inputs = (random(48, 40), random(40, 48).view(48, 40), random(40, 64))
+    plan = plan_of(Formula(joined), inputs)
+    for got, wanted in zip(interpreted(plan, inputs), joined(*inputs), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-4)

@@ -101,6 +101,20 @@ def test_kernels_are_equal_to_their_references() -> None:
     assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
 
 
+def test_products_in_parts_with_phases_between_rows() -> None:
+    """Each part of a factor is a tensor; their dimensions have one name."""
+
+    def function(x: Any, w: Any) -> Any:
+        return (x @ w.mT).view(2, 4, 24).transpose(1, 2).contiguous()
+
+    inputs = (torch.randn(8, 64), torch.randn(24, 64))
+    plan = plan_of(Formula(function), inputs)
+    step, _ = _product(plan)
+    assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    assert (got.double() - function(*(t.double() for t in inputs))).abs().max() < NEAR
+
+
 def test_windows_of_whole_strides_have_no_tap_for_nothing() -> None:
     plain = ConvolutionPhases(8, 4, 2, 1, 1, 0)
     few = plain.with_few_taps(8, 4, 1, 1, 0)

@@ -13,6 +13,7 @@ torch = pytest.importorskip("torch")
 from torch.nn import functional  # noqa: E402
 
 from argus.ir.dtypes import DType, bf16, f32  # noqa: E402
+from argus.programs import grouping  # noqa: E402
 from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.product_tiles import parts_of_sum  # noqa: E402
@@ -203,3 +204,23 @@ def test_a_sum_of_several_products_is_cut_between_them_too() -> None:
     assert images == 8 and 56 * 56 % (rest * 64) == 0
     assert parts_of_sum(256, 64, 56 * 56, 1, 8, element=f32)[0] == 1
     assert parts_of_sum(4096, 4096, 4096, 1, 8, element=f32, repeats=8) == (1, 1)
+
+
+def test_windows_of_a_grid_are_summed_as_a_copy(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Read where they lie, a sum has four elements at a time, of a step of 128."""
+
+    def weights(x: Any, y: Any) -> Any:
+        grid = x.view(2, 2, 4, 2, 4, 16).permute(0, 2, 4, 1, 3, 5).reshape(-1, 16)
+        return grid.t() @ y
+
+    inputs = (torch.randn(2, 8, 8, 16).bfloat16(), torch.randn(128, 24).bfloat16())
+    wanted = weights(*(t.double() for t in inputs))
+    for kernels in (2, 1):
+        plan = plan_of(Formula(weights), inputs)
+        assert len(plan.kernels) == kernels
+        got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+        assert float((got - wanted).norm() / wanted.norm()) < 3e-3
+        # What is summed in steps stays a dimension by itself where there is no copy.
+        monkeypatch.setattr(grouping, "_no_short_sums", lambda *_: None)

@@ -18,6 +18,8 @@ from argus.programs.tensor_program import ContractPrimitive  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 
+functional = torch.nn.functional
+
 Case = tuple[tuple[int, ...], tuple[int, ...], Any, Any, float]
 
 CASES: dict[str, Case] = {
@@ -113,3 +115,18 @@ def test_rows_that_are_too_short_for_tiles_are_one() -> None:
     call = Formula(lambda x, w: torch.conv2d(x, w, None, 2, 1))
     inputs = (torch.randn(4, 64, 128, 128), torch.randn(128, 64, 3, 3))
     assert not _is_flat(plan_of(call, inputs))
+
+
+def test_short_rows_of_patches_in_16_bits_are_copied_before_the_product() -> None:
+    """Where it lies, a sum would have one row of a tap at a time: most of a step."""
+    x, w = torch.randn(2, 3, 56, 56).bfloat16(), torch.randn(32, 3, 8, 8).bfloat16()
+    call = functional.conv2d
+    plan = plan_of(Formula(lambda x, w: call(x, w, None, 8)), (x, w))
+    copy, product = plan.kernels
+    form = product.group.form
+    assert isinstance(form, ProductForm) and product.group.lowered is not None
+    assert product.group.lowered.sizes[form.inner] == 3 * 8 * 8
+    assert all(proof_of(s).verdict is Verdict.EQUAL for s in (copy, product))
+    got = run_plan(plan, (x, w), plan.program.tensors, in_interpreter)
+    wanted = call(x.double(), w.double(), None, 8)
+    assert float((got - wanted).norm() / wanted.norm()) < 3e-3

@@ -8,7 +8,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch.nn import functional  # noqa: E402
+
 from argus.ir.dtypes import f32  # noqa: E402
+from argus.programs import grouping  # noqa: E402
 from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.offsets import offsets_through  # noqa: E402
 from argus.programs.plan import plan_of  # noqa: E402
@@ -89,3 +92,45 @@ def test_windows_along_dimensions_are_views() -> None:
     assert plan.left == ()
     got = run_plan(plan, (x,), {}, in_interpreter)
     torch.testing.assert_close(got, model(x))
+
+
+def test_a_position_that_leaves_a_border_and_comes_back() -> None:
+    """Outside of one border, inside of the next: nothing is asked of what is inside."""
+
+    def moved(x: torch.Tensor, part: torch.Tensor) -> torch.Tensor:
+        inner = torch.relu(functional.pad(torch.exp(part), (0, 0, 0, 2)))[1:4]
+        return functional.pad(inner, (0, 0, 1, 1))[0] + x
+
+    inputs = (torch.randn(6), torch.randn(3, 6))
+    plan = plan_of(Formula(moved), inputs)
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(got, moved(*inputs))
+
+
+def test_a_scan_of_numbers_reads_nothing() -> None:
+    """Places of a grid (a cumulative sum of ones), along and across rows."""
+
+    def grid(x: torch.Tensor) -> torch.Tensor:
+        ones = torch.ones_like(x)
+        return torch.stack([ones.cumsum(1) - 0.5, ones.cumsum(0) - 0.5], -1)
+
+    inputs = (torch.randn(6, 7),)
+    plan = plan_of(Formula(grid), inputs)
+    assert plan.whole
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(got, grid(*inputs))
+
+
+def test_parts_that_are_replaced_again_and_again_are_several_kernels() -> None:
+    """One kernel would compute each part as often as parts are read after it."""
+
+    def replaced(x: torch.Tensor) -> torch.Tensor:
+        for i in range(12):
+            x = torch.ops.aten.slice_scatter(x, torch.exp(x[1:]) + x[:-1], 0, 0, -1)
+            x = torch.ops.aten.slice_scatter(x, x[:, :-1] * 0.5, 1, 1, 9 - i % 2)
+        return x
+
+    inputs = (torch.randn(5, 9) * 0.01,)
+    plan = plan_of(Formula(replaced), inputs)
+    nodes = [len(s.group.lowered.nodes) for s in plan.kernels if s.group.lowered]
+    assert max(nodes) <= grouping._MOST_NODES and len(nodes) > 1

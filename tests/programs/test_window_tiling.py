@@ -93,3 +93,41 @@ def test_short_sums_of_products_are_taken_without_tensor_cores():
     assert proof_of(step).verdict is Verdict.EQUAL
     found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
     torch.testing.assert_close(found, model(*inputs), rtol=1e-5, atol=1e-6)
+
+
+def _of_a_border(x: Any) -> Any:
+    """A sum over a border, that of a row beside zeros, and one of what is cropped."""
+    beside = functional.pad(x[:, None], (0, 0, 15, 0)).sum((0, 1))
+    return beside, functional.pad(x, (2, -3)).sum(1), functional.pad(x, (1, 1)).sum(0)
+
+
+def _cropped(back: Any, x: Any, w: Any) -> Any:
+    """The gradient of a convolution of which one result more was left out."""
+    back = functional.pad(back, (0, 1))
+    return torch.ops.aten.convolution_backward(
+        back, x, w, None, (1,), (4,), (1,), False, (0,), 2, (True, False, False)
+    )[0]
+
+
+@pytest.mark.parametrize(
+    ("function", "shapes"),
+    [
+        (_of_a_border, ((2, 32),)),
+        (_cropped, ((2, 8, 13), (2, 8, 13), (8, 4, 8))),
+    ],
+)
+def test_conditions_on_positions_inside_of_windows(function: Any, shapes: Any) -> None:
+    inputs = tuple(torch.randn(s) for s in shapes)
+    plan = plan_of(Formula(function), inputs)
+    assert plan.whole
+    assert all(proof_of(s).verdict is Verdict.EQUAL for s in plan.kernels)
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    wanted = function(*inputs)
+    pairs = zip(got, wanted, strict=True) if isinstance(got, tuple) else [(got, wanted)]
+    for one, other in pairs:
+        torch.testing.assert_close(one, other, rtol=1e-5, atol=1e-5)
+
+
+def test_a_sum_over_a_border_of_zeros_is_one_of_what_is_inside() -> None:
+    plan = plan_of(Formula(_of_a_border), (torch.randn(2, 32),))
+    assert "where" not in plan.kernels[0].computes.split(", ")

@@ -46,6 +46,9 @@ from argus.programs.unrolling import unrolled
 _FEW_ROWS = 64
 _MOST_TENSORS = 24
 """Tensors that a kernel reads, at most, where it need not."""
+_MOST_NODES = 256
+"""What a kernel computes on the way, at most, where it need not. A value that is read
+at several places is several: parts of parts that are replaced would double it each."""
 _MANY_COLUMNS = 8192
 _REPEATED = 3
 """Kernels that may compute the same map."""
@@ -122,7 +125,12 @@ def _chained(
 
 
 def worthwhile(group: LoweredGroup) -> None:
-    """Raises NotFusedError for few long rows that are stored, of few blocks."""
+    """Raises NotFusedError for a kernel that is slower than several.
+
+    It has few long rows that are stored, of few blocks, or computes too much.
+    """
+    if len(group.nodes) > _MOST_NODES:
+        raise NotFusedError("more than a kernel should compute")
     if not group.columns:
         return
     columns = set(group.columns)
@@ -167,6 +175,15 @@ def _no_long_epilogue(group: LoweredGroup, form: ProductForm) -> None:
     """Raises NotFusedError where the warps that multiply would compute too much."""
     if followed_long(group) and not hides_what_follows(group, form.element, form.tile):
         raise NotFusedError("an epilogue that takes longer than reading its product")
+
+
+def _no_short_sums(group: LoweredGroup, form: ProductForm, before: KernelGroup) -> None:
+    """Raises NotFusedError where most of a step of a sum is empty that was not."""
+    if isinstance(before.form, ProductForm) and before.lowered is not None:
+        was = before.lowered.sizes[before.form.inner]
+        length = group.sizes[form.inner]
+        if length < was and 2 * length <= form.tile.bk:
+            raise NotFusedError("sums of a few elements each")
 
 
 def _alone(value: ProgramValue) -> bool:
@@ -521,6 +538,7 @@ class _Grouping:
             )
             if strict and isinstance(form, ProductForm):
                 _no_long_epilogue(group, form)
+                _no_short_sums(group, form, self.kernels[root])
             elif strict:
                 _no_product(group, self.kernels[root])
                 _no_gaps(group, self.kernels[root])

@@ -264,7 +264,8 @@ class _Lowering:
                     continue
                 one = pool.apply(function, (at, pool.number(limit, kind)), boolean)
                 kept = one if kept is None else pool.apply("and", (kept, one), boolean)
-        assert kept is not None, names
+        if kept is None:  # of the positions that are read all are inside
+            return node
         outside = pool.number(fill, node.dtype)
         return pool.apply("where", (kept, node, outside), node.dtype)
 

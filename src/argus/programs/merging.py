@@ -19,6 +19,7 @@ from math import ceil, prod
 
 from argus.programs.alike import KnownKernels
 from argus.programs.counting import require_bounded_scans, require_counted_once
+from argus.programs.early_maps import TINY
 from argus.programs.forms import source_of
 from argus.programs.grouping import KernelGroup, worthwhile
 from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
@@ -40,6 +41,9 @@ from argus.programs.unrolling import unrolled
 _MOST_RESULTS = 4
 _MOST_TENSORS = 12
 """Parameters of a kernel, at most."""
+_MOST_TINY = 8
+_MOST_TENSORS_OF_TINY = 20
+"""The same of kernels that do less than a launch takes."""
 _MOST_PLACES = 4
 """Ways in which the dimensions of one result may be among those of another."""
 _NEAR = 48
@@ -99,7 +103,9 @@ class _Merging:
         while at >= max(0, len(self.found) - _NEAR):
             other, last = self.found[at], self.found[-1]
             related = not _alone(other) and (
-                _related(other, last) or self._beside(other, last)
+                _related(other, last)
+                or self._beside(other, last)
+                or _tiny_alike(other, last)
             )
             if related and self._may_wait(at):
                 made = self._together(other, last)
@@ -175,6 +181,21 @@ def _points(group: LoweredGroup) -> int:
     return prod(group.sizes[n] for n in (*group.rows, *group.columns))
 
 
+def _tiny_alike(one: KernelGroup, other: KernelGroup) -> bool:
+    """Whether one of two kernels takes a launch and no more, of as many results.
+
+    The other one does, too, or reduces to its results.
+    """
+    assert one.lowered is not None and other.lowered is not None
+    if one.stored.size != other.stored.size:
+        return False
+    tiny = [_points(g) <= TINY for g in (one.lowered, other.lowered)]
+    return any(tiny) and all(
+        small or g.columns
+        for small, g in zip(tiny, (one.lowered, other.lowered), strict=True)
+    )
+
+
 def _related(one: KernelGroup, other: KernelGroup) -> bool:
     """Whether two kernels walk as many points, and one reads what the other has."""
     assert one.lowered is not None and other.lowered is not None
@@ -197,7 +218,8 @@ def _one_kernel(
     parts: Sequence[KernelGroup],
     known: KnownKernels,
 ) -> KernelGroup | None:
-    if len(beside) >= _MOST_RESULTS:
+    tiny = all(g.lowered and _points(g.lowered) <= TINY for g in parts)
+    if len(beside) >= (_MOST_TINY if tiny else _MOST_RESULTS):
         return None
     values = sorted((*beside, stored), key=lambda v: v.size)
     *small, whole = values
@@ -255,7 +277,9 @@ def _slower(
 ) -> bool:
     """Whether a kernel of its own would walk memory better, or in more blocks."""
     tensors = {(e.buffer, e.offset) for e in group.elements}
-    if len(tensors) + len(group.stores) > _MOST_TENSORS:
+    tiny = _points(group) <= TINY
+    most = _MOST_TENSORS_OF_TINY if tiny else _MOST_TENSORS
+    if len(tensors) + len(group.stores) > most:
         return True
     vector = form.axes[-1].loop if form.axes else None
     offsets = [s.offset for s in group.stores] + [e.offset for e in group.elements]

@@ -19,6 +19,7 @@ from argus.programs.attention_form import AttentionForm
 from argus.programs.capture import capture
 from argus.programs.chained_form import ChainedForm
 from argus.programs.copying import copy_what_no_loop_follows
+from argus.programs.early_maps import with_early_maps
 from argus.programs.expressions import (
     ApplyNode,
     ElementNode,
@@ -199,7 +200,7 @@ def plan_of(model: Module, inputs: Sequence[Any]) -> ProgramPlan:
 def plan_program(program: TensorProgram) -> ProgramPlan:
     """The plan of a tensor program, after products and long sums are prepared."""
     program = copy_what_no_loop_follows(in_order_of_results(join(program)))
-    program = split_reductions(prepare_products(program))
+    program = with_early_maps(split_reductions(prepare_products(program)))
     known = KnownKernels()
     found = merged(program, grouped(program, known), known)
     groups = {g.stored: g for g in found}

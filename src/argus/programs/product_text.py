@@ -20,7 +20,7 @@ from argus.programs.expression_text import bare, type_name
 from argus.programs.expressions import Border, ElementNode
 from argus.programs.kernel_file import KernelSource, file_text
 from argus.programs.lowering import LoweredGroup
-from argus.programs.naming import KernelTensor, accessed
+from argus.programs.naming import KernelTensor, TableDim, accessed
 from argus.programs.products import TMA_BYTES, TMA_DIMENSIONS, ProductForm
 from argus.programs.reference_text import reference_lines
 from argus.programs.tile_axes import GroupTiling, TileAxis
@@ -122,6 +122,15 @@ class ProductWriter(TileWriter):
         return wanted if tile.bn % wanted == 0 else tile.bn
 
     # -- names
+
+    def _label_of(self, dim: Border | TableDim) -> str:
+        """Dimensions that are walked alike have one name: their products are added."""
+        if isinstance(dim, Border):
+            for (_, other), label in self.labels.items():
+                alike = isinstance(other, Border) and other.index == dim.index
+                if alike and other.extent == dim.extent:
+                    return label
+        return super()._label_of(dim)
 
     def shape(self, loops: tuple[str, ...] | list[str]) -> str:  # type: ignore[override]
         """The shape of a tile of the accumulator's slice."""
@@ -243,9 +252,12 @@ class ProductWriter(TileWriter):
         for loop in form.outer:
             letter = self.letters[loop]
             self.line(f'ag.require({letter} > 0, "there is something to sum")')
-        for (name, border), label in self.labels.items():
-            if name == self.output.name:  # outside of it nothing is stored
-                continue
+        read = {
+            label: border
+            for (name, border), label in self.labels.items()
+            if name != self.output.name  # outside of it nothing is stored
+        }
+        for label, border in read.items():
             assert isinstance(border, Border)  # a product of what tables choose is none
             last = [
                 f"({self.letters[n]} - 1)" + (f" * {c}" if c != 1 else "")
@@ -342,6 +354,11 @@ class ProductWriter(TileWriter):
 
     def _multiply(self) -> None:
         turn = ".T" if self.tile.swap else ""
+        tiled = {self.form.row, self.form.column}
+        moved = any(
+            b.index.loops & tiled for t in self.params.values() for b in t.borders
+        )
+        turn += '.rename("M N")' if moved else ""
         if self.form.outer:
             sides = "(BN, BM)" if self.tile.swap else "(BM, BN)"
             self.line(f"acc = ag.zeros({sides}, f32)")
@@ -349,11 +366,6 @@ class ProductWriter(TileWriter):
                 apart = self.tile.apart
                 one = "acc + product(slot, None)" if apart else "product(slot, acc)"
                 self.line(f"acc = {one}")
-            tiled = {self.form.row, self.form.column}
-            moved = any(
-                b.index.loops & tiled for t in self.params.values() for b in t.borders
-            )
-            turn += '.rename("M N")' if moved else ""
             if turn:
                 self.line(f"acc = acc{turn}")
         else:

@@ -37,7 +37,9 @@ def by_threads(group: LoweredGroup, loop: str, vector: str) -> GroupTiling:
     """Columns across the vector axis, of which each row is a thread's."""
     size = group.sizes[vector]
     others = prod(group.sizes[n] for n in group.rows if n != vector)
-    vectors = max(1, 4 // max(e.dtype.bytes for e in group.elements))
+    read = [e.dtype.bytes for e in group.elements]
+    written = [s.buffer.dtype.bytes for s in group.stores]
+    vectors = max(1, 4 // max(read or written))  # a scan of numbers reads nothing
     wide = min(power(size), 128 * vectors)
     while wide > 32 * vectors and others * -(-size // wide) < FEW_BLOCKS:
         wide //= 2

@@ -28,6 +28,7 @@ from argus.programs.tensor_program import (
     operands_of,
 )
 from argus.programs.views import (
+    BorderedView,
     ReshapedView,
     bordered,
     permuted,
@@ -73,7 +74,7 @@ class _Splitting(ProgramRewriter):
         """A reduction or a scan may become one of parts."""
         match made:
             case ReducePrimitive():
-                return self._parted(value, made)
+                return self._parted(value, _inside(made))
             case ScanPrimitive():
                 return self._scanned(value, made)
             case _:
@@ -153,6 +154,24 @@ class _Splitting(ProgramRewriter):
         last = ReducePrimitive(made.function, ViewedValue(part), (at,))
         self._last.append(last)
         return last
+
+
+def _inside(made: ReducePrimitive) -> ReducePrimitive:
+    """A sum over all of a border of zeros, as that of what is inside of it."""
+    operand = made.operand
+    while made.function == "sum" and operand.views:
+        border = operand.views[-1]
+        if not isinstance(border, BorderedView) or border.fill != 0:
+            break
+        inner = ViewedValue(operand.value, operand.views[:-1])
+        sides = zip(inner.shape, border.shape, border.before, strict=True)
+        if not all(
+            0 <= before <= whole - n and (n == whole or d in made.dims)
+            for d, (n, whole, before) in enumerate(sides)
+        ):
+            break
+        operand = inner
+    return replace(made, operand=operand)
 
 
 def _late(

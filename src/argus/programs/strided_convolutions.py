@@ -111,8 +111,19 @@ def _patch_products(
     full = x.element == f32 and precision == "f32"  # not what is predicted here
     if before < (inf if full else _GAIN_OF_PATCHES * time):
         return None
-    rows = nearest(patches.reshape(len(x), -1, *lengths), precision)
-    return pixel_products(rows, nearest(filters, precision), precision)
+    rows = patches.reshape(len(x), -1, *lengths)
+    found = nearest(rows, precision)
+    if found is rows:  # read where it lies, a sum has no more than a tap's elements
+        found = _copied_by_pixels(rows)
+    return pixel_products(found, nearest(filters, precision), precision)
+
+
+def _copied_by_pixels(x: TensorArray) -> TensorArray:
+    """A copy of (N, C, *space) in which channels of a pixel lie side by side."""
+    last = [0, *range(2, x.ndim), 1]
+    seen = x.seen(permuted(x.shape, last))
+    copy = TensorArray(x.recorder, x.recorder.copied(seen.operand))
+    return copy.seen(permuted(copy.shape, [0, x.ndim - 1, *range(1, x.ndim - 1)]))
 
 
 def _strided_time(

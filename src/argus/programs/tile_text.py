@@ -92,8 +92,12 @@ class TileWriter:
             made = accessed(name, node.buffer, node.offset, node.borders, node.tables)
             self.params[key] = made
             for dim in (*made.borders, *made.tables):
-                self.labels[name, dim] = self.names.fresh("E")
+                self.labels[name, dim] = self._label_of(dim)
         return self.params[key]
+
+    def _label_of(self, dim: Border | TableDim) -> str:
+        """The name of a tensor's dimension that no single loop walks."""
+        return self.names.fresh("E")
 
     def declaration(self, t: KernelTensor) -> str:
         """A parameter of the kernel: its name, element type and dimensions."""

@@ -7,6 +7,7 @@ dimension of a factor, at a sum of their indices: along at most one of them runs
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 
 from argus.programs.affine import Affine
 from argus.programs.expressions import (
@@ -31,15 +32,19 @@ def with_few_dimensions(
     factors = {node for pair in form.terms for node in pair}
     if all(len(n.offset.terms) <= _room(n) for n in factors):
         return group, form
-    tiled = {form.row, form.column, form.inner}
 
-    return with_factors(group, form, lambda node: _with_few(group, node, tiled))
+    return with_factors(group, form, lambda node: _with_few(group, node, form))
 
 
 def _with_few(
-    group: LoweredGroup, node: ElementNode, tiled: set[str]
+    group: LoweredGroup, node: ElementNode, form: ProductForm
 ) -> ExpressionNode:
-    """The element with at most five dimensions."""
+    """The element with at most five dimensions.
+
+    What is summed in steps is a dimension by itself: behind its last element both
+    factors are zero.
+    """
+    tiled = {form.row, form.column, form.inner}
     terms, room = node.offset.terms, _room(node)
     if len(terms) <= room:
         return node
@@ -49,7 +54,7 @@ def _with_few(
     classes: dict[int, list[tuple[str, int]]] = {}
     for n, c in terms:
         step = max((s for s in strides if s <= c and c % s == 0), default=1)
-        alone = n in tiled and (c != step or c == 1 or long)
+        alone = n in tiled and (c != step or c == 1 or long or n == form.inner)
         classes.setdefault(-len(classes) - 1 if alone else step, []).append((n, c))
     kept = [(step, loops) for step, loops in classes.items() if _fits(loops, tiled)]
     loose = [pair for step, loops in classes.items() if (step, loops) not in kept
@@ -66,9 +71,9 @@ def _with_few(
         raise NotFusedError("a factor of more dimensions than TMA walks")
     rest = Affine.of(dict(loose), node.offset.constant)
     borders = [*node.borders]
-    for step, loops in kept:
+    for _, loops in kept:
         if len(loops) > 1:
-            borders.append(_dimension(group, loops, step))
+            borders.append(_dimension(group, loops))
             if borders[-1].extent > LARGEST:
                 raise NotFusedError("a dimension of a factor that is too long to prove")
         else:
@@ -86,9 +91,11 @@ def _fits(loops: Sequence[tuple[str, int]], tiled: set[str]) -> bool:
     return sum(n in tiled for n, _ in loops) < 2
 
 
-def _dimension(
-    group: LoweredGroup, loops: Sequence[tuple[str, int]], step: int
-) -> Border:
-    """A dimension at the sum of loop indices."""
+def _dimension(group: LoweredGroup, loops: Sequence[tuple[str, int]]) -> Border:
+    """A dimension at the sum of loop indices.
+
+    Its stride is the largest that leads to all of them, which TMA takes as theirs.
+    """
+    step = gcd(*(c for _, c in loops))
     index = Affine.of({n: c // step for n, c in loops})
     return Border(index, index.range(group.sizes)[1] + 1, step)

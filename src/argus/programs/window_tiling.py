@@ -10,7 +10,6 @@ from __future__ import annotations
 from math import prod
 
 from argus.programs.affine import Affine
-from argus.programs.expressions import PositionNode, walked
 from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.tile_axes import (
     SQUARE,
@@ -52,9 +51,6 @@ def windows_tiling(
     """
     if len(levels_of(group)) > 1 or _stores(group) & set(group.columns):
         raise NotFusedError("reductions over several loops that need each other")
-    for node in walked([r.body for r in group.reductions]):
-        if isinstance(node, PositionNode) and node.index.loops & set(windows):
-            raise NotFusedError("a condition on positions inside of windows")
     functions = {r.function for r in group.reductions}
     if len(group.columns) > 1 and any(f.startswith("arg") for f in functions):
         raise NotFusedError("a position among the elements of several dimensions")
