@@ -272,6 +272,15 @@ class TrialRuns:
         held = [n for n in near(self.special) if abs(n) < LARGEST_SCALAR]
         return int(self.rng.choice(held if self.rng.integers(0, 2) else (-7, -1, 0)))
 
+    def _like(self, default: float) -> float:
+        """A number of the sign of a default, near to it or about 1.
+
+        What a default of 0 or of 1e-5 is a factor of is not seen beside the rest.
+        """
+        if default and self.rng.random() < 0.5:
+            return default * float(self.rng.uniform(0.5, 1.0))
+        return math.copysign(float(self.rng.uniform(0.25, 2.0)), default)
+
     def _following(
         self, sizes: Mapping[str, int], why: Unlike
     ) -> dict[str, int] | None:
@@ -311,7 +320,7 @@ class TrialRuns:
                 if taken and self.made.runs % 3 == 2:
                     value = self._special(scalar.dtype)
             elif taken and self.made.runs % 3 == 2 and scalar.dtype.is_float:
-                value = value * float(self.rng.uniform(0.5, 1.0))
+                value = self._like(float(value))
             elif taken and self.made.runs % 3 == 2:
                 # What its default is like is admitted more often than what is special.
                 near = int(self.rng.integers(0, 2 * abs(int(value)) + 4))
