@@ -117,10 +117,11 @@ class TrialRuns:
         self.rng = np.random.default_rng(seed)
         self.facets = Facets(program)
         self.special = _meant(program)
-        self.adds = any(
-            isinstance(op, o.StoreGlobal) and op.atomic is not None
+        self.adds = {
+            op.view.tensor.name
             for op in walk(program.body)
-        )
+            if isinstance(op, o.StoreGlobal) and op.atomic is not None
+        }
         self.most = _ELEMENTS
         self.place = TrialPlace({})
         self.made = Tried()
@@ -223,7 +224,12 @@ class TrialRuns:
             return False
         grid = trial.grid
         blocks: Sequence[int] = range(grid)
-        if grid > _BLOCKS:
+        if grid > (ALL_BLOCKS if self.adds else _BLOCKS):
+            # What some blocks have added is no result.
+            wanted = {n: v for n, v in wanted.items() if n not in self.adds}
+            if not wanted:
+                self.made.why = f"{grid} blocks are too many for a run"
+                return False
             some = self.rng.integers(0, grid, 6)
             near = () if block is None else (max(block - 1, 0), block, block + 1)
             if self.place.element is not None:
@@ -241,8 +247,7 @@ class TrialRuns:
         if not differences:
             self.facets.keep(True)
             return True
-        # What some blocks have added is no result; of what they store it is one.
-        some = blocks if grid > ALL_BLOCKS and not self.adds else None
+        some = blocks if grid > ALL_BLOCKS else None
         for difference in differences:
             witness = confirmed(trial, self.reference, difference, self.request, some)
             if witness is not None:

@@ -92,7 +92,9 @@ def same(
     parts = _within(world, with_least_powers(world, here, difference), here)
     if not tidy(world, parts).parts:
         return None
-    parts = _within(world, with_least_products(world, difference), here)
+    parts = with_least_products(world, difference)
+    if parts != difference:
+        parts = aligned(world, here, _within(world, parts, here))
     if not tidy(world, parts).parts:
         return None
     if vanishes(world, here, difference):
