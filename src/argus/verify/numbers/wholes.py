@@ -121,7 +121,7 @@ def _wraps_alike(dtype: DType) -> bool:
 def _of_data(
     found: Denotation, inside: IndexSet, x: Integer | Term, dtype: DType, span: Span
 ) -> Overflow | None:
-    """Where a number that is made of data may lie there of its type."""
+    """Where a number that is made of data may lie outside of its type."""
     world, (low, high) = found.world, dtype.integers
     if not _adds_up(x) or world.is_empty(inside):
         return None
@@ -137,7 +137,7 @@ def _of_data(
             there = held
             for variable in sorted(most.variables(), key=lambda v: v.key):
                 value = Integer.atom(variable)
-                there = outside & world.compare(value, "<=", size)
+                there = there & world.compare(value, "<=", size)
             if not world.is_empty(there):
                 sample = world.sample(there)
                 return Overflow(span, dtype, inside, x, sample, most)
