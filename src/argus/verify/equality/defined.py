@@ -265,9 +265,7 @@ def _met(world: World, found: TermObligation, stores: Sequence[Store]) -> bool:
         return True
     leaf = found.term.single if isinstance(found.term, Term) else None
     own = IndexSet.nothing if leaf is None else _at_places(world, leaf)
-    return not own.is_nothing and _within(
-        world, found.where, found.needs | own, stores
-    )
+    return not own.is_nothing and _within(world, found.where, found.needs | own, stores)
 
 
 def _at_places(world: World, leaf: Leaf) -> IndexSet:

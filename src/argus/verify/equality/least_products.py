@@ -20,7 +20,6 @@ from argus.terms import (
     Term,
     Variable,
     World,
-    leaf_term,
 )
 from argus.terms.affine import extent
 from argus.terms.folds import fold

@@ -20,7 +20,7 @@ from argus.ir.dtypes import DType
 from argus.terms import IndexSet, Integer, Term, Value, Variable
 from argus.terms.integers import Applied, Atom, Entry, Opaque, Truncated, Truth
 from argus.terms.leaves import Fold, Sum, Whole
-from argus.terms.magnitudes import between, integer_of
+from argus.terms.magnitudes import LARGEST_SCALAR, between, integer_of
 from argus.verify.denotation import Denotation, Noticed
 from argus.verify.denotation.narrow import LARGEST_SIZE, outside
 from argus.verify.equality.additions import total
