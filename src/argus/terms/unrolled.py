@@ -12,7 +12,7 @@ from argus.terms.affine import least_of
 from argus.terms.arithmetic import called
 from argus.terms.cast import truncated
 from argus.terms.folds import rebound_fold
-from argus.terms.integers import Atom, Integer, Truncated, Variable
+from argus.terms.integers import Atom, Integer, Opaque, Truncated, Variable
 from argus.terms.leaves import Base, Call, Fold, Leaf, Max, Sum, Whole
 from argus.terms.maxima import Source, maximum_over, opened
 from argus.terms.positions import positions
@@ -103,11 +103,20 @@ def _inside(world: World, leaf: Leaf) -> Term | None:
             )
             out = [(v, s, written_out(world, x)) for v, s, x in sources]
             return rebound_fold(world, leaf, out) if out != sources else None
+        case Whole(atom=Opaque(op="max" | "min") as atom):
+            return _of_extreme(world, atom)
         case Whole(atom=Truncated(term=Term() as term)):
             made = written_out(world, term)
             return whole(truncated(world, made)) if made != term else None
         case _:
             return None
+
+
+def _of_extreme(world: World, atom: Opaque) -> Term:
+    """The larger, or the less, of two whole numbers as a maximum of terms."""
+    sign = 1 if atom.op == "max" else -1
+    sides = [written_out(world, whole(x)).scaled(sign) for x in atom.args]
+    return maximum_over(world, [([], IndexSet.universe, x) for x in sides]).scaled(sign)
 
 
 def _maximum(world: World, leaf: Max) -> Term | None:

@@ -132,6 +132,9 @@ def never_negative(
         return False
     if is_nonnegative(term):
         return True
+    number = term.integer
+    if number is not None and world.is_subset(here, world.compare(number, ">=", 0)):
+        return True
     if not steps:
         return False
     left = without_spread(world, here, term)
