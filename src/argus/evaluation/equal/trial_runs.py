@@ -340,13 +340,14 @@ class TrialRuns:
 def _meant(program: Program) -> tuple[float, ...]:
     """Special numbers of a program, as data that its author may have meant.
 
-    A large negative constant masks scores, and stands for less than any of them.
+    A large negative constant masks scores, and stands for less than any of them: no
+    score is anywhere near to it.
     """
     least = max((c for c in constants([program]) if c <= _MASK), default=-math.inf)
     found = specials([program], ())
     if any(_saturates(op) for op in walk(program.body)):
         found = (*found[:1], *_BEYOND, *found[1:])
-    return tuple(s for s in found if s > least)
+    return tuple(s for s in found if s > least / 2)
 
 
 def _saturates(op: o.AnyOp) -> bool:
