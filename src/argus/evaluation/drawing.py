@@ -54,7 +54,7 @@ class DrawingMode:
     """Others are whole numbers."""
     positive: bool = False
     parts: bool = False
-    """All are odd sixteenths between 0 and 1: probabilities, some of which are equal."""
+    """All are odd sixteenths between 0 and 1: probabilities, some of them equal."""
     signed: bool = False
     """Whole numbers of 32 bits and more may be negative: they are no indices."""
     poison: bool = True

@@ -94,7 +94,10 @@ def _inside(world: World, leaf: Leaf) -> Term | None:
             source = leaf.variables, leaf.domain, leaf.body
             ((names, domain, body),) = opened(world, [source])
             made = written_out(world, body)
-            return sum_over(world, names, domain, made) if made != body else None
+            if made != body:
+                return sum_over(world, names, domain, made)
+            found = unrolled(world, leaf_term(leaf), every=True)
+            return found if found != leaf_term(leaf) else None
         case Max():
             return _maximum(world, leaf)
         case Fold():

@@ -1,7 +1,7 @@
 """Which statement stores an element of an output.
 
-A kernel may store to one output at several places: what is wrong with an element is said
-at the one that writes it last.
+A kernel may store to one output at several places: what is wrong with an element is
+said at the one that writes it last.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def stores_of(program: Program, name: str) -> Iterator[Span]:
 
 
 def stored_at(trial: Trial, name: str, index: Sequence[int]) -> Span | None:
-    """Where an element is written last, if that is known and there are several places."""
+    """Where an element is written last; None where it is one place, or not known."""
     if len(set(stores_of(trial.program, name))) < 2:
         return None
     last = _Last()

@@ -2,8 +2,8 @@
 
 A recurrence ``c' = a(j)*c + g(j)`` adds up g(i) times the product of a(k) over
 i < k < n, and one that is asked for a step later, that over i < k <= n. Where n is one
-of its points, the latter is ``a(n)`` times the former; else both are the same. What runs
-from the last step to the first is so at the least of its points.
+of its points, the latter is ``a(n)`` times the former; else both are the same. What
+runs from the last step to the first is so at the least of its points.
 """
 
 from __future__ import annotations
@@ -109,7 +109,7 @@ def _without_end(
     one: Fold,
     end: _End,
 ) -> Term:
-    """The sum of a body over a domain, with a product in it that has its end outside."""
+    """The sum of a body over a domain, with the end of a product in it outside."""
     (generator,) = one.generators
     source = generator.variables, generator.domain, generator.body
     ((variables, points, factor),) = opened(world, [source])
@@ -165,6 +165,7 @@ def _folds(body: Term) -> Iterator[Fold]:
         return
     ((product, _),) = body.parts.items()
     for leaf, power in product.factors:
-        if power == 1 and isinstance(leaf, Fold) and leaf.function == "prod":
-            if len(leaf.generators) == 1 and len(leaf.generators[0].variables) == 1:
-                yield leaf
+        if power != 1 or not isinstance(leaf, Fold) or leaf.function != "prod":
+            continue
+        if len(leaf.generators) == 1 and len(leaf.generators[0].variables) == 1:
+            yield leaf
