@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-from evaluation.searching import HEAD
 
 from argus.evaluation.proving import proved_all
 from argus.lang.kernel import load_kernels
+from evaluation.searching import HEAD
 
 HALVES = """@ag.kernel
 def k(X: f32["M N"], Y: f32["2 M N"], *, BM: int = 4, BN: int = 64):

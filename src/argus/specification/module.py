@@ -94,9 +94,10 @@ class _Ufunc:
 
     def reduce(self, array: Any, *args: Any, **named: Any) -> Any:
         """Of all arrays of a list, or along an axis of one."""
+        whole: Any = array
         if isinstance(array, list | tuple) and is_symbolic(array):
-            array = call(np.stack, array)  # pyright: ignore[reportUnknownVariableType]
-        return self._real.reduce(array, *args, **named)
+            whole = call(np.stack, array)
+        return self._real.reduce(whole, *args, **named)
 
 
 def _dispatched(function: Callable[..., Any]) -> Callable[..., Any]:
