@@ -42,8 +42,8 @@ class Round:
     """One round of a loop: its variable, and what is not known of it.
 
     Opaque values have one more index, ``before``, a variable that stands for nothing:
-    whatever depends on an opaque value depends on this variable. ``own`` is the variable
-    of the loop itself, where the round is one of fewer.
+    whatever depends on an opaque value depends on this variable. ``own`` is that of the
+    loop itself, where the round is one of fewer.
     """
 
     def __init__(self, tracing: Tracing, variable: Variable, length: Integer) -> None:
