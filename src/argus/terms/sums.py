@@ -98,9 +98,7 @@ def _of_product(
     return outer * leaf_term(Sum(len(found.variables), found.domain, found.body))
 
 
-def _where_not_0(
-    world: World, part: Product, bound: frozenset[Variable]
-) -> IndexSet:
+def _where_not_0(world: World, part: Product, bound: frozenset[Variable]) -> IndexSet:
     """Where sums whose squares are factors have points: elsewhere these are 0.
 
     The columns of a tile beyond the last one add nothing to the squares of a row.
