@@ -377,14 +377,19 @@ def test_what_masks_scores_is_larger_than_any_of_them():
     assert found.runs >= 12
 
 
-@pytest.mark.parametrize("sizes", [{"M": 15, "N": 200}, {"M": 40, "N": 200}])
-def test_what_some_of_many_blocks_have_added_is_no_result(sizes: dict[str, int]):
+@pytest.mark.parametrize(
+    ("sizes", "run"), [({"M": 15, "N": 200}, True), ({"M": 40, "N": 200}, False)]
+)
+def test_what_some_of_many_blocks_have_added_is_no_result(
+    sizes: dict[str, int], run: bool
+):
     kernel = kernels(ADDED)["k"]
     request = Request(kernel, default_dtypes(kernel, {}))
     program = tile_program(request)
     found = tried_at(request, program, loaded(kernel), TrialPlace(sizes))
     assert found.witness is None
-    assert found.sizes
+    assert bool(found.sizes) == run
+    assert ("520 blocks are too many" in found.why) != run
 
 
 QUANTISED = """@ag.kernel

@@ -156,3 +156,69 @@ def ref(X):
     assert right.witness is None
     assert right.runs
     assert tried(body.replace("BLOCKS", str(blocks)).replace("2.0", "3.0")).witness
+
+
+BESIDE = """@ag.kernel
+def k(P: f32["N"], G: f32["N"], Y: f32["N"], lr: f32 = 1e-3, wd: f32 = WD):
+    i = ag.block(ag.cdiv(ag.dim("N"), 128))
+    p = ag.load(P[i * 128 :], (128,))
+    Y[i * 128 :] = p * (1.0 SIGN lr * wd) - ag.load(G[i * 128 :], (128,))
+
+
+@ag.reference
+def ref(P, G, lr, wd):
+    return P * (1 - lr * wd) - G
+"""
+
+
+@pytest.mark.parametrize("default", ["1e-2", "0.0"])
+def test_what_a_small_scalar_is_a_factor_of_is_seen(default: str):
+    """At their defaults both differ by less than rounding, or not at all."""
+    text = BESIDE.replace("WD", default)
+    assert tried(text.replace("SIGN", "-")).witness is None
+    assert tried(text.replace("SIGN", "+")).witness is not None
+
+
+GROUPS = """@ag.kernel
+def k(Q: f32["H D"], K: f32["G D"], Y: f32["H"], *, D: int = 32):
+    H, G = Q.shape[0], K.shape[0]
+    ag.require(H % G == 0, "groups")
+    h = ag.block(H)
+    Y[h] = ag.sum(ag.load(Q[h, :], (D,)) * ag.load(K[TAKEN, :], (D,)), "D")
+
+
+@ag.reference
+def ref(Q, K):
+    return (np.repeat(K, Q.shape[0] // K.shape[0], 0) * Q).sum(1)
+"""
+
+
+@pytest.mark.parametrize("taken", ["h % G", "h // G", "ag.min(h, G - 1)"])
+def test_there_are_groups_of_several(taken: str):
+    """With one group, or one member of each, nearly all indices are the same."""
+    assert tried(GROUPS.replace("TAKEN", "h // (H // G)")).witness is None
+    assert tried(GROUPS.replace("TAKEN", taken)).witness is not None
+
+
+PLACES = """@ag.kernel
+def k(U: f32["M N"], I: i32["M"], *, BN: int = 64):
+    M, N = U.shape
+    ag.require((N > 0) & (N <= BN), "a row")
+    m = ag.block(M)
+    u = ag.load(U[m, 0:], (BN,), fill=0.5)
+    x = ag.where(ag.index(u, "N") < N, -ag.log(SIGN ag.log(u)), -ag.inf)
+    best = ag.max(x, "N")
+    I[m] = ag.min(ag.where(x == best, ag.index(u, "N"), BN), "N")
+
+
+@ag.reference
+def ref(U):
+    return (-np.log(-np.log(U))).argmax(1)
+"""
+
+
+def test_the_place_of_what_is_no_number_says_nothing():
+    """numpy says where the first is; of probabilities there is none."""
+    assert tried(PLACES.replace("SIGN", "-")).witness is None
+    wrong = PLACES.replace("-ag.log(SIGN ag.log(u))", "ag.log(-ag.log(u))")
+    assert tried(wrong).witness is not None

@@ -21,6 +21,7 @@ from argus.equivalence.file_reference import FileReference
 from argus.equivalence.fitting import require_exact, require_fitting
 from argus.equivalence.programs import KnownPrograms, Programs
 from argus.equivalence.references import load
+from argus.extents import LEAST_EXTENT
 from argus.ir import ops as o
 from argus.ir.expr import Const
 from argus.ir.memory import GlobalTensor
@@ -205,13 +206,27 @@ def _require_defined(
             for need in needs:
                 if need.where is None or world.is_subset(inside, need.where):
                     continue
-                if not world.is_subset(
-                    inside & _of_entries(program, world), need.where
-                ):
+                launched = inside & _of_entries(program, world)
+                if need.index:
+                    launched = launched & _not_empty(program, world)
+                if not world.is_subset(launched, need.where):
                     raise Unknown(
                         f"the reference needs that {need.why}, which the kernel does "
                         "not require of its launches"
                     )
+
+
+def _not_empty(program: Program, world: LimitedWorld) -> IndexSet:
+    """That no tensor is: a launch that has outputs refuses it (AG0814).
+
+    What a mean or a maximum over nothing is, a kernel has to say all the same.
+    """
+    found = IndexSet.universe
+    for param in program.params:
+        if isinstance(param, GlobalTensor):
+            for size in shape_of(world, param):
+                found = found & world.compare(size, ">=", LEAST_EXTENT)
+    return found
 
 
 def _of_entries(program: Program, world: LimitedWorld) -> IndexSet:

@@ -53,6 +53,8 @@ class DrawingMode:
     whole: bool = False
     """Others are whole numbers."""
     positive: bool = False
+    parts: bool = False
+    """All are odd sixteenths between 0 and 1: probabilities, some of them equal."""
     signed: bool = False
     """Whole numbers of 32 bits and more may be negative: they are no indices."""
     poison: bool = True
@@ -85,6 +87,9 @@ def floats(
             values = np.rint(values)
         if mode.positive:
             values, some = np.maximum(np.abs(values), np.float32(0.5)), some[some > 0]
+        if mode.parts:
+            sixteenths = np.rint(7.0 / (1.0 + np.exp(-values))) * 2.0 + 1.0
+            values = (sixteenths / 16.0).astype(np.float32)
         if not mode.large:
             some = some[abs(some) <= _LARGEST]
         if mode.special and some.size:

@@ -79,7 +79,7 @@ def builtins_of(tracing: Tracing) -> dict[str, Any]:
         "any": _each(builtins.any),
         "all": _each(builtins.all),
         "sorted": _each(builtins.sorted),
-        "reversed": _each(builtins.reversed),
+        "reversed": _reversed,
     }
     return known
 
@@ -249,6 +249,11 @@ def _enumerate(values: Any, start: int = 0) -> Any:
     ):
         return Lockstep.counted(values, start)
     return enumerate(values, start)
+
+
+def _reversed(values: Any) -> Any:
+    items = as_symbolic(values)
+    return builtins.reversed(values) if items is None else items.backwards()
 
 
 def _listing(real: Any) -> Any:

@@ -17,15 +17,27 @@ from argus.terms import Integer, Unknown, Variable
 
 @dataclass(frozen=True)
 class Symbolic:
-    """``length`` items: ``item`` of each position."""
+    """``length`` items: ``item`` of each position.
+
+    ``sequence``: what Python gives backwards, too. What `zip` makes is none.
+    """
 
     tracing: Tracing
     length: Integer
     item: Callable[[Integer], Any]
+    sequence: bool = False
 
     def variable(self) -> Variable:
         """A new variable for a position."""
         return cast(Variable, self.tracing.world.fresh("h", 0, self.length).single)
+
+    def backwards(self) -> Symbolic:
+        """`reversed`: the last item first."""
+        if not self.sequence:
+            raise Unknown("the reference calls reversed() of what is no sequence")
+        return Symbolic(
+            self.tracing, self.length, lambda at: self.item(self.length - 1 - at)
+        )
 
     def __iter__(self) -> Iterator[Any]:
         raise Unknown(f"the reference iterates {self.length} times in one loop")
@@ -80,7 +92,7 @@ def as_symbolic(value: Any) -> Symbolic | None:
             )
             return read_only(made)
 
-        return Symbolic(value.tracing, value.length, element)
+        return Symbolic(value.tracing, value.length, element, sequence=True)
     if isinstance(value, SymbolicArray) and value.ndim:
         array = value
         if array.sizes[0].constant is None:
@@ -88,6 +100,7 @@ def as_symbolic(value: Any) -> Symbolic | None:
                 array.tracing,
                 array.sizes[0],
                 lambda at: array[size_of(array.tracing, at)],
+                sequence=True,
             )
     if isinstance(value, list) and is_repeating(value):
         parts = cast(list[Any], value)
@@ -118,4 +131,6 @@ def symbolic_range(tracing: Tracing, bounds: Sequence[Any]) -> Any:
     known = length.constant
     if known is not None:
         return [size_of(tracing, start + step * n) for n in range(known)]
-    return Symbolic(tracing, length, lambda at: size_of(tracing, start + at * step))
+    return Symbolic(
+        tracing, length, lambda at: size_of(tracing, start + at * step), sequence=True
+    )

@@ -159,12 +159,13 @@ def are_positions(tracing: Tracing, cases: Cases, size: Integer) -> bool:
                 plain = False
             continue
         if not tracing.never(beyond) and not _grouped(tracing, index, size):
-            tracing.need(~beyond, f"{index} < {size} (an index)")
+            tracing.need(~beyond, f"{index} < {size} (an index)", index=True)
         if not tracing.never(below):
             plain = False
             too_low = where & world.compare(index, "<", -size)
             if not tracing.never(too_low):
-                tracing.need(~too_low, f"{index} >= -{size} (an index)")
+                why = f"{index} >= -{size} (an index)"
+                tracing.need(~too_low, why, index=True)
     return plain
 
 

@@ -70,12 +70,34 @@ def traced(tracing: Tracing, value: Any) -> Any:
         return AnyArray
     if value is np.vectorize:
         return functools.partial(_vectorized, tracing)
+    if isinstance(value, np.ufunc) and value.nin == 2 and value.nout == 1:
+        return _Ufunc(value)
     if isinstance(value, np.ufunc) or not callable(value) or isinstance(value, type):
         return value
     creation = CREATIONS.get(value)
     if creation is not None:
         return functools.partial(creation, tracing)
     return _dispatched(value)
+
+
+class _Ufunc:
+    """A function of two numbers, which takes lists of symbolic arrays, too."""
+
+    def __init__(self, real: np.ufunc) -> None:
+        self._real = real
+
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        return self._real(*args, **named)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._real, name)
+
+    def reduce(self, array: Any, *args: Any, **named: Any) -> Any:
+        """Of all arrays of a list, or along an axis of one."""
+        whole: Any = array
+        if isinstance(array, list | tuple) and is_symbolic(array):
+            whole = call(np.stack, array)
+        return self._real.reduce(whole, *args, **named)
 
 
 def _dispatched(function: Callable[..., Any]) -> Callable[..., Any]:

@@ -42,7 +42,8 @@ class Round:
     """One round of a loop: its variable, and what is not known of it.
 
     Opaque values have one more index, ``before``, a variable that stands for nothing:
-    whatever depends on an opaque value depends on this variable.
+    whatever depends on an opaque value depends on this variable. ``own`` is that of the
+    loop itself, where the round is one of fewer.
     """
 
     def __init__(self, tracing: Tracing, variable: Variable, length: Integer) -> None:
@@ -51,6 +52,9 @@ class Round:
         self._numbers = itertools.count()
         self._names: dict[int, tuple[Read, str]] = {}
         self._forms: dict[str, tuple[Read, Read, Read]] = {}
+        self._open: list[str] = []
+        """Names of what is being derived, each of which the one before depends on."""
+        self.own = variable
 
     def opaque(self, kind: Kind) -> Read:
         """Elements of which nothing is known but their position."""
@@ -87,7 +91,7 @@ class Round:
                 if not isinstance(one, Carried) or one.name not in self._forms:
                     continue
                 new = self._forms[one.name][2](one.indices[:-1])
-                handed = world.substitute(new, {self.variable: point})
+                handed = world.substitute(new, {self.own: point})
                 if [x for _, x in handed.cases] == [term]:
                     made = self._until(one, point + 1)
                     return [(where & held, x) for held, x in made.cases]
@@ -104,14 +108,43 @@ class Round:
 
     def _until(self, one: Carried, length: Integer) -> Value:
         """What is handed on after so many rounds. Raises Unknown."""
+        if one.name in self._open:
+            raise Unknown("values that a loop hands on depend on each other")
         world = self.tracing.world
         begin, old, new = (read(one.indices[:-1]) for read in self._forms[one.name])
         i = world.fresh("h", 0, length)
         variable = i.single
         assert isinstance(variable, Variable)
         until = Round(self.tracing, variable, length)
-        until.before = self.before
-        return until.closed(begin, old, world.substitute(new, {self.variable: i}))
+        until.before, until.own = self.before, self.own
+        until._forms, until._open = self._forms, [*self._open, one.name]
+        return until.closed(begin, old, world.substitute(new, {self.own: i}))
+
+    def _resolved(self, carried: Term | Integer, new: Value) -> Value:
+        """What a round makes, with others that rounds hand on as what they are before.
+
+        ``c = c + p * x`` where ``p = p * y``: all of p is known without c.
+        """
+        me = carried.single if isinstance(carried, Term) else None
+        if not isinstance(me, Carried) or new.kind != "real":
+            return new
+
+        def leaf(one: Leaf) -> Value | None:
+            if not isinstance(one, Carried) or one.name not in self._forms:
+                return None
+            if one.name == me.name:
+                return None
+            self._open.append(me.name)
+            try:
+                return self._until(one, Integer.atom(self.variable))
+            finally:
+                self._open.pop()
+
+        cases: list[Case] = []
+        for where, term in new.terms:
+            made = replace(self.tracing.world, term, leaf, {})
+            cases += [(where & held, x) for held, x in made.cases]
+        return merged(self.tracing.world, "real", cases)
 
     def mentions(self, x: Term | Integer | IndexSet) -> bool:
         """Whether something depends on what is not known of a round."""
@@ -145,6 +178,7 @@ class Round:
             raise Unknown("a loop over a symbolic size hands on truth values")
         world = self.tracing.world
         (_, carried), *_ = old.cases
+        new = self._resolved(carried, new)
         same: list[Case] = []
         added: list[Case] = []
         put: list[Case] = []

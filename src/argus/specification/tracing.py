@@ -32,10 +32,12 @@ class Need:
     ``where``: the sizes at which it holds, which the world has been told. None where
     sets of sizes cannot say it (`h // (H // G) < G` for every `h`): then the world does
     not know it, and whatever is claimed is claimed where the reference does not fail.
+    ``index``: that an index is one of a dimension, which none is of an empty tensor.
     """
 
     where: IndexSet | None
     why: str
+    index: bool = False
 
 
 _BRANCHES = 3
@@ -118,7 +120,7 @@ class Tracing:
         """Whether a size is 1 in every launch: numpy repeats such an array."""
         return size.constant == 1 or self.never(self.world.compare(size, "!=", 1))
 
-    def need(self, where: IndexSet, why: str) -> None:
+    def need(self, where: IndexSet, why: str, *, index: bool = False) -> None:
         """The reference is defined only where this holds, for every loop variable.
 
         Raises Unknown where it never does.
@@ -139,7 +141,7 @@ class Tracing:
             if self.world.is_empty(every):
                 raise Failing(f"the reference fails at every size: it needs that {why}")
             self.world.require(every, f"the reference needs that {why}")
-        need = Need(every, why)
+        need = Need(every, why, index)
         if need.why not in {n.why for n in self.needs}:
             self.needs.append(need)
 

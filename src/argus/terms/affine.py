@@ -41,6 +41,22 @@ def equal_to(
     return None
 
 
+def places(
+    world: World, where: IndexSet, variable: Variable, bound: frozenset[Variable]
+) -> list[Integer]:
+    """What a variable equals in parts of a set, each without bound variables."""
+    if isinstance(where.isl, bool):
+        return []
+    name, found = world.space.name((variable,)), list[Integer]()
+    for piece in where.isl.detect_equalities().get_basic_sets():
+        names = parameters(piece.to_set())
+        if name in names:
+            one = _solved(world, piece, names, names.index(name), bound)
+            if one is not None and one not in found:
+                found.append(one)
+    return found
+
+
 def _solved(
     world: World,
     piece: isl.BasicSet,

@@ -135,11 +135,13 @@ class Evaluation:
         self.point = dict(point)
         self.data = data
         self.left = [_BUDGET]
+        self.known: dict[tuple[Leaf, tuple[int, ...]], Number] = {}
+        """What ranges over sets is, by the numbers of what it depends on."""
 
     def at(self, point: Point) -> Evaluation:
         """The same evaluation with bound variables at a point."""
         inner = Evaluation({**self.point, **point}, self.data)
-        inner.left = self.left
+        inner.left, inner.known = self.left, self.known
         return inner
 
     def term(self, term: Term) -> Number:
@@ -210,6 +212,17 @@ class Evaluation:
                 return self.term(leaf.term)
             case Call():
                 return self._call(leaf)
+            case Sum() | Max() | Fold():
+                free = sorted(leaf.free, key=lambda v: v.key)
+                key = leaf, tuple(self.point[v] for v in free)
+                if key not in self.known:
+                    self.known[key] = self._ranging(leaf)
+                return self.known[key]
+            case _:
+                raise Unknown(f"the value of {leaf}")
+
+    def _ranging(self, leaf: Sum | Max | Fold) -> Number:
+        match leaf:
             case Sum():
                 return self._sum(leaf)
             case Max():

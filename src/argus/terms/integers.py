@@ -12,6 +12,7 @@ follow from their definition (`facts.py`).
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from fractions import Fraction
 from typing import Literal, Protocol, TypeAlias
 
 from argus.terms.keyed import Keyed, keys
@@ -25,6 +26,16 @@ class DataTerm(Protocol):
 
     key: str
     height: int
+
+    @property
+    def constant(self) -> int | Fraction | None:
+        """The number that it is, or None."""
+        ...
+
+    @property
+    def special(self) -> object:
+        """None for a number."""
+        ...
 
     def free_variables(self) -> frozenset[Variable]:
         """Variables that it depends on."""

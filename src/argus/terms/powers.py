@@ -60,6 +60,9 @@ def raised(term: Term, power: Rational) -> Term:
     one = _one_product(term)
     if one is not None:
         return raised(one, power)
+    if isinstance(power, Fraction) and abs(power) > 1:
+        # As where roots are multiplied: the sign of a whole power is one of two.
+        return raised(term, int(power)) * raised(term, power - int(power))
     outside, inside = _content(term, isinstance(power, int))
     base = leaf_term(Base(inside), power)
     return base if outside == ONE else raised(outside, power) * base

@@ -28,6 +28,7 @@ from argus.terms.term import (
     undefined,
     whole,
 )
+from argus.terms.unknown import Unknown
 from argus.terms.world import World
 
 Weighted = tuple[Rational, IndexSet]
@@ -72,7 +73,7 @@ def _of_product(
     for leaf, power in part.factors:
         if isinstance(leaf, Sum) and power == 1 and leaf.free & bound:
             return _flattened(world, variables, domain, part, leaf)
-    domain = world.close(domain)
+    domain = world.close(domain & _where_not_0(world, part, bound))
     if domain.is_nothing:
         return ZERO
     inside, outside = _separated(part, bound)
@@ -95,6 +96,21 @@ def _of_product(
         if counted is not None:
             return outer * counted
     return outer * leaf_term(Sum(len(found.variables), found.domain, found.body))
+
+
+def _where_not_0(world: World, part: Product, bound: frozenset[Variable]) -> IndexSet:
+    """Where sums whose squares are factors have points: elsewhere these are 0.
+
+    The columns of a tile beyond the last one add nothing to the squares of a row.
+    """
+    found = IndexSet.universe
+    for leaf, power in part.factors:
+        if isinstance(leaf, Sum) and power > 0 and leaf.free & bound:
+            try:
+                found = found & world.project(leaf.domain, leaf.variables)
+            except Unknown:
+                continue  # data decides it
+    return found
 
 
 def _is_body(body: Term, bound: frozenset[Variable]) -> bool:

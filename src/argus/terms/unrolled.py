@@ -9,16 +9,17 @@ side adds up by positions and the other one element by element.
 from __future__ import annotations
 
 from argus.terms.affine import least_of
+from argus.terms.arithmetic import called
 from argus.terms.cast import truncated
 from argus.terms.folds import rebound_fold
-from argus.terms.integers import Atom, Integer, Truncated, Variable
-from argus.terms.leaves import Fold, Leaf, Max, Sum, Whole
+from argus.terms.integers import Atom, Integer, Opaque, Truncated, Variable
+from argus.terms.leaves import Base, Call, Fold, Leaf, Max, Sum, Whole
 from argus.terms.maxima import Source, maximum_over, opened
 from argus.terms.positions import positions
-from argus.terms.powers import raised
+from argus.terms.powers import exponential, raised
 from argus.terms.sets import IndexSet
 from argus.terms.sums import renamed, sum_over, tidy
-from argus.terms.term import ZERO, Product, Term, leaf_term, whole
+from argus.terms.term import ZERO, Product, Term, leaf_term, number, whole
 from argus.terms.world import World
 
 __all__ = ["unrolled", "written_out"]
@@ -60,11 +61,15 @@ def _in_product(world: World, part: Product, every: bool) -> Term | None:
 
 
 def written_out(world: World, term: Term) -> Term:
-    """The same term without sums and maxima over a few numbers, in maxima, too."""
+    """The same term without sums and maxima over a few numbers, wherever they are."""
     found = unrolled(world, term, every=True)
     total, changed = ZERO, False
     for part, coefficient in found.parts.items():
-        made = Term({Product({}, part.exponent): coefficient})
+        made = number(coefficient)
+        if part.exponent is not None:
+            exponent = written_out(world, part.exponent)
+            changed = changed or exponent != part.exponent
+            made = made * exponential(exponent)
         for leaf, power in part.factors:
             factor = _inside(world, leaf)
             changed = changed or factor is not None
@@ -77,6 +82,22 @@ def written_out(world: World, term: Term) -> Term:
 def _inside(world: World, leaf: Leaf) -> Term | None:
     """A leaf of which what is inside is written out; None where it stays."""
     match leaf:
+        case Base():
+            made = written_out(world, leaf.term)
+            return made if made != leaf.term else None
+        case Call():
+            args = [written_out(world, a) for a in leaf.args]
+            if args == list(leaf.args):
+                return None
+            return called(world, leaf.function, args)
+        case Sum():
+            source = leaf.variables, leaf.domain, leaf.body
+            ((names, domain, body),) = opened(world, [source])
+            made = written_out(world, body)
+            if made != body:
+                return sum_over(world, names, domain, made)
+            found = unrolled(world, leaf_term(leaf), every=True)
+            return found if found != leaf_term(leaf) else None
         case Max():
             return _maximum(world, leaf)
         case Fold():
@@ -85,11 +106,20 @@ def _inside(world: World, leaf: Leaf) -> Term | None:
             )
             out = [(v, s, written_out(world, x)) for v, s, x in sources]
             return rebound_fold(world, leaf, out) if out != sources else None
+        case Whole(atom=Opaque(op="max" | "min") as atom):
+            return _of_extreme(world, atom)
         case Whole(atom=Truncated(term=Term() as term)):
             made = written_out(world, term)
             return whole(truncated(world, made)) if made != term else None
         case _:
             return None
+
+
+def _of_extreme(world: World, atom: Opaque) -> Term:
+    """The larger, or the less, of two whole numbers as a maximum of terms."""
+    sign = 1 if atom.op == "max" else -1
+    sides = [written_out(world, whole(x)).scaled(sign) for x in atom.args]
+    return maximum_over(world, [([], IndexSet.universe, x) for x in sides]).scaled(sign)
 
 
 def _maximum(world: World, leaf: Max) -> Term | None:
@@ -122,8 +152,8 @@ def _points(
             continue
         found: list[Source] = []
         others = [v for v in names if v != variable]
-        for number in range(_MOST):
-            env = {variable: first + number}
+        for count in range(_MOST):
+            env = {variable: first + count}
             there = world.substitute(domain, env)
             if not world.is_empty(there):
                 inner = world.substitute(body, env)
@@ -175,9 +205,9 @@ def _are_few(
 def _written_out(world: World, leaf: Sum, variable: Variable, first: Integer) -> Term:
     total = ZERO
     others = [v for v in leaf.variables if v != variable]
-    for number in range(_MOST):
+    for count in range(_MOST):
         names, fresh = renamed(world, others)
-        env = {**names, variable: first + number}
+        env = {**names, variable: first + count}
         domain = world.substitute(leaf.domain, env)
         if not world.is_empty(domain):
             body = world.substitute(leaf.body, env)

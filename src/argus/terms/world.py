@@ -311,6 +311,9 @@ class World:
 
     def truth_of(self, op: Literal["gt", "eq"], term: DataTerm) -> Integer:
         """1 where a term is greater than 0, or equal to 0; else 0."""
+        number = term.constant
+        if number is not None and term.special is None:
+            return Integer.of(int(number > 0 if op == "gt" else number == 0))
         return Integer.atom(Truth(op, term))
 
     def truncation_of(self, term: DataTerm) -> Integer:

@@ -264,6 +264,42 @@ MISTAKES = {
         ("= a / b", "= a / (b + e)"),
         ("ag.exp(-ag.load(W", "ag.exp(ag.load(W"),
     ),
+    # The factor of the first step, of the other part; no end of what is summed.
+    ("factors.py", "gated_sum"): (("ag.load(A[t, j:]", "ag.load(A[0, j:]"),),
+    ("factors.py", "min_gru"): (
+        ("(1.0 - z) * h + z *", "z * h + (1.0 - z) *"),
+        ("z = ag.sigmoid(", "z = ag.tanh("),
+    ),
+    ("factors.py", "advantages"): (("g * lam * live * acc", "g * lam * acc"),),
+    # Squares of distances instead of their cubes, a distance of the wrong sides.
+    ("geometry.py", "gravity"): (
+        ("r * r * r", "r * r"),
+        ("(o + w) - z", "(o + w) + z"),
+    ),
+    ("geometry.py", "basis_functions"): (("+ dy * dy", "+ dx * dy"),),
+    ("geometry.py", "dilation"): (("(0, 1))", "(1, 1))"),),
+    # What is cut at 0 may be below it, or is another spread.
+    ("parts.py", "instance_norm"): (
+        ("q / L - mu * mu, 0.0", "q / L - 2.0 * mu * mu, 0.0"),
+        ("q / L - mu * mu, 0.0", "q / L - mu * mu, 0.001"),
+        ("q / L - mu * mu, 0.0", "q - mu * mu, 0.0"),
+        ("mu * mu, 0.0) + 1e-5", "mu, 0.0) + 1e-5"),
+    ),
+    # A query sees itself, and what its row of the mask shows: not that of another tile.
+    ("parts.py", "tree_softmax"): (
+        ("m | own", "m & own"),
+        ("m | own", "m"),
+        ("i * BT + ag.index", "ag.index"),
+    ),
+    ("parts.py", "quantised_append"): (
+        ("Sc[n, h] = s", "Sc[t, h] = s"),
+        ("ag.max(ag.abs(x)", "ag.max((x)"),
+    ),
+    ("parts.py", "padded_batch"): (
+        ('"T") < last', '"T") <= last'),
+        ("live, x, pad", "live, x, 0.0"),
+    ),
+    ("parts.py", "ell_rows"): (("Val[m, l:]", "Val[m, 0:]"),),
     # The other nibble, the scale of the next group.
     ("products.py", "gemm_w4"): (
         ("(w & 15)", "(w >> 4)"),

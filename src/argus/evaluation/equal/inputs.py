@@ -43,6 +43,7 @@ MODES = (
     DrawingMode("positive", scale=0.5, shift=3.0, positive=True, special=False),
     DrawingMode("small", scale=0.25, share=_SHARE),
     DrawingMode("negative", shift=-4.0, special=False),
+    DrawingMode("parts", parts=True, special=False),
 )
 
 

@@ -35,7 +35,8 @@ class Rounding:
     """A way to round: by odd seeds each element otherwise, by even ones all alike.
 
     Of elements that are equal the largest would else be too large as a rule.
-    ``decided``: whether something that is no number has been compared.
+    ``decided``: whether something that is no number has been compared. ``placed``:
+    whether the place of an extreme was asked where there is such.
     """
 
     def __init__(self, seed: int, roundoff: float = f32.roundoff) -> None:
@@ -43,6 +44,7 @@ class Rounding:
         self._unit = 2 * roundoff
         self._rng, self._each = np.random.default_rng(seed), seed % 2 == 1
         self.decided = False
+        self.placed = False
 
     def factors(self, shape: tuple[int, ...]) -> Array:
         """What results of that shape are multiplied by."""
@@ -63,6 +65,16 @@ class _Noisy(np.ndarray[Any, Any]):
         found = super().__getitem__(key)
         one = isinstance(found, np.floating)
         return _as_noisy(np.asarray(found), self.rounding) if one else found
+
+    def argmax(self, *args: Any, **named: Any) -> Any:
+        """Of what is no number it says the place of that."""
+        self.rounding.placed = self.rounding.placed or _has_nan(self)
+        return _plain(self).argmax(*args, **named)
+
+    def argmin(self, *args: Any, **named: Any) -> Any:
+        """As :meth:`argmax`."""
+        self.rounding.placed = self.rounding.placed or _has_nan(self)
+        return _plain(self).argmin(*args, **named)
 
     def __array_ufunc__(
         self, ufunc: Any, method: str, *inputs: Any, **named: Any

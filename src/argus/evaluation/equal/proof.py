@@ -11,10 +11,10 @@ counterexample, one of the two says too much, and neither is believed: it is unk
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from argus.diagnostics import ArgusError, Span
+from argus.diagnostics import ArgusError
 from argus.equivalence.concluding import RULE, concluded, equality_of
 from argus.equivalence.deciding import Decided, TrialPlace
 from argus.equivalence.programs import KnownPrograms
@@ -22,10 +22,9 @@ from argus.equivalence.references import Reference, load, reference_of
 from argus.equivalence.settling import is_wrong
 from argus.equivalence.traced import decided
 from argus.evaluation.equal.refuting import SECONDS, Tried, refute, tried_at
+from argus.evaluation.equal.stored import stores_of
 from argus.evaluation.equal.witness import Witness
-from argus.ir import ops as o
 from argus.ir.program import Program
-from argus.ir.walk import walk
 from argus.lang.frontend.declarations import FunctionDecl
 from argus.requests import Request, of_each_form
 from argus.specialisations import SpecialisationSpace, stride_divisors
@@ -39,6 +38,8 @@ _SEEN = frozenset({
 })  # fmt: skip
 """Rules that nearly all numbers show to be broken, where they are. (An element that is
 written twice may be so in one order only: nothing is proved of it either.)"""
+_MISPLACED = ("AG0305", "AG0307")
+"""Rules that say of a store that it writes another element than its own."""
 _SEARCHES = 5
 """More searches where terms are not shown to be equal."""
 _FORMS = 8
@@ -81,6 +82,9 @@ def with_reference(
         shown = equality is not None and equality.shown
         report, found = _doubted(report, requests, runs, shown)
     if found is not None:
+        if runs.missing:
+            program = runs.programs(requests[0]).typed
+            found = _at_blamed(found, runs.missing, program, report)
         obligations = (found, *report.obligations)
         report = replace(report, obligations=obligations, equality=None)
     elif equality is not None:
@@ -177,7 +181,8 @@ class _Runs:
     """Runs against a reference; ``count``: those that found no difference.
 
     ``differed``: those that found one of which the placed program is not sure.
-    ``why``: the last reason for which one said nothing.
+    ``why``: the last reason for which one said nothing. ``missing``: the output of
+    which a witness has an element that is not written, or "".
     """
 
     def __init__(
@@ -190,6 +195,7 @@ class _Runs:
         self.count = 0
         self.differed = 0
         self.why = ""
+        self.missing = ""
         self._compared: set[_Form] = set()
         self._failed: dict[_Form, str] = {}
 
@@ -241,6 +247,8 @@ class _Runs:
         witness = tried.witness
         if witness is None or not _inside(request, witness, self.space):
             return None
+        missing = witness.difference
+        self.missing = "" if missing.written else missing.output
         return obligation_of(witness, request, self.programs(request).typed)
 
 
@@ -291,7 +299,7 @@ def obligation_of(witness: Witness, request: Request, program: Program) -> Oblig
     return Obligation(
         RULE,
         f"{name} is what `{witness.reference}` says",
-        _stored_at(program, name),
+        witness.span or next(stores_of(program, name), program.span),
         Verdict.REFUTED,
         "interpreter",
         counterexample=Counterexample(
@@ -309,16 +317,17 @@ def _extent(dim: str | int, sizes: Mapping[str, int]) -> int:
     return dim if isinstance(dim, int) else sizes[dim]
 
 
-def _stored_at(program: Program, name: str) -> Span:
-    """The first statement that writes a tensor."""
-    for op in _stores(program):
-        view = op.dst if isinstance(op, o.CopyOut) else op.view
-        if view.tensor.name == name:
-            return op.span
-    return program.span
+def _at_blamed(
+    found: Obligation, name: str, program: Program, report: Report
+) -> Obligation:
+    """A witness of an element that nothing writes, at a store that names refute.
 
-
-def _stores(program: Program) -> Iterable[o.StoreGlobal | o.CopyOut]:
-    for op in walk(program.body):
-        if isinstance(op, o.StoreGlobal | o.CopyOut):
-            yield op
+    Where several statements store to an output, one of them was meant to write it.
+    """
+    blamed = {
+        x.span.line
+        for x in report.obligations
+        if x.verdict is Verdict.REFUTED and x.rule in _MISPLACED
+    }
+    at = [span for span in stores_of(program, name) if span.line in blamed]
+    return replace(found, span=at[0]) if at else found

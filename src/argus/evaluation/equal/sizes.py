@@ -8,12 +8,15 @@ import numpy as np
 
 from argus.equivalence.sizes import Sizes, fixed_sizes, free_sizes, mended
 from argus.evaluation.tiles.extents import tile_extents
+from argus.ir.expr import Binary, Const, Expr, Sym, evaluate
 from argus.ir.program import Program
 
 __all__ = ["drawn", "narrower", "whole_tiles"]
 
 _USUAL = (1, 2, 3, 5, 8, 17)
 """Sizes of a dimension that no tile has."""
+_TIMES = (1, 2, 2, 3, 4)
+"""How many times what divides it a size is."""
 _FEW, _SOME = 64, 1 << 10
 """Largest sizes of ranges."""
 
@@ -33,6 +36,7 @@ def drawn(program: Program, rng: np.random.Generator) -> Iterator[Sizes]:
     """Sizes without end, smallest first, that the requirements admit."""
     free = free_sizes(program)
     tiles, _ = tile_extents(program)
+    multiples = list(_multiples(program))
     number = 0
     while True:
         # Few tiles first: what differs there is found soonest and told best.
@@ -47,11 +51,47 @@ def drawn(program: Program, rng: np.random.Generator) -> Iterator[Sizes]:
                 rest = int(rng.choice((0, 1, tile // 2 + 1, tile - 1)))
                 sizes[dim] = max(whole + rest, 1)
         number += 1
+        for dim, divisor in multiples:
+            _multiply(sizes, dim, divisor, tiles.get(dim, 1), rng)
         made = mended(program, sizes)
         if made is not None:
             yield made
         elif number % 64 == 0:
             yield {}  # nothing is admitted, for all that is known: the caller decides
+
+
+def _multiples(program: Program) -> Iterator[tuple[str, Expr]]:
+    """Sizes that are required to be multiples, and of what."""
+    left = [r.cond for r in program.requirements]
+    free = set(free_sizes(program))
+    while left:
+        match left.pop(0):
+            case Binary(op="and", left=a, right=b):
+                left[:0] = [a, b]
+            case Binary(
+                op="==", left=Binary(op="%", left=Sym(name=name), right=divisor),
+                right=Const(value=0),
+            ) if name in free:  # fmt: skip
+                yield name, divisor
+            case _:
+                pass
+
+
+def _multiply(
+    sizes: Sizes, dim: str, divisor: Expr, tile: int, rng: np.random.Generator
+) -> None:
+    """Let a size be a multiple, of heads or groups a few times what divides them.
+
+    What is nearest to a size that is no multiple is the divisor itself, as a rule: then
+    there is one group, or one head in each.
+    """
+    try:
+        one = int(evaluate(divisor, sizes))
+    except (KeyError, ZeroDivisionError):
+        return  # it is no number of sizes
+    if one > 0:
+        times = sizes[dim] // one if tile > 1 else int(rng.choice(_TIMES))
+        sizes[dim] = one * max(times, 1)
 
 
 def whole_tiles(program: Program) -> Sizes | None:

@@ -117,10 +117,11 @@ class TrialRuns:
         self.rng = np.random.default_rng(seed)
         self.facets = Facets(program)
         self.special = _meant(program)
-        self.adds = any(
-            isinstance(op, o.StoreGlobal) and op.atomic is not None
+        self.adds = {
+            op.view.tensor.name
             for op in walk(program.body)
-        )
+            if isinstance(op, o.StoreGlobal) and op.atomic is not None
+        }
         self.most = _ELEMENTS
         self.place = TrialPlace({})
         self.made = Tried()
@@ -223,7 +224,12 @@ class TrialRuns:
             return False
         grid = trial.grid
         blocks: Sequence[int] = range(grid)
-        if grid > _BLOCKS:
+        if grid > (ALL_BLOCKS if self.adds else _BLOCKS):
+            # What some blocks have added is no result.
+            wanted = {n: v for n, v in wanted.items() if n not in self.adds}
+            if not wanted:
+                self.made.why = f"{grid} blocks are too many for a run"
+                return False
             some = self.rng.integers(0, grid, 6)
             near = () if block is None else (max(block - 1, 0), block, block + 1)
             if self.place.element is not None:
@@ -241,8 +247,7 @@ class TrialRuns:
         if not differences:
             self.facets.keep(True)
             return True
-        # What some blocks have added is no result; of what they store it is one.
-        some = blocks if grid > ALL_BLOCKS and not self.adds else None
+        some = blocks if grid > ALL_BLOCKS else None
         for difference in differences:
             witness = confirmed(trial, self.reference, difference, self.request, some)
             if witness is not None:
@@ -271,6 +276,15 @@ class TrialRuns:
             return float(self.rng.choice([s for s in self.special if s > 0]))
         held = [n for n in near(self.special) if abs(n) < LARGEST_SCALAR]
         return int(self.rng.choice(held if self.rng.integers(0, 2) else (-7, -1, 0)))
+
+    def _like(self, default: float) -> float:
+        """A number of the sign of a default, near to it or about 1.
+
+        What a default of 0 or of 1e-5 is a factor of is not seen beside the rest.
+        """
+        if default and self.rng.random() < 0.5:
+            return default * float(self.rng.uniform(0.5, 1.0))
+        return math.copysign(float(self.rng.uniform(0.25, 2.0)), default)
 
     def _following(
         self, sizes: Mapping[str, int], why: Unlike
@@ -311,7 +325,7 @@ class TrialRuns:
                 if taken and self.made.runs % 3 == 2:
                     value = self._special(scalar.dtype)
             elif taken and self.made.runs % 3 == 2 and scalar.dtype.is_float:
-                value = value * float(self.rng.uniform(0.5, 1.0))
+                value = self._like(float(value))
             elif taken and self.made.runs % 3 == 2:
                 # What its default is like is admitted more often than what is special.
                 near = int(self.rng.integers(0, 2 * abs(int(value)) + 4))
@@ -326,13 +340,14 @@ class TrialRuns:
 def _meant(program: Program) -> tuple[float, ...]:
     """Special numbers of a program, as data that its author may have meant.
 
-    A large negative constant masks scores, and stands for less than any of them.
+    A large negative constant masks scores, and stands for less than any of them: no
+    score is anywhere near to it.
     """
     least = max((c for c in constants([program]) if c <= _MASK), default=-math.inf)
     found = specials([program], ())
     if any(_saturates(op) for op in walk(program.body)):
         found = (*found[:1], *_BEYOND, *found[1:])
-    return tuple(s for s in found if s > least)
+    return tuple(s for s in found if s > least / 2)
 
 
 def _saturates(op: o.AnyOp) -> bool:

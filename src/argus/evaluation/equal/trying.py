@@ -209,13 +209,7 @@ def found_by(
     seconds: float = 2.0,
 ) -> dict[str, WholeTensor]:
     """The outputs of the kernel. Raises Stuck and NotExecutable (`tiles`)."""
-    tensors: dict[str, WholeTensor] = {}
-    for tensor in _tensors(trial.program):
-        values = compute(trial.arrays[tensor.name], tensor.dtype)
-        if tensor.dtype.is_float:
-            values = values.astype(np.float64)
-        values = np.array(values)
-        tensors[tensor.name] = WholeTensor(values, np.zeros(values.shape, np.bool_))
+    tensors = tensors_of(trial)
     done = run_blocks(
         trial.program,
         tensors,
@@ -228,6 +222,18 @@ def found_by(
     if len(done.blocks) < len(blocks):
         raise Stuck("the blocks take too long")
     return {n: tensors[n] for n in trial.program.outputs}
+
+
+def tensors_of(trial: Trial) -> dict[str, WholeTensor]:
+    """What tensors hold before a run, floats as float64; nothing is written yet."""
+    found: dict[str, WholeTensor] = {}
+    for tensor in _tensors(trial.program):
+        values = compute(trial.arrays[tensor.name], tensor.dtype)
+        if tensor.dtype.is_float:
+            values = values.astype(np.float64)
+        values = np.array(values)
+        found[tensor.name] = WholeTensor(values, np.zeros(values.shape, np.bool_))
+    return found
 
 
 def writing(trial: Trial, element: Element) -> list[int]:

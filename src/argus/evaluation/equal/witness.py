@@ -14,9 +14,10 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from argus.diagnostics import ArgusError
+from argus.diagnostics import ArgusError, Span
 from argus.equivalence.references import Reference, Unusable
 from argus.evaluation.equal.noise import Rounding, with_noise
+from argus.evaluation.equal.stored import stored_at
 from argus.evaluation.equal.trying import (
     Difference,
     Trial,
@@ -63,6 +64,8 @@ class Witness:
     reference: str
     strides: Mapping[str, tuple[int, ...]]
     """Of each tensor of the call, in elements."""
+    span: Span | None = None
+    """Where the element is written, if there are several places."""
 
     @property
     def element(self) -> str:
@@ -179,6 +182,7 @@ def _witness(
         found,
         reference.name,
         {n: strides_of(a) for n, a in arrays.items()},
+        stored_at(trial, found.output, found.index) if found.written else None,
     )
 
 
@@ -234,6 +238,8 @@ def _sure(trial: Trial, reference: Reference, found: Difference) -> bool:
             return True  # it takes no such arrays
         if np.isnan(found.got) and way.decided:
             return False  # both have no number there, and the reference compares it
+        if way.placed:
+            return False  # numpy says where the first is that is no number
         off = abs(float(said[here]) - found.wanted)
         if not off <= (gap / 4 if np.isfinite(gap) else np.inf):
             return False

@@ -9,8 +9,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
+from argus.ir.dtypes import i32
 from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym
+from argus.ir.wrapping import wrapped_parts
 from argus.terms import IndexSet, Integer, Unknown, Value, apply, cast, literal
+from argus.verify.denotation.narrow import outside
 from argus.verify.denotation.state import Context
 
 __all__ = ["integer", "integer_cases", "scalar", "scalars", "truth"]
@@ -58,6 +61,9 @@ def scalar(context: Context, e: Expr, also: Mapping[str, Value] | None = None) -
                 tile = context.grid.special(e)
                 if tile is not None:
                     return tile
+            exact = _in_32_bits(context, e, also)
+            if exact is not None:
+                return exact
             left, right = scalar(context, e.left, also), scalar(context, e.right, also)
             return apply(world, _FUNCTIONS[e.op], left, right)
         case Select():
@@ -65,6 +71,22 @@ def scalar(context: Context, e: Expr, also: Mapping[str, Value] | None = None) -
             return apply(world, "where", *parts)
         case _:
             assert_never(e)
+
+
+def _in_32_bits(
+    context: Context, e: Expr, also: Mapping[str, Value] | None
+) -> Value | None:
+    """What wraps to 32 bits, where it fits them at this place; None for all else."""
+    parts = wrapped_parts(e)
+    if parts is None or parts[1] != 32:
+        return None
+    world, here = context.world, context.state.where
+    value = cast(world, scalar(context, parts[0], also), "integer")
+    for where, x in value.integers:
+        beyond = outside(world, here & where, x, i32.integers)
+        if not world.is_empty(here & where & beyond):
+            return None
+    return value
 
 
 def symbol(context: Context, sym: Sym) -> Value:

@@ -33,6 +33,7 @@ from argus.terms import (
     leaf_term,
     union,
 )
+from argus.terms.affine import places
 from argus.terms.arithmetic import points, some_points
 from argus.terms.integers import Entry
 from argus.terms.powers import is_positive
@@ -229,7 +230,8 @@ def _supported(world: World, part: Product) -> IndexSet:
     for leaf, _ in part.factors:
         if isinstance(leaf, Sum):
             known = some_points(world, [(leaf.variables, leaf.domain)])
-            some = some & (known | _at_twins(world, leaf))
+            own = _at_twins(world, leaf) | _at_places(world, leaf)
+            some = some & (known | own)
     return some
 
 
@@ -259,7 +261,26 @@ def _at_twins(world: World, leaf: Sum) -> IndexSet:
 def _met(world: World, found: TermObligation, stores: Sequence[Store]) -> bool:
     if found.needs is None:
         return False
-    return _within(world, found.where, found.needs, stores)
+    if _within(world, found.where, found.needs, stores):
+        return True
+    leaf = found.term.single if isinstance(found.term, Term) else None
+    own = IndexSet.nothing if leaf is None else _at_places(world, leaf)
+    return not own.is_nothing and _within(world, found.where, found.needs | own, stores)
+
+
+def _at_places(world: World, leaf: Leaf) -> IndexSet:
+    """Where a sum or maximum has a point that a part of its set says itself: `k = q`.
+
+    Whatever data decides, of `seen[q, k]` or `k = q`, a query sees its own key.
+    """
+    found = IndexSet.nothing
+    for over in leaf.overs:
+        if len(over.variables) == 1:
+            (variable,) = over.variables
+            domain = world.close(over.domain)
+            for place in places(world, domain, variable, frozenset(over.variables)):
+                found = found | world.substitute(domain, {variable: place})
+    return found
 
 
 def _within(

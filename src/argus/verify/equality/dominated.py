@@ -35,6 +35,7 @@ from argus.terms.mentioned import inputs, inputs_of_leaf
 from argus.terms.powers import is_nonnegative, raised
 from argus.terms.restrict import restrict
 from argus.terms.term import Rational
+from argus.verify.equality.spread import without_spread
 
 __all__ = ["is_asked", "without_dominated"]
 
@@ -54,13 +55,19 @@ def without_dominated(world: World, here: IndexSet, term: Term) -> Term:
             whole = leaf_term(leaf, power)
             if isinstance(leaf, Max):
                 whole = raised(_largest(world, here, leaf), power)
+            elif isinstance(leaf, Base):
+                whole = raised(without_dominated(world, here, leaf.term), power)
             product = product * whole
         made = made + product
     return made
 
 
 def _is_cut(part: Product) -> bool:
-    return any(isinstance(f, Max) and _numbers(f) for f, _ in part.factors)
+    return any(
+        (isinstance(f, Max) and bool(_numbers(f)))
+        or (isinstance(f, Base) and any(_is_cut(p) for p in f.term.parts))
+        for f, _ in part.factors
+    )
 
 
 def _numbers(leaf: Max) -> list[Generator]:
@@ -125,8 +132,14 @@ def never_negative(
         return False
     if is_nonnegative(term):
         return True
+    number = term.integer
+    if number is not None and world.is_subset(here, world.compare(number, ">=", 0)):
+        return True
     if not steps:
         return False
+    left = without_spread(world, here, term)
+    if left is not None and never_negative(world, here, left, steps - 1):
+        return True
     inside = _uncut(term)
     if inside is not None:
         return never_negative(world, here, inside, steps - 1)

@@ -31,6 +31,7 @@ from argus.verify.equality.aligned import aligned
 from argus.verify.equality.dominated import without_dominated
 from argus.verify.equality.indicators import vanishes
 from argus.verify.equality.least_powers import with_least_powers
+from argus.verify.equality.least_products import with_least_products
 from argus.verify.equality.mentioned import choices, context, overs
 from argus.verify.equality.points import absorbed
 from argus.verify.equality.result import Mismatch
@@ -89,6 +90,11 @@ def same(
         if not tidy(world, parts).parts:
             return None
     parts = _within(world, with_least_powers(world, here, difference), here)
+    if not tidy(world, parts).parts:
+        return None
+    parts = with_least_products(world, difference)
+    if parts != difference:
+        parts = aligned(world, here, _within(world, parts, here))
     if not tidy(world, parts).parts:
         return None
     if vanishes(world, here, difference):

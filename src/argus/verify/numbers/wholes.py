@@ -22,11 +22,12 @@ from argus.terms.integers import Applied, Atom, Entry, Opaque, Truncated, Truth
 from argus.terms.leaves import Fold, Sum, Whole
 from argus.terms.magnitudes import LARGEST_SCALAR, between, integer_of
 from argus.verify.denotation import Denotation, Noticed
+from argus.verify.denotation.narrow import LARGEST_SIZE, outside
 from argus.verify.equality.additions import total
 
 __all__ = ["Bounds", "Overflow", "beyond", "overflow"]
 
-_SIZES = (1 << 15, 1 << 17, 1 << 20, 1 << 30)
+_SIZES = (1 << 15, 1 << 17, 1 << 20, LARGEST_SIZE)
 """Limits of sizes, small ones first; at the last one more tile fits 32 bits, too."""
 _SIZE = _SIZES[-1]
 _BITS = 8 << 40
@@ -133,12 +134,12 @@ def _of_data(
         for bits in found.bits:
             held = held & world.compare(bits, "<", _BITS)
         for size in _SIZES:
-            outside = held
+            there = held
             for variable in sorted(most.variables(), key=lambda v: v.key):
                 value = Integer.atom(variable)
-                outside = outside & world.compare(value, "<=", size)
-            if not world.is_empty(outside):
-                sample = world.sample(outside)
+                there = there & world.compare(value, "<=", size)
+            if not world.is_empty(there):
+                sample = world.sample(there)
                 return Overflow(span, dtype, inside, x, sample, most)
     return None
 
@@ -160,30 +161,12 @@ def beyond(
     if bounds is not None and bounds[0] >= low and bounds[1] <= high:
         return None
     for size in (*(s for s in _SIZES if s < largest), largest):
-        outside = noticed.where & where & _outside(found, noticed, x, size, held)
-        if not found.world.is_empty(outside):
-            sample = found.world.sample(outside)
+        beside = outside(found.world, noticed.where, x, held, size)
+        there = noticed.where & where & beside
+        if not found.world.is_empty(there):
+            sample = found.world.sample(there)
             return Overflow(noticed.op.span, noticed.dtype, noticed.where, x, sample)
     return None
-
-
-def _outside(
-    found: Denotation, noticed: Noticed, x: Integer, size: int, held: Bounds
-) -> IndexSet:
-    """Where a number does not fit, of sizes that are not too large."""
-    world = found.world
-    outside = world.compare(x, "<", held[0]) | world.compare(x, ">", held[1])
-    # Sizes that only requirements speak of are limited, too: T == 16 * J bounds J.
-    free = world.close(noticed.where & outside).variables() | x.variables()
-    for variable in sorted(free, key=lambda v: v.key):
-        value = Integer.atom(variable)
-        if variable.upper is None and variable.lower is not None:
-            outside = outside & world.compare(value, "<=", size)
-        elif variable.upper is None:
-            most = min(size, LARGEST_SCALAR)
-            outside = outside & world.compare(value, "<=", most)
-            outside = outside & world.compare(value, ">=", -most)
-    return outside
 
 
 def _of_integer(x: Integer, entries: _Entries) -> Bounds | None:
