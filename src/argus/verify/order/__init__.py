@@ -13,7 +13,8 @@ control_dependence.py     what decides the course of a program, and what must ho
 peeling.py                conditions that change in the first and last iterations;
                           table_skips.py: those that leave tiles out in all roles
 sizes.py, size_steps.py   concrete sizes for trip counts, and their steps; course.py:
-                          what a block does at given sizes;
+                          what a block does at given sizes; usual_sizes.py: sizes
+                          where none is varied;
                           nested_loops.py: sizes that need not be varied;
                           partial_tiles.py: sizes of less than a tile
 size_relations.py         whether multiples of tiles stand for all sizes

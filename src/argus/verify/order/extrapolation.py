@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from math import lcm
 
@@ -35,8 +36,9 @@ from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.size_walks import SizeWalks, Tails, WalkOutcome
 from argus.verify.order.slicing import prune
 from argus.verify.order.trip_count import expanded
-from argus.verify.order.trip_count_sequences import Sequences
+from argus.verify.order.trip_count_sequences import FEW, Sequences
 from argus.verify.order.unusual_sizes import LONG
+from argus.verify.order.usual_sizes import usual
 
 __all__ = ["SizeExplorer"]
 
@@ -76,15 +78,14 @@ class SizeExplorer(SizeWalks):
     def run(self) -> WalkOutcome:
         """Walk every representative combination of trip counts."""
         control, outcome = self.control, self.outcome
+        if not self._sequences(None if control.uneven else FEW):
+            # All that sizes decide is how often loops iterate.
+            return WalkOutcome()
         if control.uneven:
+            # Sizes may still show a mistake.
             self._some()
             if not (control.gaps or outcome.findings.found):
-                missing = self._sequences()
-                if not missing:
-                    # All that sizes decide is how often loops iterate.
-                    return WalkOutcome()
-                # Sizes may still show a mistake.
-                outcome.gaps.extend(missing)
+                outcome.gaps.extend(self._sequences())
         outcome.gaps.extend(control.open)
         self._sized()
         missing, shown = self.sizes.gaps, False
@@ -177,13 +178,25 @@ class SizeExplorer(SizeWalks):
         for several in product(*(known[n] for n in names)):
             yield dict(zip(names, several, strict=True))
 
-    def _sequences(self) -> list[str]:
-        """Walk with all sequences of trip counts, whether sizes have them."""
+    def _sequences(self, most: int | None = None) -> list[str]:
+        """Walk with all sequences of trip counts, whether sizes have them.
+
+        ``most``: choices to make; without, as many as are not too many.
+        """
+        every = self._every
+        if isinstance(every, str):
+            return [every]
+        return every.run() if most is None else every.run(most)
+
+    @cached_property
+    def _every(self) -> Sequences | str:
+        """All sequences of trip counts, or why there are none."""
         kinds = self.control.kinds()
         if isinstance(kinds, str):
-            return [kinds]
+            return kinds
         # Nothing depends on sizes but how often loops iterate.
-        env = self.sizes.any()
+        tiles = {name: 2 * unit for name, unit in self.control.units.items()}
+        env = usual(self.program, tiles)
         env[GRID_SIZE.name] = int(evaluate(self.program.grid, env))
         deciding = self.control.deciding
         return Sequences(
@@ -194,7 +207,7 @@ class SizeExplorer(SizeWalks):
             self.footprints,
             self.fills,
             prune(self.program, replace(self.control, scalars=deciding)),
-        ).run()
+        )
 
     def _between(self) -> None:
         """Look for a mistake at sizes between the tiles; this shows nothing else."""

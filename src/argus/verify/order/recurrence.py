@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import lcm
 
 from argus.ir import ops as o
@@ -80,7 +81,7 @@ class RecurrenceDetector:
         if self.complete:
             least = min((t for group in begun for *_, t in group), default=0)
             return least >= self.goal
-        if not self._inside(walk):
+        if self._known(begun) or not self._inside(walk):
             return False
         state = snapshot(walk, self.control.counters, self.control.modulus)
         for earlier in self.states.get(state, ()):
@@ -89,6 +90,15 @@ class RecurrenceDetector:
         if self.complete:
             self.goal = max(t for group in begun for *_, t in group)
         return False
+
+    def _known(
+        self, begun: Iterable[Iterable[tuple[int, tuple[int, ...], int]]]
+    ) -> bool:
+        """Whether all loops that groups are in have repeated already.
+
+        Two equal states, one of which is here, would say nothing new.
+        """
+        return all((loop, outer) in self.found for x in begun for loop, outer, _ in x)
 
     def _inside(self, walk: ClusterWalk) -> bool:
         """Whether no group is where conditions may differ, near an end of its loop."""
