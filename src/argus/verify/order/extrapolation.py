@@ -27,6 +27,7 @@ from argus.ir.walk import walk as walk_ops
 from argus.verify.decide.conditions import proved
 from argus.verify.decide.evaluation import has_floats, negate
 from argus.verify.decide.facts import conjuncts
+from argus.verify.decide.nearest import nearest
 from argus.verify.order.block_exit import simple_tails
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.course import trips, used
@@ -78,7 +79,8 @@ class SizeExplorer(SizeWalks):
     def run(self) -> WalkOutcome:
         """Walk every representative combination of trip counts."""
         control, outcome = self.control, self.outcome
-        if not self._sequences(None if control.uneven else FEW):
+        missing = self._sequences(None if control.uneven else FEW)
+        if not missing and (control.uneven or self._launched()):
             # All that sizes decide is how often loops iterate.
             return WalkOutcome()
         if control.uneven:
@@ -187,6 +189,13 @@ class SizeExplorer(SizeWalks):
         if isinstance(every, str):
             return [every]
         return every.run() if most is None else every.run(most)
+
+    def _launched(self) -> bool:
+        """Whether there are sizes that the program admits."""
+        required = [r.cond for r in self.program.requirements]
+        tiles = usual(self.program, self.control.units)
+        free = [name for name in tiles if name != SM_COUNT.name]
+        return nearest(required, tiles, free).values is not None
 
     @cached_property
     def _every(self) -> Sequences | str:
