@@ -30,14 +30,15 @@ from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.nearest import nearest
 from argus.verify.order.block_exit import simple_tails
 from argus.verify.order.control_dependence import Control
-from argus.verify.order.course import trips, used
+from argus.verify.order.course import Table, trips, used
 from argus.verify.order.events import has_events
 from argus.verify.order.footprint import OutOfModel
+from argus.verify.order.recurrence import RecurrenceDetector
 from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.size_walks import SizeWalks, Tails, WalkOutcome
 from argus.verify.order.slicing import prune
 from argus.verify.order.trip_count import expanded
-from argus.verify.order.trip_count_sequences import FEW, Sequences
+from argus.verify.order.trip_count_sequences import FEW, STEPS, Sequences
 from argus.verify.order.unusual_sizes import LONG
 from argus.verify.order.usual_sizes import usual
 
@@ -58,6 +59,10 @@ class _Bound:
     period: int
 
 
+class _ShownError(Exception):
+    """All sequences of trip counts were shown to be right."""
+
+
 _NONE = _Bound(-1, 1)
 """All trip counts were seen."""
 
@@ -75,14 +80,41 @@ class SizeExplorer(SizeWalks):
         stages = max((a.stages for a in program.shared), default=1)
         count = max((b.count for b in program.barriers), default=1)
         self.long = 3 * max(stages, count, min(control.modulus, 12)) + 6
+        self.tried = 1
 
     def run(self) -> WalkOutcome:
-        """Walk every representative combination of trip counts."""
-        control, outcome = self.control, self.outcome
-        missing = self._sequences(None if control.uneven else FEW)
-        if not missing and (control.uneven or self._launched()):
+        """Walk every representative combination of trip counts.
+
+        Or all sequences of them, where these are fewer: so many choices as cost no more
+        than the walks at sizes did so far.
+        """
+        try:
+            self._try_sequences(None if self.control.uneven else FEW)
+            return self._at_sizes()
+        except _ShownError:
             # All that sizes decide is how often loops iterate.
             return WalkOutcome()
+
+    def walk(
+        self,
+        env: Mapping[str, int | float],
+        first: int,
+        table: Table,
+        watch: RecurrenceDetector | None,
+    ) -> None:
+        """One walk; where many have been made, other ways are tried meanwhile."""
+        super().walk(env, first, table, watch)
+        if self.outcome.steps > STEPS * self.tried and not self.outcome.findings.found:
+            self._try_sequences(FEW * self.tried)
+
+    def _try_sequences(self, most: int | None) -> None:
+        """Raises _ShownError where all sequences of trip counts are right."""
+        self.tried *= 4
+        if not self._sequences(most) and (self.control.uneven or self._launched()):
+            raise _ShownError
+
+    def _at_sizes(self) -> WalkOutcome:
+        control, outcome = self.control, self.outcome
         if control.uneven:
             # Sizes may still show a mistake.
             self._some()

@@ -44,7 +44,8 @@ class WalkOutcome:
     gaps: list[str] = field(default_factory=list[str])
     stuck: bool = False
     walks: int = 0
-    iterations: int = 0
+    steps: int = 0
+    """Operations that were walked."""
 
 
 _BLOCKS = 1 << 20
@@ -159,6 +160,7 @@ class SizeWalks:
                 watch.end(walk)
         finally:
             outcome.walks += 1
+            outcome.steps += walk.steps
             for key in outcome.findings.found.keys() - before:
                 outcome.sizes[key] = {
                     k: int(v)

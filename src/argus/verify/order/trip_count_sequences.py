@@ -37,14 +37,15 @@ from argus.verify.order.state import GroupState
 from argus.verify.order.trip_count_choices import Choices
 from argus.verify.order.walk import ClusterWalk
 
-__all__ = ["FEW", "Sequences"]
+__all__ = ["FEW", "STEPS", "Sequences"]
 
 _STATES = 1500
 """More states are too many."""
 _CHOICES = 6000
 """In all walks together, more choices take too long."""
 FEW = 100
-"""So many choices take less time than walks at sizes that stand for all."""
+STEPS = 8000
+"""Operations walked at sizes, for which so few choices are a small price."""
 _LONG = 400
 """Choices after which a walk ends when it can: it remembers all its moments."""
 _END = -1
