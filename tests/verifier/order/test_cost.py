@@ -9,7 +9,7 @@ from argus.verify.order.control_dependence import study
 from argus.verify.order.extrapolation import SizeExplorer
 from argus.verify.order.recurrence import RecurrenceDetector
 from argus.verify.order.snapshot import Position
-from argus.verify.order.trip_count_sequences import FEW
+from argus.verify.order.trip_count_sequences import FEW, Sequences
 from argus.verify.verdict import Verdict
 from verifier.order.check_order import failing, placed
 
@@ -59,9 +59,28 @@ def kernel(A: f32["M K"], C: f32["M K"]):
                     C[i * 64 :, k:] = slot.a.load()
 """
 
+ONCE = """import argus as ag
+from argus import f32
+
+
+@ag.kernel
+def kernel(A: f32["M K"], C: f32["M K"]):
+    M, K = A.shape
+    i = ag.block(ag.cdiv(M, 64))
+    ring = ag.ring(2, a=f32.tile(64, 32))
+    with ag.role("load", warps=1):
+        for k in ag.range(0, K, 32):
+            with ring.fill() as slot:
+                slot.a.load(A[i * 64 :, k:])
+    with ag.role("use", warpgroups=1):
+        for k in ag.range(0, K, 32):
+            with ring.drain() as slot:
+                C[i * 64 :, k:] = slot.a.load()
+"""
+
 
 def test_few_sequences_are_walked_before_sizes_are_chosen() -> None:
-    program = placed(TWICE.format(stages=2))
+    program = placed(ONCE)
     explorer = SizeExplorer(program, study(program))
     outcome = explorer.run()
     assert not outcome.gaps and not outcome.findings.found
@@ -71,19 +90,20 @@ def test_few_sequences_are_walked_before_sizes_are_chosen() -> None:
 def test_more_sequences_are_walked_where_many_sizes_were(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    program = placed(TILES.format(required="K > 0", drained="K > 0"))
-    tried: list[int | None] = []
-    walked = SizeExplorer._sequences
+    program = placed(TWICE.format(stages=2))
+    tried: list[int] = []
+    walked = Sequences.run
 
-    def noted(self: SizeExplorer, most: int | None = None) -> list[str]:
+    def noted(self: Sequences, most: int) -> list[str]:
         tried.append(most)
         return walked(self, most)
 
-    monkeypatch.setattr(SizeExplorer, "_sequences", noted)
-    monkeypatch.setattr(extrapolation, "STEPS", 1000)
+    monkeypatch.setattr(Sequences, "run", noted)
+    monkeypatch.setattr(extrapolation, "STEPS", 100)
     outcome = SizeExplorer(program, study(program)).run()
     assert not outcome.gaps and not outcome.findings.found
-    assert tried == [FEW, 4 * FEW, 16 * FEW][: len(tried)] and len(tried) > 1
+    assert len(tried) > 1
+    assert tried == [FEW, 4 * FEW, 16 * FEW, 64 * FEW][: len(tried)]
     assert not outcome.walks
 
 
@@ -110,3 +130,14 @@ def test_a_role_that_goes_on_alone_is_held_against_few_of_its_states(
     assert bad[0].verdict is Verdict.REFUTED
     assert looked > 1000
     assert compared < looked
+
+
+def test_a_size_may_be_0_where_few_sequences_are_walked() -> None:
+    """The first step before the loop, as K > 0 would allow it."""
+    first = TWICE.format(stages=2).replace(
+        "            for k in ag.range(0, K, 32):\n                with ring.drain()",
+        "            for k in ag.range(0, ag.max(K, 32), 32):\n"
+        "                with ring.drain()",
+    )
+    bad = failing(placed(first))
+    assert bad[0].verdict is Verdict.REFUTED and bad[0].rule == "AG0403"

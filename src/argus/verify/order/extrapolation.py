@@ -21,7 +21,7 @@ from itertools import product
 from math import lcm
 
 from argus.ir import ops as o
-from argus.ir.expr import evaluate
+from argus.ir.expr import evaluate, holds
 from argus.ir.program import GRID_SIZE, SM_COUNT, Program
 from argus.ir.walk import walk as walk_ops
 from argus.verify.decide.conditions import proved
@@ -31,6 +31,7 @@ from argus.verify.decide.nearest import nearest
 from argus.verify.order.block_exit import simple_tails
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.course import Table, trips, used
+from argus.verify.order.dependent_trip_counts import Kinds
 from argus.verify.order.events import has_events
 from argus.verify.order.footprint import OutOfModel
 from argus.verify.order.recurrence import RecurrenceDetector
@@ -89,7 +90,7 @@ class SizeExplorer(SizeWalks):
         than the walks at sizes did so far.
         """
         try:
-            self._try_sequences(None if self.control.uneven else FEW)
+            self._try_sequences()
             return self._at_sizes()
         except _ShownError:
             # All that sizes decide is how often loops iterate.
@@ -104,14 +105,50 @@ class SizeExplorer(SizeWalks):
     ) -> None:
         """One walk; where many have been made, other ways are tried meanwhile."""
         super().walk(env, first, table, watch)
-        if self.outcome.steps > STEPS * self.tried and not self.outcome.findings.found:
-            self._try_sequences(FEW * self.tried)
+        many = self.outcome.steps > STEPS * self.tried
+        if many and not (self.control.uneven or self.outcome.findings.found):
+            self._try_sequences()
 
-    def _try_sequences(self, most: int | None) -> None:
-        """Raises _ShownError where all sequences of trip counts are right."""
+    def _try_sequences(self) -> None:
+        """Raises _ShownError where all sequences of trip counts are right.
+
+        Where walks at sizes would show the same: also of sizes that are 0.
+        """
+        if self.control.uneven:
+            shown = not self._sequences()
+        else:
+            every = self._from_none
+            shown = (
+                isinstance(every, Sequences)
+                and not every.run(FEW * self.tried)
+                and self._launched()
+                and self._right_of_none()
+            )
         self.tried *= 4
-        if not self._sequences(most) and (self.control.uneven or self._launched()):
+        if shown:
             raise _ShownError
+
+    def _right_of_none(self) -> bool:
+        """Whether nothing is wrong where one size is 0, if the program admits that."""
+        kept, self.outcome = self.outcome, WalkOutcome()
+        taken, self.taken = self.taken, set()
+        try:
+            for name in sorted(self.control.sizes):
+                env = {**self._tiles(), name: 0}
+                if not all(holds(r.cond, env) for r in self.program.requirements):
+                    continue
+                grid = env[GRID_SIZE.name] = int(evaluate(self.program.grid, env))
+                if grid < self.program.cluster:
+                    continue
+                firsts = self.blocks.firsts(env, grid) if self.control.by_block else [0]
+                for first in firsts:
+                    super().walk(env, first, used, None)
+            findings = self.outcome.findings
+            return not (findings.found or findings.gaps or self.outcome.stuck)
+        except (OutOfModel, ZeroDivisionError):
+            return False
+        finally:
+            self.outcome, self.taken = kept, taken
 
     def _at_sizes(self) -> WalkOutcome:
         control, outcome = self.control, self.outcome
@@ -212,15 +249,10 @@ class SizeExplorer(SizeWalks):
         for several in product(*(known[n] for n in names)):
             yield dict(zip(names, several, strict=True))
 
-    def _sequences(self, most: int | None = None) -> list[str]:
-        """Walk with all sequences of trip counts, whether sizes have them.
-
-        ``most``: choices to make; without, as many as are not too many.
-        """
+    def _sequences(self) -> list[str]:
+        """Walk with all sequences of trip counts, whether sizes have them."""
         every = self._every
-        if isinstance(every, str):
-            return [every]
-        return every.run() if most is None else every.run(most)
+        return [every] if isinstance(every, str) else every.run()
 
     def _launched(self) -> bool:
         """Whether there are sizes that the program admits."""
@@ -229,15 +261,28 @@ class SizeExplorer(SizeWalks):
         free = [name for name in tiles if name != SM_COUNT.name]
         return nearest(required, tiles, free).values is not None
 
+    def _tiles(self) -> dict[str, int | float]:
+        """Values of all symbols but the grid, of sizes two tiles."""
+        tiles = {name: 2 * unit for name, unit in self.control.units.items()}
+        return usual(self.program, tiles)
+
     @cached_property
     def _every(self) -> Sequences | str:
-        """All sequences of trip counts, or why there are none."""
+        """All sequences of trip counts that sizes admit, or why there are none."""
         kinds = self.control.kinds()
-        if isinstance(kinds, str):
-            return kinds
+        return kinds if isinstance(kinds, str) else self._all_of(kinds)
+
+    @cached_property
+    def _from_none(self) -> Sequences | str:
+        """The same, those with no iterations included, whatever is known of sizes."""
+        every = self._every
+        if isinstance(every, str) or every.kinds.least == every.kinds.none:
+            return every
+        return self._all_of(replace(every.kinds, least=every.kinds.none))
+
+    def _all_of(self, kinds: Kinds) -> Sequences:
         # Nothing depends on sizes but how often loops iterate.
-        tiles = {name: 2 * unit for name, unit in self.control.units.items()}
-        env = usual(self.program, tiles)
+        env = self._tiles()
         env[GRID_SIZE.name] = int(evaluate(self.program.grid, env))
         deciding = self.control.deciding
         return Sequences(

@@ -43,8 +43,8 @@ _STATES = 1500
 """More states are too many."""
 _CHOICES = 6000
 """In all walks together, more choices take too long."""
-FEW = 100
-STEPS = 8000
+FEW = 64
+STEPS = 5000
 """Operations walked at sizes, for which so few choices are a small price."""
 _LONG = 400
 """Choices after which a walk ends when it can: it remembers all its moments."""
