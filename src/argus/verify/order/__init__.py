@@ -4,7 +4,8 @@
 
 A placed program is walked with concrete sizes, all roles of a cluster together; what
 each warp knows to have happened, in that one run, tells what is ordered in every
-schedule. A few trip counts stand for all, because the joint state of the roles repeats.
+schedule. A few trip counts stand for all, because the joint state of the roles repeats;
+where all sequences of iterations lead to few joint states, these are walked instead.
 
 control_dependence.py     what decides the course of a program, and what must hold for
                           it to repeat; events.py: which operations are ordered;
