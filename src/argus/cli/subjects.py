@@ -20,12 +20,12 @@ from argus.cli.given_values import (
     scalar,
 )
 from argus.diagnostics import ArgusError, fail
-from argus.evaluation.bench import shown
 from argus.evaluation.loose import sizes_of
 from argus.evaluation.requests import (
     contiguous_facts,
     default_dtypes,
     request_for,
+    shown,
     with_statics,
 )
 from argus.files.reading import Reader

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from argus.diagnostics import fail
 from argus.evaluation.device import launch_and_wait, prepare
 from argus.evaluation.oracle import judge
+from argus.evaluation.requests import shown
 from argus.evaluation.timing import ROUNDS, Timing, time_interleaved, working
 from argus.kernels.library import Case, LibraryEntry
 from argus.model.peaks import peak_of
@@ -120,9 +121,3 @@ def record(
         {n: t.median / ours for n, t in timings.items() if n != OURS},
         share,
     )
-
-
-def shown(value: object) -> str:
-    """A static parameter as people write it."""
-    origin = getattr(value, "origin", None)
-    return str(getattr(origin, "name", value))

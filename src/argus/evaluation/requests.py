@@ -102,3 +102,9 @@ def default_dtypes(kernel: Kernel, chosen: Mapping[str, DType]) -> dict[str, DTy
         for t in kernel.signature.tensors
         if t.name in chosen or not t.optional
     }
+
+
+def shown(value: object) -> str:
+    """A static parameter as people write it."""
+    origin = getattr(value, "origin", None)
+    return str(getattr(origin, "name", value))

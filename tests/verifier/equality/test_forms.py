@@ -30,7 +30,7 @@ def ref(T, I, G):
 """
 SPLIT_SUM_ATOMIC = """
 @ag.kernel
-def k(A: f16["M K"], B: f16["N K"], C: f32["M N"], *, SPLIT: int = 4):
+def k(A: f16["M K"], B: f16["N K"], C: f32["M N"], *, SPLIT: int = 3):
     M, K = A.shape
     N = B.shape[0]
     i, j, z = ag.block(ag.cdiv(M, 64), ag.cdiv(N, 64), SPLIT)

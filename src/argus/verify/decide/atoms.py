@@ -18,6 +18,7 @@ from math import inf
 from argus.ir.expr import Expr
 from argus.verify.decide.polynomial import (
     EVERYTHING,
+    Bound,
     Interval,
     Monomial,
     Poly,
@@ -171,9 +172,14 @@ class Atoms:
         return found
 
     def _range_of(self, p: Poly, depth: int) -> Interval:
-        total = Interval(0, 0)
+        lo: Bound = 0
+        hi: Bound = 0
         for m, c in p.terms:
-            total = total + self.range_of_monomial(m).scaled(c)
+            where = self.ranges[m[0]] if len(m) == 1 else self.range_of_monomial(m)
+            least, most = (where.lo, where.hi) if c > 0 else (where.hi, where.lo)
+            lo += least * c
+            hi += most * c
+        total = Interval(lo, hi)
         if depth == 0 or total.lo == total.hi:
             return total
         for m, c in p.terms:

@@ -13,6 +13,7 @@ from math import inf
 from argus.ir.expr import Const, Expr, subexpressions
 from argus.verify.decide.evaluation import DivisionByZero, on_ints
 from argus.verify.decide.facts import Skimmed, implicit_range, symbols_of
+from argus.verify.decide.polynomial import Interval
 
 __all__ = ["attempt", "breaks"]
 
@@ -24,9 +25,22 @@ def breaks(model: Mapping[str, int], goal: Expr, facts: Sequence[Expr]) -> bool:
 
     Raises DivisionByZero where the goal divides by zero while the facts hold.
     """
-    for sym in symbols_of(goal, facts):
-        if not implicit_range(sym).contains(model[sym.name]):
-            return False
+    return _breaks(model, goal, facts, _admitted(goal, facts))
+
+
+def _admitted(goal: Expr, facts: Sequence[Expr]) -> list[tuple[str, Interval]]:
+    """What the kinds of symbols promise."""
+    return [(s.name, implicit_range(s)) for s in symbols_of(goal, facts)]
+
+
+def _breaks(
+    model: Mapping[str, int],
+    goal: Expr,
+    facts: Sequence[Expr],
+    admitted: Sequence[tuple[str, Interval]],
+) -> bool:
+    if not all(where.contains(model[name]) for name, where in admitted):
+        return False
     try:
         if not all(on_ints(fact, model) for fact in facts):
             return False
@@ -41,11 +55,12 @@ def attempt(goal: Expr, facts: Sequence[Expr], known: Skimmed) -> dict[str, int]
     choices = {n: _choices(n, known, constants) for n in known.free}
     if not all(choices.values()):
         return None
+    admitted = _admitted(goal, facts)
     for candidate in _candidates(choices):
         try:
             for name, value in known.definitions.items():
                 candidate[name] = on_ints(value, candidate)
-            if breaks(candidate, goal, facts):
+            if _breaks(candidate, goal, facts, admitted):
                 return candidate
         except DivisionByZero:
             continue

@@ -4,7 +4,8 @@
 
 A placed program is walked with concrete sizes, all roles of a cluster together; what
 each warp knows to have happened, in that one run, tells what is ordered in every
-schedule. A few trip counts stand for all, because the joint state of the roles repeats.
+schedule. A few trip counts stand for all, because the joint state of the roles repeats;
+where all sequences of iterations lead to few joint states, these are walked instead.
 
 control_dependence.py     what decides the course of a program, and what must hold for
                           it to repeat; events.py: which operations are ordered;
@@ -13,7 +14,8 @@ control_dependence.py     what decides the course of a program, and what must ho
 peeling.py                conditions that change in the first and last iterations;
                           table_skips.py: those that leave tiles out in all roles
 sizes.py, size_steps.py   concrete sizes for trip counts, and their steps; course.py:
-                          what a block does at given sizes;
+                          what a block does at given sizes; usual_sizes.py: sizes
+                          where none is varied;
                           nested_loops.py: sizes that need not be varied;
                           partial_tiles.py: sizes of less than a tile
 size_relations.py         whether multiples of tiles stand for all sizes

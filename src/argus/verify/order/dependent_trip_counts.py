@@ -71,6 +71,8 @@ class Kinds:
 
     of: Mapping[o.For, tuple[int, TripCount]]
     least: tuple[int, ...]
+    none: tuple[int, ...]
+    """By kind what is as good as any smaller number: nothing iterates then."""
     tests: Mapping[o.If, Tests] = field(default_factory=dict["o.If", "Tests"])
     """What branches ask of the numbers (`branch_tests.py`)."""
 
@@ -156,8 +158,10 @@ def kinds(
             tests[op] = of_parts[id(test)]
     if len(table.numbers) > _MOST:
         return "loops iterate differently often in too many ways"
-    least = tuple(table.least(number) for number in range(len(table.numbers)))
-    return Kinds(table.of, least, tests)
+    numbers = range(len(table.numbers))
+    none = tuple(table.none(number) for number in numbers)
+    least = tuple(table.least(number) for number in numbers)
+    return Kinds(table.of, least, none, tests)
 
 
 def _launched(program: Program) -> tuple[Expr, ...]:
@@ -224,14 +228,20 @@ class _Table:
         self.asked.setdefault(test.kind, []).append((one, test))
         return test
 
-    def least(self, kind: int) -> int:
-        """What a number is at least, or what is as good as any smaller one."""
+    def none(self, kind: int) -> int:
+        """A number that is as good as any smaller one."""
         loops, asked = self.loops.get(kind, []), self.asked.get(kind, [])
         period = lcm(*(test.count.period for _, test in asked if test.count.repeats))
         rising = [test.count.last(0) for _, test in asked if test.count.rises]
         # With that, no loop iterates, and no branch that waits for more is taken.
-        none = min([count.last(0) for _, count in loops] + rising, default=0)
-        known = none - period + 1
+        return (
+            min([count.last(0) for _, count in loops] + rising, default=0) - period + 1
+        )
+
+    def least(self, kind: int) -> int:
+        """What a number is at least, or what is as good as any smaller one."""
+        loops, asked = self.loops.get(kind, []), self.asked.get(kind, [])
+        known = self.none(kind)
         if loops:
             often, count = min(loops, key=lambda one: one[1].last(0))
             # With so many, each of them iterates.

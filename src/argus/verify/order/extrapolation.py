@@ -16,27 +16,32 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from itertools import product
 from math import lcm
 
 from argus.ir import ops as o
-from argus.ir.expr import evaluate
+from argus.ir.expr import evaluate, holds
 from argus.ir.program import GRID_SIZE, SM_COUNT, Program
 from argus.ir.walk import walk as walk_ops
 from argus.verify.decide.conditions import proved
 from argus.verify.decide.evaluation import has_floats, negate
 from argus.verify.decide.facts import conjuncts
+from argus.verify.decide.nearest import nearest
 from argus.verify.order.block_exit import simple_tails
 from argus.verify.order.control_dependence import Control
-from argus.verify.order.course import trips, used
+from argus.verify.order.course import Table, trips, used
+from argus.verify.order.dependent_trip_counts import Kinds
 from argus.verify.order.events import has_events
 from argus.verify.order.footprint import OutOfModel
+from argus.verify.order.recurrence import RecurrenceDetector
 from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.size_walks import SizeWalks, Tails, WalkOutcome
 from argus.verify.order.slicing import prune
 from argus.verify.order.trip_count import expanded
-from argus.verify.order.trip_count_sequences import Sequences
+from argus.verify.order.trip_count_sequences import FEW, STEPS, Sequences
 from argus.verify.order.unusual_sizes import LONG
+from argus.verify.order.usual_sizes import usual
 
 __all__ = ["SizeExplorer"]
 
@@ -53,6 +58,10 @@ class _Bound:
 
     most: int
     period: int
+
+
+class _ShownError(Exception):
+    """All sequences of trip counts were shown to be right."""
 
 
 _NONE = _Bound(-1, 1)
@@ -72,19 +81,82 @@ class SizeExplorer(SizeWalks):
         stages = max((a.stages for a in program.shared), default=1)
         count = max((b.count for b in program.barriers), default=1)
         self.long = 3 * max(stages, count, min(control.modulus, 12)) + 6
+        self.tried = 1
 
     def run(self) -> WalkOutcome:
-        """Walk every representative combination of trip counts."""
+        """Walk every representative combination of trip counts.
+
+        Or all sequences of them, where these are fewer: so many choices as cost no more
+        than the walks at sizes did so far.
+        """
+        try:
+            self._try_sequences()
+            return self._at_sizes()
+        except _ShownError:
+            # All that sizes decide is how often loops iterate.
+            return WalkOutcome()
+
+    def walk(
+        self,
+        env: Mapping[str, int | float],
+        first: int,
+        table: Table,
+        watch: RecurrenceDetector | None,
+    ) -> None:
+        """One walk; where many have been made, other ways are tried meanwhile."""
+        super().walk(env, first, table, watch)
+        many = self.outcome.steps > STEPS * self.tried
+        if many and not (self.control.uneven or self.outcome.findings.found):
+            self._try_sequences()
+
+    def _try_sequences(self) -> None:
+        """Raises _ShownError where all sequences of trip counts are right.
+
+        Where walks at sizes would show the same: also of sizes that are 0.
+        """
+        if self.control.uneven:
+            shown = not self._sequences()
+        else:
+            every = self._from_none
+            shown = (
+                isinstance(every, Sequences)
+                and not every.run(FEW * self.tried)
+                and self._launched()
+                and self._right_of_none()
+            )
+        self.tried *= 4
+        if shown:
+            raise _ShownError
+
+    def _right_of_none(self) -> bool:
+        """Whether nothing is wrong where one size is 0, if the program admits that."""
+        kept, self.outcome = self.outcome, WalkOutcome()
+        taken, self.taken = self.taken, set()
+        try:
+            for name in sorted(self.control.sizes):
+                env = {**self._tiles(), name: 0}
+                if not all(holds(r.cond, env) for r in self.program.requirements):
+                    continue
+                grid = env[GRID_SIZE.name] = int(evaluate(self.program.grid, env))
+                if grid < self.program.cluster:
+                    continue
+                firsts = self.blocks.firsts(env, grid) if self.control.by_block else [0]
+                for first in firsts:
+                    super().walk(env, first, used, None)
+            findings = self.outcome.findings
+            return not (findings.found or findings.gaps or self.outcome.stuck)
+        except (OutOfModel, ZeroDivisionError):
+            return False
+        finally:
+            self.outcome, self.taken = kept, taken
+
+    def _at_sizes(self) -> WalkOutcome:
         control, outcome = self.control, self.outcome
         if control.uneven:
+            # Sizes may still show a mistake.
             self._some()
             if not (control.gaps or outcome.findings.found):
-                missing = self._sequences()
-                if not missing:
-                    # All that sizes decide is how often loops iterate.
-                    return WalkOutcome()
-                # Sizes may still show a mistake.
-                outcome.gaps.extend(missing)
+                outcome.gaps.extend(self._sequences())
         outcome.gaps.extend(control.open)
         self._sized()
         missing, shown = self.sizes.gaps, False
@@ -179,11 +251,38 @@ class SizeExplorer(SizeWalks):
 
     def _sequences(self) -> list[str]:
         """Walk with all sequences of trip counts, whether sizes have them."""
+        every = self._every
+        return [every] if isinstance(every, str) else every.run()
+
+    def _launched(self) -> bool:
+        """Whether there are sizes that the program admits."""
+        required = [r.cond for r in self.program.requirements]
+        tiles = usual(self.program, self.control.units)
+        free = [name for name in tiles if name != SM_COUNT.name]
+        return nearest(required, tiles, free).values is not None
+
+    def _tiles(self) -> dict[str, int | float]:
+        """Values of all symbols but the grid, of sizes two tiles."""
+        tiles = {name: 2 * unit for name, unit in self.control.units.items()}
+        return usual(self.program, tiles)
+
+    @cached_property
+    def _every(self) -> Sequences | str:
+        """All sequences of trip counts that sizes admit, or why there are none."""
         kinds = self.control.kinds()
-        if isinstance(kinds, str):
-            return [kinds]
+        return kinds if isinstance(kinds, str) else self._all_of(kinds)
+
+    @cached_property
+    def _from_none(self) -> Sequences | str:
+        """The same, those with no iterations included, whatever is known of sizes."""
+        every = self._every
+        if isinstance(every, str) or every.kinds.least == every.kinds.none:
+            return every
+        return self._all_of(replace(every.kinds, least=every.kinds.none))
+
+    def _all_of(self, kinds: Kinds) -> Sequences:
         # Nothing depends on sizes but how often loops iterate.
-        env = self.sizes.any()
+        env = self._tiles()
         env[GRID_SIZE.name] = int(evaluate(self.program.grid, env))
         deciding = self.control.deciding
         return Sequences(
@@ -194,7 +293,7 @@ class SizeExplorer(SizeWalks):
             self.footprints,
             self.fills,
             prune(self.program, replace(self.control, scalars=deciding)),
-        ).run()
+        )
 
     def _between(self) -> None:
         """Look for a mistake at sizes between the tiles; this shows nothing else."""

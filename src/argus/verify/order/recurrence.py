@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from math import lcm
 
 from argus.ir import ops as o
@@ -11,6 +12,55 @@ from argus.verify.order.snapshot import Position, position, snapshot
 from argus.verify.order.walk import ClusterWalk
 
 __all__ = ["RecurrenceDetector"]
+
+
+_Begun = tuple[int, tuple[int, ...], int]
+"""A loop, iterations of those around it, and its own."""
+
+
+class _Positions:
+    """Where groups were in one state, each time.
+
+    Those of which a later position could be a repetition are found by what is alike
+    in both: all iterations of a group but one. Where one group goes on alone, all
+    pairs would be many.
+    """
+
+    def __init__(self) -> None:
+        self.all: list[Position] = []
+        self.numbers: dict[_Line, dict[int, list[int]]] = {}
+        """By iterations of a group but one, and by that one."""
+
+    def append(self, at: Position) -> None:
+        """One more."""
+        for line, iteration in _lines(at):
+            here = self.numbers.setdefault(line, {})
+            here.setdefault(iteration, []).append(len(self.all))
+        self.all.append(at)
+
+    def before(
+        self, at: Position, wanted: Callable[[int, tuple[int, ...]], bool]
+    ) -> list[Position]:
+        """Those from which a group moved on in a loop that is wanted, oldest first."""
+        found: set[int] = set()
+        for line, now in _lines(at):
+            group, level, outer, _ = line
+            here = self.numbers.get(line)
+            if here is None or not wanted(at[group][0][level], outer):
+                continue
+            found.update(n for was, many in here.items() if was < now for n in many)
+        return [self.all[n] for n in sorted(found)]
+
+
+_Line = tuple[int, int, tuple[int, ...], tuple[int, ...]]
+"""A group, the level of a loop around it, iterations outside of it and inside."""
+
+
+def _lines(at: Position) -> Iterator[tuple[_Line, int]]:
+    for group, (_, iterations) in enumerate(at):
+        for level, iteration in enumerate(iterations):
+            outer, inner = iterations[:level], iterations[level + 1 :]
+            yield (group, level, outer, inner), iteration
 
 
 class RecurrenceDetector:
@@ -27,7 +77,7 @@ class RecurrenceDetector:
         self.ends = bool(tails)
         """All ends after fewer iterations were looked at."""
         self.loops = {id(op): op for op in loops}
-        self.states: dict[object, list[Position]] = {}
+        self.states: dict[object, _Positions] = {}
         self.found: dict[tuple[int, tuple[int, ...]], tuple[int, int]] = {}
         """Loop and iterations of those around it -> iterations before the first of two
         equal states, and between them.
@@ -80,15 +130,27 @@ class RecurrenceDetector:
         if self.complete:
             least = min((t for group in begun for *_, t in group), default=0)
             return least >= self.goal
-        if not self._inside(walk):
+        if self._known(begun) or not self._inside(walk):
             return False
         state = snapshot(walk, self.control.counters, self.control.modulus)
-        for earlier in self.states.get(state, ()):
+        seen = self.states.setdefault(state, _Positions())
+        for earlier in seen.before(at, self._open):
             self._repeats(earlier, at)
-        self.states.setdefault(state, []).append(at)
+        seen.append(at)
         if self.complete:
             self.goal = max(t for group in begun for *_, t in group)
         return False
+
+    def _open(self, loop: int, outer: tuple[int, ...]) -> bool:
+        """Whether a loop of interest has not repeated within these outer iterations."""
+        return loop in self.loops and (loop, outer) not in self.found
+
+    def _known(self, begun: Iterable[Iterable[_Begun]]) -> bool:
+        """Whether all loops that groups are in have repeated already.
+
+        Two equal states, one of which is here, would say nothing new.
+        """
+        return all((loop, outer) in self.found for x in begun for loop, outer, _ in x)
 
     def _inside(self, walk: ClusterWalk) -> bool:
         """Whether no group is where conditions may differ, near an end of its loop."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import cast
 
 from argus.ir import ops as o
@@ -43,7 +44,8 @@ class WalkOutcome:
     gaps: list[str] = field(default_factory=list[str])
     stuck: bool = False
     walks: int = 0
-    iterations: int = 0
+    steps: int = 0
+    """Operations that were walked."""
 
 
 _BLOCKS = 1 << 20
@@ -62,12 +64,16 @@ class SizeWalks:
             program.shared_bytes, self.fills.scalars, program.target.warp_threads
         )
         self.pruned = prune(program, control)
-        self.sizes = Sizes(program, control, self.pruned)
         self.seen: set[object] = set()
         """Courses that were walked."""
         self.blocks = BlockClasses(program)
         self.taken: set[tuple[o.If, bool]] = set()
         """Branches that were taken."""
+
+    @cached_property
+    def sizes(self) -> Sizes:
+        """Which sizes are varied, found when they are first asked for."""
+        return Sizes(self.program, self.control, self.pruned)
 
     def cases(self, chosen: Mapping[str, int]) -> None:
         """Walk all different courses of blocks with these sizes."""
@@ -154,6 +160,7 @@ class SizeWalks:
                 watch.end(walk)
         finally:
             outcome.walks += 1
+            outcome.steps += walk.steps
             for key in outcome.findings.found.keys() - before:
                 outcome.sizes[key] = {
                     k: int(v)

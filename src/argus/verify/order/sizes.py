@@ -8,7 +8,7 @@ from math import lcm
 
 from argus.extents import LEAST_EXTENT
 from argus.ir import ops as o
-from argus.ir.expr import Expr, Sym, binary, evaluate, symbols
+from argus.ir.expr import Expr, binary, evaluate, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import (
     GRID_SIZE,
@@ -23,13 +23,11 @@ from argus.verify.order.course import trips, used
 from argus.verify.order.nested_loops import inner_sizes
 from argus.verify.order.partial_tiles import PartialTile, part_of_a_tile
 from argus.verify.order.slicing import Pruned
+from argus.verify.order.usual_sizes import usual
 from argus.verify.verdict import Verdict
 
 __all__ = ["Sizes"]
 
-_STRIDE = 1 << 16
-_USUAL = 16
-"""Elements of what decides nothing, or as many as are known to divide it."""
 _FACTORS = (1, 2, 4, 8, 16)
 
 
@@ -46,18 +44,23 @@ class Sizes:
         self.loops: dict[str, list[o.For]] = {}
         self.together: dict[str, tuple[str, ...]] = {}
         """Sizes that have to grow with a varied one for its loops to iterate."""
-        self.fixed: dict[str, int | float] = {}
         self.gaps: list[str] = []
         self.more: dict[str, int] = {}
         """Elements that are added to sizes, beyond their tiles."""
-        self.dims: dict[str, Sym] = {}
-        """Sizes of tensors."""
         self.parts: dict[tuple[str, int], PartialTile] = {}
         self.units = {
             name: lcm(unit, program.facts.get(name, 1))
             for name, unit in control.units.items()
         }
-        self._defaults()
+        self.fixed = usual(program, self.units)
+        self.dims = {
+            s.name: s
+            for p in program.params
+            if isinstance(p, GlobalTensor)
+            for e in p.shape
+            for s in symbols(e)
+        }
+        """Sizes of tensors."""
         self.inner = inner_sizes(
             program, control, pruned, lambda tiles: self.environment(tiles) is not None
         )
@@ -208,26 +211,6 @@ class Sizes:
 
     # -------------------------------------------------------------------- values
 
-    def _defaults(self) -> None:
-        for param in self.program.params:
-            if isinstance(param, GlobalTensor):
-                self.dims |= {s.name: s for e in param.shape for s in symbols(e)}
-                for extent in (*param.shape, *param.strides):
-                    for sym in symbols(extent):
-                        self._default(sym)
-            elif param.dtype == "f32":
-                self.fixed[param.sym.name] = 1.0
-            else:
-                self._default(param.sym)
-        self.fixed[SM_COUNT.name] = self.program.cluster
-
-    def _default(self, sym: Sym) -> None:
-        if sym.kind == "stride":
-            self.fixed.setdefault(sym.name, _STRIDE)
-        else:
-            usual = lcm(_USUAL, self.program.facts.get(sym.name, 1))
-            self.fixed.setdefault(sym.name, self.units.get(sym.name, usual))
-
     def between(self, size: str) -> list[int]:
         """Some numbers of elements, less than a tile, to add to a size."""
         unit, least = self.units.get(size, 1), self.program.facts.get(size, 1)
@@ -324,10 +307,6 @@ class Sizes:
         env = self.environment(dict.fromkeys(self.varied, 1)) or found.values
         at = ", ".join(f"{name} = {env[name]}" for name in self.dims if name in env)
         return f"no walk was made at sizes that the program admits, such as {at}"
-
-    def any(self) -> dict[str, int | float]:
-        """Values of all symbols, whether the program admits them or not."""
-        return self.environment(dict.fromkeys(self.varied, 2)) or dict(self.fixed)
 
     def _failing(self, env: Mapping[str, int | float]) -> list[Expr]:
         conditions = [r.cond for r in self.program.requirements]

@@ -37,12 +37,15 @@ from argus.verify.order.state import GroupState
 from argus.verify.order.trip_count_choices import Choices
 from argus.verify.order.walk import ClusterWalk
 
-__all__ = ["Sequences"]
+__all__ = ["FEW", "STEPS", "Sequences"]
 
 _STATES = 1500
 """More states are too many."""
 _CHOICES = 6000
 """In all walks together, more choices take too long."""
+FEW = 64
+STEPS = 5000
+"""Operations walked at sizes, for which so few choices are a small price."""
 _LONG = 400
 """Choices after which a walk ends when it can: it remembers all its moments."""
 _END = -1
@@ -126,6 +129,10 @@ class Sequences:
         self.starts = 1 + sum(
             len(op.roles) for op in program.body.ops if isinstance(op, o.Roles)
         )
+        self.most = _CHOICES
+        """Choices in all walks together."""
+        self.missing = [_TOO_MANY]
+        """Why not every sequence was shown to be right so far."""
         self._begin(apart=True)
 
     def _begin(self, *, apart: bool) -> None:
@@ -150,8 +157,17 @@ class Sequences:
         """Choices of all walks."""
         self.walks = 0
 
-    def run(self) -> list[str]:
-        """Why not every sequence was shown to be right; nothing if it was."""
+    def run(self, most: int = _CHOICES) -> list[str]:
+        """Why not every sequence was shown to be right; nothing if it was.
+
+        ``most``: choices to make. Where they were too few, it goes on if asked again.
+        """
+        self.most = most
+        if self.missing == [_TOO_MANY]:
+            self.missing = self._shown()
+        return self.missing
+
+    def _shown(self) -> list[str]:
         gaps = [*self.families.gaps, *self._unfit()]
         if gaps:
             return gaps
@@ -192,7 +208,7 @@ class Sequences:
         return bool(graph.ways) and graph.way(0, ends=True) is None
 
     def _many(self) -> bool:
-        return len(self.graph.ways) > _STATES or self.all > _CHOICES
+        return len(self.graph.ways) > _STATES or self.all > self.most
 
     def _unfit(self) -> Iterator[str]:
         """What this analysis does not look at."""

@@ -61,7 +61,7 @@ class ClusterWalk(Machine):
         super().__init__(program, first, findings, footprints, fills)
         self.table = table
         self.pruned = pruned
-        self.left = limit
+        self.left = self.limit = limit
         self.heads = heads
         self.choices = choices
         self.stuck = False
@@ -100,6 +100,11 @@ class ClusterWalk(Machine):
         group.steps = self._block(group, body)
         self.groups.append(group)
         self.everyone.append(group)
+
+    @property
+    def steps(self) -> int:
+        """Operations that were walked."""
+        return self.limit - self.left
 
     # ------------------------------------------------------------------ running
 

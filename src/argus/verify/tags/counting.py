@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import product
+
 import numpy as np
 
 from argus.ir.memory import GlobalTensor
@@ -90,12 +92,15 @@ def _launch(
     if world.cluster > 1:
         base = base.plus(CLUSTER_RANK.name, number % world.cluster)
     shape = tuple(state.scope.value_at(e, model) or 0 for e in tensor.shape)
-    count = np.zeros(shape, np.int64)
+    # By how much the number changes where a box begins and where it ends.
+    change = np.zeros([n + 1 for n in shape], np.int32)
     for s in stores:
         points = _instances(s, base)
-        if points is None or not _add(s, points, count):
+        if points is None or not _add(s, points, change):
             return None
-    return count
+    for axis in range(change.ndim):
+        np.cumsum(change, axis, out=change)
+    return change[tuple(slice(n) for n in shape)]
 
 
 def _instances(stored: Stored, points: Points) -> Points | None:
@@ -113,18 +118,17 @@ def _instances(stored: Stored, points: Points) -> Points | None:
     return points
 
 
-def _add(stored: Stored, points: Points, count: np.ndarray) -> bool:
+def _add(stored: Stored, points: Points, change: np.ndarray) -> bool:
+    """Count the box of each point; False where what is stored is no box."""
     coords = [c for c in stored.coords if isinstance(c, Coord)]
     box = dense_box([c.offs for c in coords], False)
-    if box is None or len(coords) != count.ndim or stored.limits:
+    if box is None or len(coords) != change.ndim or stored.limits:
         return False
-    bases = [points.of(c.base).astype(np.int64) for c in coords]
-    for i in range(points.size):
-        index: list[slice] = []
-        for base, lo, n, extent in zip(bases, *box, count.shape, strict=True):
-            start = int(base[i]) + lo
-            index.append(
-                slice(min(max(start, 0), extent), min(max(start + n, 0), extent))
-            )
-        count[tuple(index)] += 1
+    ends: list[tuple[np.ndarray, np.ndarray]] = []
+    for c, lo, n, more in zip(coords, *box, change.shape, strict=True):
+        start = points.of(c.base).astype(np.int64) + lo
+        ends.append((np.clip(start, 0, more - 1), np.clip(start + n, 0, more - 1)))
+    for sides in product((0, 1), repeat=change.ndim):
+        at = tuple(end[side] for end, side in zip(ends, sides, strict=True))
+        np.add.at(change, at, 1 - 2 * (sum(sides) % 2))
     return True

@@ -234,17 +234,20 @@ class PathScope:
         facts = [*self.world.facts, *self.facts]
         reached = {s.name for s in self.world.all_symbols(goal)}
         facts += self.world.instances(self._named(goal))
+        # In the order in which they are reached.
         kept: list[Expr] = []
-        changed = True
-        while changed:
-            changed = False
-            for fact in [f for f in facts if f not in kept]:
-                names = {s.name for s in self.world.all_symbols(fact)}
-                if names & reached:
+        names = [(f, {s.name for s in self.world.all_symbols(f)}) for f in facts]
+        while True:
+            left: list[tuple[Expr, set[str]]] = []
+            for fact, named in names:
+                if named & reached:
                     kept.append(fact)
-                    reached |= names
-                    changed = True
-        return tuple(kept)
+                    reached |= named
+                else:
+                    left.append((fact, named))
+            if len(left) == len(names):
+                return tuple(kept)
+            names = left
 
     def _named(self, *several: Expr) -> set[str]:
         """Symbols of expressions and of the facts that hold here."""
