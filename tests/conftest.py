@@ -29,6 +29,7 @@ import own_folder
 
 # Before numpy is imported: tests run in several processes already.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 hypothesis.settings.register_profile("repeatable", derandomize=True)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
