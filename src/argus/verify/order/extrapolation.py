@@ -15,7 +15,7 @@ unknown.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
 from itertools import product
 from math import lcm
@@ -34,7 +34,7 @@ from argus.verify.order.course import Table, trips, used
 from argus.verify.order.dependent_trip_counts import Kinds
 from argus.verify.order.events import has_events
 from argus.verify.order.footprint import OutOfModel
-from argus.verify.order.recurrence import RecurrenceDetector
+from argus.verify.order.recurrence import SEEN, RecurrenceDetector, TripBound
 from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.size_walks import SizeWalks, Tails, WalkOutcome
 from argus.verify.order.slicing import prune
@@ -52,20 +52,8 @@ _TILES = (1, 2, 3, 5)
 together."""
 
 
-@dataclass(frozen=True)
-class _Bound:
-    """Trip counts up to ``most`` stand for all; the last ``period`` of them repeat."""
-
-    most: int
-    period: int
-
-
 class _ShownError(Exception):
     """All sequences of trip counts were shown to be right."""
-
-
-_NONE = _Bound(-1, 1)
-"""All trip counts were seen."""
 
 
 def _alike(first: int, period: int) -> range:
@@ -220,7 +208,7 @@ class SizeExplorer(SizeWalks):
             self._explore({**chosen, name: iterations}, later)
 
     def _admitted(
-        self, chosen: Mapping[str, int], name: str, bound: _Bound
+        self, chosen: Mapping[str, int], name: str, bound: TripBound
     ) -> Iterator[int]:
         """Trip counts that stand for all that the program admits.
 
@@ -340,11 +328,11 @@ class SizeExplorer(SizeWalks):
         name: str,
         later: tuple[str, ...],
         tails: Tails,
-    ) -> _Bound:
+    ) -> TripBound:
         """Trip counts of a size that stand for all."""
         loops = self.sizes.loops[name]
         if not loops:
-            return _Bound(max(3, self.control.near), 1)
+            return TripBound(max(3, self.control.near), 1)
         # How an inner loop is entered again depends on how often it turned, up to its
         # period: each remainder is looked at.
         bound, offset, period = 0, 0, 1
@@ -357,7 +345,7 @@ class SizeExplorer(SizeWalks):
                 return self._all(name)
             watches = self.watched({**others, name: iterations}, loops, tails)
             if self.outcome.stuck:
-                return _NONE
+                return SEEN
             if not any(watch.most for watch in watches):
                 line = loops[0].span.line
                 self.outcome.gaps.append(f"no walk enters the loop of line {line}")
@@ -368,14 +356,14 @@ class SizeExplorer(SizeWalks):
                         f"the loop of line {line} shows no period within {iterations} "
                         "iterations"
                     )
-                    return _Bound(min(self.long, 6), 1)
+                    return TripBound(min(self.long, 6), 1)
                 bound = max(bound, watch.bound())
                 ends = ends and watch.ends
                 period = lcm(period, watch.period)
             offset += 1
-        return _NONE if ends else _Bound(bound, period)
+        return SEEN if ends else TripBound(bound, period)
 
-    def _all(self, name: str) -> _Bound:
+    def _all(self, name: str) -> TripBound:
         """All trip counts of a size, of which the program admits few."""
         most = next((n for n in _MOST if self.sizes.bounded(name, n)), None)
         if most is None:
@@ -383,8 +371,8 @@ class SizeExplorer(SizeWalks):
                 f"no multiple of {self.sizes.units.get(name, 1)} of {name} was found "
                 "for which loops iterate until they repeat"
             )
-            return _Bound(min(self.long, 6), 1)
-        return _Bound(most, 0)
+            return TripBound(min(self.long, 6), 1)
+        return TripBound(most, 0)
 
     def _branches(self) -> Iterator[str]:
         """Branches that no walk took, or passed by, and that sizes may lead to."""

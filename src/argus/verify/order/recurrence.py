@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
 from math import lcm
 
 from argus.ir import ops as o
@@ -11,8 +12,19 @@ from argus.verify.order.control_dependence import Control
 from argus.verify.order.snapshot import Position, position, snapshot
 from argus.verify.order.walk import ClusterWalk
 
-__all__ = ["RecurrenceDetector"]
+__all__ = ["SEEN", "RecurrenceDetector", "TripBound"]
 
+
+@dataclass(frozen=True)
+class TripBound:
+    """Trip counts up to ``most`` stand for all; the last ``period`` of them repeat."""
+
+    most: int
+    period: int
+
+
+SEEN = TripBound(-1, 1)
+"""All trip counts were seen."""
 
 _Begun = tuple[int, tuple[int, ...], int]
 """A loop, iterations of those around it, and its own."""
