@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from argus.diagnostics import fail
@@ -147,8 +148,8 @@ class _Format:
     statics: dict[str, object]
     zeros: tuple[StepValue, ...]
     """Of the arguments before the bias."""
-    numbers: LaunchStep
-    """Makes numbers of all weights; its third value is where to."""
+    numbers: Callable[[Buffer], LaunchStep]
+    """The launch that makes numbers of all weights."""
 
 
 def _choose(
@@ -165,12 +166,7 @@ def _choose(
         if bias is not None:
             tensors["Bias"] = bias
         given = Operands(m, n, k, dtype, tensors)
-
-        def make(made: Buffer) -> LaunchStep:
-            w, s, _, *rest = of.numbers.values
-            return replace(of.numbers, values=(w, s, made, *rest))
-
-        return made_first(make, whole, given, tma_store=tma_store(out))
+        return made_first(of.numbers, whole, given, tma_store=tma_store(out))
     plan = best_tiles(m, n, k, processors)
     statics = {**tile_statics(plan), **of.statics}
     columns = Buffer(dtype.name, (4, m, k // 4))
@@ -202,9 +198,11 @@ def _choose_int4(
 ) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
     form: dict[str, object] = {"GROUP": group, "SIGNED": bool(signed)}
     zero = GivenTensor(4) if zeros is not None else None
-    numbers = LaunchStep(
-        int4_weights, (_W, _S, None, zero), {**number_statics(group), **form}
-    )
+
+    def numbers(made: Buffer) -> LaunchStep:
+        statics = {**number_statics(group), **form}
+        return LaunchStep(int4_weights, (_W, _S, made, zero), statics)
+
     of = _Format(int4_few, int4_small, int4_parts, form, (zero,), numbers)
     return _choose(of, a, out, GivenTensor(5) if bias is not None else None)
 
@@ -212,7 +210,9 @@ def _choose_int4(
 def _choose_mxfp4(
     a: Tensor, weight: Tensor, scales: Tensor, out: Tensor, bias: Tensor | None
 ) -> tuple[Kernel, dict[str, object]] | LaunchSequence:
-    numbers = LaunchStep(mxfp4_weights, (_W, _S, None), number_statics(_MX))
+    def numbers(made: Buffer) -> LaunchStep:
+        return LaunchStep(mxfp4_weights, (_W, _S, made), number_statics(_MX))
+
     of = _Format(mxfp4_few, mxfp4_small, mxfp4_parts, {}, (), numbers)
     return _choose(of, a, out, GivenTensor(4) if bias is not None else None)
 
