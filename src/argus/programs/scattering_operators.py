@@ -62,13 +62,18 @@ def embedding_gradient(
     entries, across = table.size, grad.shape[-1]
     if by_count:
         raise UntranslatedError("gradients of rows that are divided by their counts")
-    if entries * n > _MOST_ONES or entries * n * across > _MOST_PRODUCTS:
+    if not _multiplied_fast(entries, n, across):
         raise UntranslatedError("gradients of many rows, which torch sorts")
     hits = hits_of(table.reshape(entries), n)
     if 0 <= padding < n:
         rows = TensorArray(grad.recorder, grad.recorder.positions((n, 1), 0))
         hits = np.logical_and(hits, np.not_equal(rows, padding))
     return _moved_rows(hits, grad.reshape(entries, across)).cast(grad.element)
+
+
+def _multiplied_fast(entries: int, n: int, across: int) -> bool:
+    """Whether a product with ones takes no longer than torch, and not much room."""
+    return entries * n <= _MOST_ONES and entries * n * across <= _MOST_PRODUCTS
 
 
 def _moved_rows(hits: Any, rows: Any) -> Any:
@@ -90,9 +95,10 @@ def _added(x: Any, table: Any, source: Any) -> Any:
     Where one table (1, ..., entries) moves all of (..., entries), and there are enough.
     """
     entries, n = table.size, x.shape[-1]
-    work = entries * n * prod(x.shape[:-1])
+    across = prod(x.shape[:-1])
     moved = table.shape[-1] == entries and source.element in (bf16, f16, f32)
-    if not moved or not _LEAST_PRODUCTS < work <= _MOST_PRODUCTS:
+    many = entries * n * across > _LEAST_PRODUCTS
+    if not (moved and many and _multiplied_fast(entries, n, across)):
         return None
     hits = hits_of(table.reshape(entries), n)
     spread: Any = np.broadcast_to(source, (*x.shape[:-1], entries))
