@@ -167,7 +167,7 @@ class FileRow:
         file = gpu.TorchModule(self.path)
         _libraries()
         self.told("wait")
-        with _alone(self.options.lock), torch.no_grad():
+        with alone(self.options.lock), torch.no_grad():
             self.told("gpu")
             began = time.perf_counter()
             model = file.model()
@@ -238,7 +238,7 @@ def _libraries() -> None:
 
 
 @contextmanager
-def _alone(lock: str) -> Iterator[None]:
+def alone(lock: str) -> Iterator[None]:
     """The only process with anything on the GPU."""
     with open(lock, "w") as file:
         fcntl.flock(file, fcntl.LOCK_EX)

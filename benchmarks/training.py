@@ -28,6 +28,7 @@ from __future__ import annotations
 import argparse
 import copy
 import json
+import os
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -35,7 +36,7 @@ from types import ModuleType
 from typing import Any
 
 import torch
-from program_rows import reduced
+from program_rows import alone, reduced
 from torch.utils import _pytree
 
 from argus.programs.backend import GraphReport
@@ -113,7 +114,9 @@ def _chance(gpu: bool) -> torch.Tensor:
     return torch.cuda.get_rng_state() if gpu else torch.random.get_rng_state()
 
 
-def row_of(path: Path, gpu: bool, profiled: bool = False) -> dict[str, Any]:
+def row_of(
+    path: Path, gpu: bool, profiled: bool = False, lock: str = os.devnull
+) -> dict[str, Any]:
     """What is said of a file."""
     step = Step(path, "cuda" if gpu else "cpu")
     torch.manual_seed(1)
@@ -141,7 +144,7 @@ def row_of(path: Path, gpu: bool, profiled: bool = False) -> dict[str, Any]:
     row["left"] += [f"{r.role}: all of it: {r.whole}" for r in reports if r.whole]
     del found, wanted
     if gpu:
-        row |= _times(step, call, profiled)
+        row |= _times(step, call, profiled, lock)
     return row
 
 
@@ -164,7 +167,9 @@ def device_times(run: Callable[[], None]) -> dict[str, Any]:
     }
 
 
-def _times(step: Step, call: Callable[..., Any], profiled: bool) -> dict[str, Any]:
+def _times(
+    step: Step, call: Callable[..., Any], profiled: bool, lock: str
+) -> dict[str, Any]:
     from program_gpu import median_us
 
     graphs = {"graph": True}
@@ -182,10 +187,12 @@ def _times(step: Step, call: Callable[..., Any], profiled: bool) -> dict[str, An
             if name != "argus":
                 torch._dynamo.reset()
             made = make()
-            said[f"{name}_us"] = median_us(lambda made=made: step.run(made))
-            if profiled and name != "argus_graph":
-                found = device_times(lambda made=made: step.run(made))
-                said.setdefault("device", {})[name] = found
+            step.run(made)
+            with alone(lock):
+                said[f"{name}_us"] = median_us(lambda made=made: step.run(made))
+                if profiled and name != "argus_graph":
+                    found = device_times(lambda made=made: step.run(made))
+                    said.setdefault("device", {})[name] = found
         except Exception as problem:  # noqa: BLE001 - the row says so
             first = str(problem).strip().partition("\n")[0]
             said[f"{name}_failed"] = f"{type(problem).__name__}: {first}"[:200]
@@ -201,13 +208,14 @@ def main() -> None:
     parser.add_argument("--gpu", action="store_true")
     parser.add_argument("--profile", action="store_true", help="times by kernel")
     parser.add_argument("--out", type=Path, help="lines of JSON")
+    parser.add_argument("--lock", default=os.devnull, help="one at a time is timed")
     options = parser.parse_args()
     if not options.gpu:  # torch multiplies f32 in full there
         torch.backends.cudnn.allow_tf32 = False
     for path in options.files:
         torch._dynamo.reset()
         try:
-            row = row_of(path, options.gpu, options.profile)
+            row = row_of(path, options.gpu, options.profile, options.lock)
         except Exception as problem:  # noqa: BLE001 - a row says so
             first = str(problem).strip().partition("\n")[0]
             row = {"file": f"{path.parent.name}/{path.name}"}
