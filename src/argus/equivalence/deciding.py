@@ -9,10 +9,10 @@ the verifier prove of it.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from argus.clock import now
 from argus.diagnostics import ArgusError, Span
 from argus.equivalence.denoted import SECONDS, LimitedWorld
 from argus.equivalence.fitting import Inexact, require_exact, require_fitting
@@ -100,7 +100,7 @@ def decided_alike(
     ``given`` is the tile program of the other (`Programs.tile`). Tensors go together by
     name. ``divisors``: what divides sizes of all launches that are spoken of.
     """
-    begin = time.process_time()
+    begin = now()
     program = programs.tile
     world = LimitedWorld(seconds)
     for dim, divisor in (divisors or {}).items():
@@ -135,7 +135,7 @@ def open_(why: Unknown | RecursionError | ArgusError, begin: float) -> Decided:
         case RecursionError():
             reason, span = "the terms are nested too deeply", None
     samples = why.samples if isinstance(why, Inexact) else ()
-    spent = time.process_time() - begin
+    spent = now() - begin
     untraced = isinstance(why, Untraced)
     return Decided(
         None, reason, span, seconds=spent, samples=samples, untraced=untraced
@@ -174,7 +174,7 @@ def told(
         "" if first is None else first.reason,
         None if first is None else first.span,
         tuple(dict.fromkeys(axioms)),
-        time.process_time() - begin,
+        now() - begin,
         untraced=first is not None and first.untraced,
         signed=signed,
     )

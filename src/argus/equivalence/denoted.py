@@ -11,10 +11,10 @@ reference needs sizes that are equal) is nothing that another may use.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Generator
 from contextlib import contextmanager
 
+from argus.clock import now
 from argus.diagnostics import ArgusError
 from argus.ir.program import Program
 from argus.terms import Exhausted, IndexSet, Unknown, World
@@ -37,11 +37,11 @@ class LimitedWorld(World):
     def limit(self, seconds: float) -> None:
         """Answer for so many seconds of CPU time, from now on."""
         self.seconds = seconds
-        self.until = time.process_time() + seconds
+        self.until = now() + seconds
 
     def close(self, where: IndexSet) -> IndexSet:
         """See `World.close`. Raises Exhausted when the time is over."""
-        if time.process_time() > self.until:
+        if now() > self.until:
             raise Exhausted(f"comparing takes more than {self.seconds:g} s of CPU time")
         return super().close(where)
 
@@ -87,14 +87,14 @@ class Denoted:
     """
 
     def __init__(self, program: Program, seconds: float = SECONDS) -> None:
-        begin = time.process_time()
+        begin = now()
         self.world = LimitedWorld(seconds)
         self._found: Denotation | Unknown | RecursionError | ArgusError
         try:
             self._found = denote(program, self.world)
         except (Unknown, RecursionError, ArgusError) as why:
             self._found = why
-        self.seconds = time.process_time() - begin
+        self.seconds = now() - begin
 
     @contextmanager
     def asked(self, seconds: float = SECONDS) -> Generator[Denotation]:

@@ -9,11 +9,11 @@ on symbolic arrays, by `argus.specification`.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 
+from argus.clock import now
 from argus.diagnostics import ArgusError
 from argus.equivalence.deciding import Decided, open_, told
 from argus.equivalence.denoted import SECONDS, Denoted, LimitedWorld
@@ -118,7 +118,7 @@ def decided_case(
 def _compared(
     request: Request, given: _Given, seconds: float, programs: Programs
 ) -> Decided:
-    begin = time.process_time()
+    begin = now()
     try:
         taken, trace = given()
     except (Unknown, ArgusError) as why:

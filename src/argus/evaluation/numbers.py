@@ -11,12 +11,12 @@ reference says, too (the largest of no elements), is meant.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
 
+from argus.clock import now
 from argus.diagnostics import ArgusError
 from argus.equivalence.fitting import (
     Inexact,
@@ -68,7 +68,7 @@ def with_numbers(
     differ in what numbers do not depend on, but for element types and optional tensors:
     one of each is looked at.
     """
-    begin = time.process_time()
+    begin = now()
     wrong: dict[tuple[str, str, int], Obligation] = {}
     risks: dict[tuple[str, str, int], Obligation] = {}
     for request in of_each_form(requests):
@@ -76,7 +76,7 @@ def with_numbers(
             into = risks if found.advisory else wrong
             one = found.obligation
             into.setdefault((one.rule, one.claim, one.span.line), one)
-    seconds = {**report.seconds, "numbers": time.process_time() - begin}
+    seconds = {**report.seconds, "numbers": now() - begin}
     return replace(
         report,
         obligations=(*wrong.values(), *report.obligations),

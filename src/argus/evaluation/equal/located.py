@@ -10,11 +10,11 @@ As of every witness, the interpreter has to show the same.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping
 
 import numpy as np
 
+from argus.clock import now
 from argus.equivalence.deciding import Element
 from argus.equivalence.references import Unusable
 from argus.equivalence.sizes import (
@@ -69,14 +69,14 @@ def located(
     what is right. Sizes that are not given are small. ``scalars``: some of them, which
     else have their defaults.
     """
-    until = time.process_time() + seconds
+    until = now() + seconds
     passed = _scalars(request, program, scalars)
     whole = with_others_small(program, sizes, _SMALL)
     if passed is None or whole is None:
         return None
     for near in _near(request, program, whole):
         found = _at(request, program, given, near, element, passed, until, seed)
-        if found is not None or time.process_time() > until:
+        if found is not None or now() > until:
             return found
     return None
 
@@ -122,7 +122,7 @@ def _at(
         for arrays in _inputs(program, given, shapes, whole, scalars, rng):
             trial = Trial(program, whole, scalars, {}, arrays, MANY)
             found = _compared(request, trial, given, element, until)
-            if found is not None or time.process_time() > until:
+            if found is not None or now() > until:
                 return found
     except (Unusable, Stuck, NotExecutable, ZeroDivisionError):
         return None
@@ -171,7 +171,7 @@ def _compared(
     mine, theirs = (writing(t, element) for t in (trial, other))
     if not (0 < len(mine) <= _BLOCKS and 0 < len(theirs) <= _BLOCKS):
         return None
-    left = max(until - time.process_time(), _LEAST)
+    left = max(until - now(), _LEAST)
     got = found_by(trial, mine, seconds=left)
     right = found_by(other, theirs, seconds=left)
     for output, there in right.items():

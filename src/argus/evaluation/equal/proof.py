@@ -10,10 +10,10 @@ counterexample, one of the two says too much, and neither is believed: it is unk
 
 from __future__ import annotations
 
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from argus.clock import now
 from argus.diagnostics import ArgusError
 from argus.equivalence.concluding import RULE, concluded, equality_of
 from argus.equivalence.deciding import Decided, TrialPlace
@@ -62,7 +62,7 @@ def with_reference(
     declared = reference_of(requests[0].kernel)
     if declared is None or is_wrong(report):
         return report
-    begin = time.process_time()
+    begin = now()
     at = declared.env.source.span(declared.node)
     try:
         reference = load(declared)
@@ -132,7 +132,7 @@ def _doubted(
 
 
 def _spent(report: Report, begin: float) -> Report:
-    seconds = {**report.seconds, "reference": time.process_time() - begin}
+    seconds = {**report.seconds, "reference": now() - begin}
     return replace(report, seconds=seconds)
 
 

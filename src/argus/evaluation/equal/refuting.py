@@ -10,10 +10,10 @@ nothing.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
+from argus.clock import now
 from argus.equivalence.deciding import TrialPlace
 from argus.equivalence.fitting import table_products
 from argus.equivalence.references import Reference
@@ -110,11 +110,11 @@ def tried_at(
         return search.made
     with suppress(WitnessFound, SearchOver):
         modes = (*MODES, _AT_CONSTANTS, *(_SIGNED if signed else ()))
-        begin = time.process_time()
+        begin = now()
         for _ in range(_ROUNDS):
             for mode in modes:
                 search.one(whole, mode, scalars=search.scalars_at(place.sizes, whole))
-            if time.process_time() > begin + _QUICK * seconds:
+            if now() > begin + _QUICK * seconds:
                 break
     return search.made
 
@@ -140,7 +140,7 @@ class _Search(TrialRuns):
             made.why = ""
         left = (f for f in self.facets.unseen() if f.decides and f.drivable)
         made.missed = tuple(dict.fromkeys(f.text for f in left))
-        made.seconds = time.process_time() - self.begin
+        made.seconds = now() - self.begin
         return made
 
     # --------------------------------------------------------------------- steps
@@ -150,7 +150,7 @@ class _Search(TrialRuns):
         modes = _cycle()
         for number, sizes in enumerate(drawn(self.program, self.rng)):
             runs = self.made.runs
-            slow = time.process_time() > self.begin + _SHARE * (self.until - self.begin)
+            slow = now() > self.begin + _SHARE * (self.until - self.begin)
             if runs >= most or (slow and max(runs, number // 3) >= _TRIALS):
                 return
             if number >= 3 * most:

@@ -7,12 +7,12 @@ decided in `refuting.py`.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from argus.clock import now
 from argus.equivalence.deciding import TrialPlace
 from argus.equivalence.references import Failed, Reference, Unusable
 from argus.equivalence.sizes import (
@@ -112,7 +112,7 @@ class TrialRuns:
         self.request = request
         self.program = program
         self.reference = reference
-        self.begin = time.process_time()
+        self.begin = now()
         self.until = self.begin + seconds
         self.rng = np.random.default_rng(seed)
         self.facets = Facets(program)
@@ -154,7 +154,7 @@ class TrialRuns:
 
     def in_time(self) -> None:
         """Raises SearchOver where the time is over."""
-        if time.process_time() > self.until:
+        if now() > self.until:
             raise SearchOver
 
     def one(
@@ -238,7 +238,7 @@ class TrialRuns:
             chosen = (0, grid - 1, *near, *(int(b) for b in some))
             blocks = sorted({b for b in chosen if b < grid})
         whole = len(blocks) == grid
-        left = max(self.until - time.process_time(), 0.2)
+        left = max(self.until - now(), 0.2)
         outputs = found_by(trial, blocks, watch=self.facets, seconds=min(left, 10.0))
         self.made.runs += 1
         self.made.sizes.append(dict(trial.sizes))

@@ -59,7 +59,7 @@ _SCALED = 0.3
 
 @dataclass(frozen=True)
 class Effort:
-    """Seconds of `tiles.clock`: ``usual`` for blocks without a cause.
+    """Seconds of `argus.clock`: ``usual`` for blocks without a cause.
 
     ``most`` for all conditions, ``search`` for finding where they turn out.
     """

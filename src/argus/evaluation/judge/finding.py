@@ -40,7 +40,7 @@ class Places:
         setting: Setting,
         deadline: float,
     ) -> None:
-        """Look for facets of a program until ``deadline`` (of `tiles.clock`)."""
+        """Look for facets of a program until ``deadline`` (of `argus.clock`)."""
         env, tensors = setting.env(program), setting.tensors()
         self.known |= places(program, facets, tensors, env, deadline)
         if not asks_for_device(program):

@@ -39,7 +39,7 @@ __all__ = ["Replay", "laid_out"]
 _BYTES = 6 << 30
 """Of all tensors of a drive, at most."""
 _SECONDS = 2.0
-"""Of the problem's own blocks, by `tiles.clock`; a drive that began is ended."""
+"""Of the problem's own blocks, by `argus.clock`; a drive that began is ended."""
 _AT_ONCE = 1 << 24
 """Elements that are drawn at once."""
 

@@ -20,7 +20,7 @@ order are right is shown elsewhere.
     clock.py       the clock of all limits and deadlines
 """
 
-from argus.evaluation.tiles.clock import now
+from argus.clock import now
 from argus.evaluation.tiles.execute import MANY, ExecutedBlocks, run_blocks
 from argus.evaluation.tiles.facet import Facet
 from argus.evaluation.tiles.facets import Facets

@@ -16,7 +16,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from argus.evaluation.tiles.clock import now
+from argus.clock import now
 from argus.evaluation.tiles.indices import axes_of, flat
 from argus.evaluation.tiles.order import BlockOrder, ClusterOrder, Env, RoleState, Steps
 from argus.evaluation.tiles.tensors import BlockTensor

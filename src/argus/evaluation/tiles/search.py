@@ -13,7 +13,7 @@ from typing import Any, Literal, assert_never
 
 import numpy as np
 
-from argus.evaluation.tiles.clock import now
+from argus.clock import now
 from argus.evaluation.tiles.facet import Facet
 from argus.evaluation.tiles.solving import decided, goal_of
 from argus.evaluation.tiles.tensors import BlockTensor

@@ -8,10 +8,10 @@ run looks where the numbers differ.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from math import isfinite
 
+from argus.clock import now
 from argus.terms import IndexSet, Integer, Term, Unknown, Variable, World
 from argus.terms.evaluate import Point, RandomData, evaluate
 from argus.terms.sampling import least
@@ -40,7 +40,7 @@ def telling(world: World, found: Mismatch) -> tuple[dict[Variable, int], ...]:
     One is enough where it is known to tell; else some at which something of the terms
     differs. None where the set has no known point.
     """
-    until = time.process_time() + _SECONDS
+    until = now() + _SECONDS
     scored: dict[frozenset[tuple[Variable, int]], tuple[float, Point]] = {}
     try:
         for where, weight in _parts(world, found):
@@ -51,7 +51,7 @@ def telling(world: World, found: Mismatch) -> tuple[dict[Variable, int], ...]:
                 scored[key] = max(apart, weight), point
                 if apart > _CLEAR or found.missing:
                     break
-            if time.process_time() > until:
+            if now() > until:
                 break
         if not scored:
             point = _of_products(world, found)
