@@ -131,3 +131,20 @@ def test_conditions_on_positions_inside_of_windows(function: Any, shapes: Any) -
 def test_a_sum_over_a_border_of_zeros_is_one_of_what_is_inside() -> None:
     plan = plan_of(Formula(_of_a_border), (torch.randn(2, 32),))
     assert "where" not in plan.kernels[0].computes.split(", ")
+
+
+def test_a_map_of_a_product_is_not_computed_anew_for_each_window() -> None:
+    """It is stored in the product's place, where windows overlap."""
+
+    def function(x: Any, wide: Any, w: Any) -> Any:
+        wide = functional.relu6(functional.conv2d(x, wide))
+        return functional.conv2d(wide, w, None, 2, 2, 1, 16)
+
+    inputs = tuple(
+        torch.randn(s) for s in ((2, 8, 16, 16), (16, 8, 1, 1), (16, 1, 5, 5))
+    )
+    plan = plan_of(Formula(function), inputs)
+    before, over = plan.kernels
+    assert before.computes.endswith("maximum, minimum")
+    assert over.computes == "mul, sum of products"
+    assert all(proof_of(s).verdict is Verdict.EQUAL for s in plan.kernels)

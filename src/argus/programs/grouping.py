@@ -56,6 +56,8 @@ _CHEAP = frozenset({"add", "sub", "mul", "neg", "abs", "maximum", "minimum", "ca
 """Functions that take no longer than reading what they give."""
 _CHOOSING = frozenset({"where", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"})
 """Functions of masks that attention computes anew for each head."""
+_OFTEN = 2
+"""Times that what is stored anyway is not computed in what reads it."""
 _FRACTION = 8
 """A tensor that is so many times smaller than another counts for nothing beside it."""
 
@@ -208,6 +210,23 @@ def _of_positions(value: ProgramValue) -> bool:
             return number.dtype.is_float
         case _:
             return False
+
+
+def _recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
+    """Whether a kernel would compute a map of a product several times for each element.
+
+    Overlapping windows read it so. Behind the product it is computed once, and stored
+    in its place.
+    """
+    large = value
+    while isinstance(large.made, MapPrimitive):
+        if reader.lowered is None or not large.made.operands:
+            return False
+        large = max((o.value for o in operands_of(large)), key=lambda v: v.size)
+    if large is value or not isinstance(large.made, ContractPrimitive):
+        return False
+    assert reader.lowered is not None
+    return prod(reader.lowered.sizes.values()) >= _OFTEN * value.size
 
 
 class _Grouping:
@@ -494,7 +513,7 @@ class _Grouping:
 
     def _joins(self, value: ProgramValue, root: ProgramValue) -> bool:
         kernel = self.kernels[root]
-        if kernel.why or _alone(value):
+        if kernel.why or _alone(value) or _recomputed(value, kernel):
             return False
         if isinstance(kernel.form, AttentionForm | ChainedForm):
             plain = isinstance(value.made, MapPrimitive) and (

@@ -19,6 +19,7 @@ obligations that the world lists. What has no term raises `Unknown`.
     magnitudes.py, bounds.py        how large a whole number of data may become
     sums.py, maxima.py, folds.py,
     binding.py                      terms over sets of points; bound variables
+    absorbing.py                    single points as parts of a sum or maximum
     fuse.py, restrict.py,
     cut_data.py                     terms that differ in sets only; where a set holds
     unrolled.py                     sums and maxima over a few numbers, written out

@@ -13,7 +13,7 @@ with "not proved", never with the opposite.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar, cast, runtime_checkable
@@ -257,6 +257,19 @@ class World:
         if part is whole or part.is_nothing or whole.is_universe:
             return True
         return self.is_empty(part - whole)
+
+    def is_covered(self, where: IndexSet, parts: Iterable[IndexSet]) -> bool:
+        """Whether every point of a set is in one of several. False: not proved.
+
+        What is left is cut part by part: a union of many is slow to write down.
+        """
+        several = list(parts)
+        if where in several:
+            return True
+        left = where & self.facts([m for s in (where, *several) for m in s.monomials])
+        for part in several:
+            left = left - part
+        return self.is_empty(left)
 
     def equal_sets(self, left: IndexSet, right: IndexSet) -> bool:
         """Whether both sets have the same points. False: not proved."""

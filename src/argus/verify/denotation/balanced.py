@@ -25,7 +25,6 @@ from argus.terms import (
     leaf_term,
     number,
     reduced,
-    union,
 )
 from argus.terms.linear import coefficients
 from argus.verify.denotation.dependence import carried_in
@@ -71,7 +70,7 @@ def _without_square(
         (world.substitute(s, axes), world.substitute(x, axes))
         for s, x in other.yielded.terms
     ]
-    if not all(world.is_subset(s, union(r for r, _ in yielded)) for s, _ in gained):
+    if not all(world.is_covered(s, (r for r, _ in yielded)) for s, _ in gained):
         return None
     q = scale.at(Integer.atom(counter))
     if len(q.terms) != 1:

@@ -22,6 +22,8 @@ from argus.terms import (
     reduced,
     replace,
 )
+from argus.terms.absorbing import absorbed
+from argus.terms.sums import tidy
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.dependence import carried_in
 from argus.verify.denotation.rescaling import Form, Recurrence, Scale
@@ -67,7 +69,7 @@ class KnownForms:
             i = world.fresh("i", 0, at)
             each = world.substitute(body, {j: i})
             total = reduce(world, "sum", (variable_of(i),), each)
-            return apply(world, "add", first, total)
+            return _one_sum(world, apply(world, "add", first, total))
 
         return form
 
@@ -105,3 +107,18 @@ class KnownForms:
             closed = replace(world, term, leaf, {}) if carried_in(term) else None
             cases.append((where, Value.real(term) if closed is None else closed))
         return chosen(world, cases)
+
+
+def _one_sum(world: World, value: Value) -> Value:
+    """A value with what a loop began with as points of the loop's own sums.
+
+    A step that is taken before the loop is one of the sum, wherever the result is used:
+    in a condition, an exponent, or several times.
+    """
+    if value.kind != "real":
+        return value
+    cases = ((held, tidy(world, x)) for held, x in value.terms)
+    anywhere = IndexSet.universe
+    return Value(
+        "real", tuple((held, absorbed(world, anywhere, x)) for held, x in cases)
+    )

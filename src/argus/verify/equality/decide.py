@@ -233,17 +233,19 @@ class _Comparison:
             raise Unknown(f"a truth that is {value}, and not {wanted}")
         if value.kind != wanted.kind:
             value, wanted = cast(world, value, "real"), cast(world, wanted, "real")
-        if not world.is_subset(where, union(held for held, _ in value.cases)):
+        if not world.is_covered(where, (held for held, _ in value.cases)):
             raise Unknown("what the kernel has at some positions")
-        known = union(held for held, _ in wanted.cases)
         # A reference is not defined for every table (an index has to be one), which its
         # trace lists; nothing is said of others. Of positions it has to say something.
-        if not _is_data(known) and not world.is_subset(where, known):
+        known = [held for held, _ in wanted.cases]
+        if not world.is_covered(where, known) and not _is_data(union(known)):
             raise Unknown("what the specification has at some positions")
         compared = False
         for mine in value.cases:
-            for theirs in wanted.cases:
-                at = settled_set(world, where & mine[0] & theirs[0])
+            left = where & mine[0]
+            # Where both say the same in so many words, the others are mostly not asked.
+            for theirs in sorted(wanted.cases, key=lambda case: case[1] != mine[1]):
+                at = settled_set(world, left & theirs[0])
                 if world.is_empty(at):
                     continue
                 found = self._case(at, mine, theirs)
@@ -252,6 +254,10 @@ class _Comparison:
                 if shown is not None and isinstance(theirs[1], Term):
                     shown.append((at, theirs[1]))
                 compared = compared or not _nothing(world, at, mine, theirs)
+                if mine[1] == theirs[1]:
+                    left = left - theirs[0]
+                    if world.is_empty(left):
+                        break
         if not compared:
             raise Unknown("whether any launch admits what is required and assumed")
         return None

@@ -19,6 +19,7 @@ from argus.terms import (
     World,
     fractions,
 )
+from argus.terms.absorbing import absorbed
 from argus.terms.affine import equal_to, stride_of
 from argus.terms.fractions import divided
 from argus.terms.integers import Comparison
@@ -33,12 +34,11 @@ from argus.verify.equality.indicators import vanishes
 from argus.verify.equality.least_powers import with_least_powers
 from argus.verify.equality.least_products import with_least_products
 from argus.verify.equality.mentioned import choices, context, overs
-from argus.verify.equality.points import absorbed
 from argus.verify.equality.result import Mismatch
 from argus.verify.equality.signs import by_signs, has_signs
 from argus.verify.equality.zeros import vanishes_where_zero
 
-__all__ = ["same"]
+__all__ = ["same", "within"]
 
 _SPLITS = 4
 """How often a set is split on the way to equality."""
@@ -68,13 +68,13 @@ def same(
     if left == right:
         return None
     here = _chosen(world, here, left, right)
-    a, b = (_within(world, term, here) for term in (left, right))
+    a, b = (within(world, term, here) for term in (left, right))
     if a == b:
         return None
     difference = tidy(world, a - b)
     if not difference.parts:
         return None
-    difference = _within(world, unrolled(world, difference), here)
+    difference = within(world, unrolled(world, difference), here)
     difference = tidy(world, divided(world, difference))
     if not difference.parts:
         return None
@@ -82,24 +82,24 @@ def same(
     if not difference.parts:
         return None
     whole = absorbed(world, here, difference)
-    if whole != difference and not _within(world, whole, here).parts:
+    if whole != difference and not within(world, whole, here).parts:
         return None
     parts = unrolled(world, difference, every=True)
     if parts != difference:
-        parts = aligned(world, here, _within(world, parts, here))
+        parts = aligned(world, here, within(world, parts, here))
         if not tidy(world, parts).parts:
             return None
-    parts = _within(world, with_least_powers(world, here, difference), here)
+    parts = within(world, with_least_powers(world, here, difference), here)
     if not tidy(world, parts).parts:
         return None
     parts = with_least_products(world, difference)
     if parts != difference:
-        parts = aligned(world, here, _within(world, parts, here))
+        parts = aligned(world, here, within(world, parts, here))
     if not tidy(world, parts).parts:
         return None
     if vanishes(world, here, difference):
         return None
-    one, other = (_within(world, written_out(world, term), here) for term in (a, b))
+    one, other = (within(world, written_out(world, term), here) for term in (a, b))
     if (one, other) != (a, b) and not tidy(world, one - other).parts:
         return None
     if _is_same_solved(world, here, a, b):
@@ -130,7 +130,7 @@ def _chosen(world: World, here: IndexSet, left: Term, right: Term) -> IndexSet:
     return here
 
 
-def _within(world: World, term: Term, here: IndexSet) -> Term:
+def within(world: World, term: Term, here: IndexSet) -> Term:
     """What a term is where a set holds."""
     env = {
         variable: Integer.of(value)
@@ -168,7 +168,7 @@ def _is_same_solved(world: World, here: IndexSet, left: Term, right: Term) -> bo
             return False
         term = world.substitute(term, env)
         here = world.close(world.substitute(here, env))
-        if not tidy(world, _within(world, term, here)).parts:
+        if not tidy(world, within(world, term, here)).parts:
             return True
     return False
 
@@ -180,7 +180,7 @@ def _is_same_by_signs(world: World, here: IndexSet, left: Term, right: Term) -> 
     one, other = by_signs(world, here, left, right)
     if (one, other) == (left, right):
         return False
-    difference = tidy(world, _within(world, one - other, here))
+    difference = tidy(world, within(world, one - other, here))
     if vanishes(world, here, difference) or fractions.vanishes(difference):
         return True
     return vanishes_where_zero(world, here, difference)

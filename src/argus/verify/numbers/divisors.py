@@ -29,6 +29,7 @@ from argus.terms import (
     Variable,
     Whole,
     World,
+    intersection,
     leaf_term,
 )
 from argus.terms.arithmetic import points
@@ -50,7 +51,8 @@ def empty_divisors(found: Denotation) -> Iterator[NumericalFinding]:
         for held, x in store.value.cases:
             if not isinstance(x, Term):
                 continue
-            for rule, leaf, zero in _in_term(found.world, store.where & held, x, True):
+            divisors = _Divisors(found.world, store.where & held)
+            for rule, leaf, zero in divisors.in_term(x):
                 key = rule, _family(leaf)
                 if key in seen:
                     continue
@@ -97,56 +99,80 @@ def _short(text: str, most: int = 160) -> str:
     return text if len(text) <= most else f"{text[:most]} ..."
 
 
-def _in_term(
-    world: World, where: IndexSet, term: Term, stored: bool
-) -> Iterator[_Zero]:
-    """Divisors in a term. ``stored``: a maximum in it is stored, and no exponent."""
-    for part in term.parts:
-        for leaf, power in part.factors:
-            if power < 0:
-                yield from _as_divisor(world, where, leaf)
-            yield from _inside(world, where, leaf, stored)
-        if part.exponent is not None:
-            yield from _in_term(world, where, part.exponent, False)
+class _Divisors:
+    """What a stored value is divided by, each once for the sets around it.
 
+    A term may stand in many places of a value, and is visited once. The sets of the
+    sums around a divisor are put together only where there is one.
+    """
 
-def _as_divisor(world: World, where: IndexSet, leaf: Leaf) -> Iterator[_Zero]:
-    number = _integer(leaf)
-    if number is not None:
-        yield "AG0331", leaf, where & world.compare(number, "==", 0)
-        return
-    inner = leaf.term.single if isinstance(leaf, Base) else leaf
-    if isinstance(inner, Sum) and is_positive(inner.body):
-        some = _some(world, inner.domain, inner.variables)
-        if some is not None:
-            yield "AG0331", inner, where - some
+    def __init__(self, world: World, where: IndexSet) -> None:
+        self.world, self.where = world, where
+        self.seen: set[tuple[Term, tuple[IndexSet, ...], bool]] = set()
 
+    def in_term(
+        self, term: Term, around: tuple[IndexSet, ...] = (), stored: bool = True
+    ) -> Iterator[_Zero]:
+        """Divisors in a term.
 
-def _inside(world: World, where: IndexSet, leaf: Leaf, stored: bool) -> Iterator[_Zero]:
-    match leaf:
-        case Sum():
-            yield from _in_term(world, where & leaf.domain, leaf.body, stored)
-        case Max():
-            some = points(world, leaf)
-            if stored and some is not None:
-                yield "AG0332", leaf, where - some
-            for generator in leaf.generators:
-                inner = where & generator.domain
-                yield from _in_term(world, inner, generator.body, False)
-        case Call(function="log"):
-            whole = leaf.args[0].single
-            if whole is not None:
-                yield from _as_divisor(world, where, whole)
-            for term in leaf.terms:
-                yield from _in_term(world, where, term, False)
-        case (
-            Scalar() | Constant() | Infinity() | Undefined() | Call() | Base()
-            | Element() | Carried() | Whole() | Fold()
-        ):  # fmt: skip
-            for term in leaf.terms:
-                yield from _in_term(world, where, term, stored)
-        case _:
-            raise TypeError(f"a leaf of a new kind: {leaf}")
+        ``around``: the sets of sums that it is in. ``stored``: a maximum in it is
+        stored, and no exponent.
+        """
+        key = term, around, stored
+        if key in self.seen:
+            return
+        self.seen.add(key)
+        for part in term.parts:
+            for leaf, power in part.factors:
+                if power < 0:
+                    yield from self.divisor(leaf, around)
+                yield from self._inside(leaf, around, stored)
+            if part.exponent is not None:
+                yield from self.in_term(part.exponent, around, False)
+
+    def divisor(self, leaf: Leaf, around: tuple[IndexSet, ...]) -> Iterator[_Zero]:
+        """What is said of a leaf that is divided by, or whose logarithm is taken."""
+        number = _integer(leaf)
+        if number is not None:
+            zero = self.world.compare(number, "==", 0)
+            yield "AG0331", leaf, self._inside_all(around) & zero
+            return
+        inner = leaf.term.single if isinstance(leaf, Base) else leaf
+        if isinstance(inner, Sum) and is_positive(inner.body):
+            some = _some(self.world, inner.domain, inner.variables)
+            if some is not None:
+                yield "AG0331", inner, self._inside_all(around) - some
+
+    def _inside_all(self, around: tuple[IndexSet, ...]) -> IndexSet:
+        return intersection([self.where, *around])
+
+    def _inside(
+        self, leaf: Leaf, around: tuple[IndexSet, ...], stored: bool
+    ) -> Iterator[_Zero]:
+        match leaf:
+            case Sum():
+                yield from self.in_term(leaf.body, (*around, leaf.domain), stored)
+            case Max():
+                some = points(self.world, leaf) if stored else None
+                if some is not None:
+                    yield "AG0332", leaf, self._inside_all(around) - some
+                for generator in leaf.generators:
+                    inner = *around, generator.domain
+                    yield from self.in_term(generator.body, inner, False)
+            case Call(function="log"):
+                whole = leaf.args[0].single
+                if whole is not None:
+                    yield from self.divisor(whole, around)
+                for term in leaf.terms:
+                    yield from self.in_term(term, around, False)
+            case (
+                Scalar() | Constant() | Infinity() | Undefined() | Call() | Base()
+                | Element() | Carried() | Whole() | Fold()
+            ):  # fmt: skip
+                for term in leaf.terms:
+                    yield from self.in_term(term, around, stored)
+            case _:
+                raise TypeError(f"a leaf of a new kind: {leaf}")
 
 
 def _some(

@@ -13,21 +13,13 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations, permutations, product
 
-from argus.terms import (
-    Element,
-    IndexSet,
-    Integer,
-    Leaf,
-    Max,
-    Product,
-    Sum,
-    Term,
-    Variable,
-    World,
-    leaf_term,
-)
+from argus.terms.integers import Integer, Variable
+from argus.terms.leaves import Element, Leaf, Max, Sum
 from argus.terms.maxima import Source, maximum_over, opened
+from argus.terms.sets import IndexSet
 from argus.terms.sums import sum_over, tidy
+from argus.terms.term import Product, Term, leaf_term
+from argus.terms.world import World
 
 __all__ = ["absorbed"]
 
