@@ -45,6 +45,9 @@ _WHOLE = (2048, 1024, 512)
 """Elements of tiles that may divide a row."""
 _ROW = 2048
 """Elements of a row of a tile, at most."""
+_LONG_ROW = 256
+"""Elements for a warp of rows that are read again. As many warps as have registers
+fill a multiprocessor with one block: of so few rows at a time L2 has what was read."""
 _MOST_DIMS = 8
 """Dimensions that a tensor of a kernel may have."""
 
@@ -253,6 +256,11 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
     held |= not single and passes == 1 and size <= _ROW and not product
     wide = power(size) if held else min(power(size), _ROW)
     whole = False
+    if single and passes > 1 and size > _HELD and not pairs_of(group):
+        moved = sum(e.dtype.bits for e in group.elements)
+        moved += sum(x.buffer.dtype.bits for x in group.stores)
+        warps = 32 if moved <= 96 else 16
+        return GroupTiling((TileAxis(vector, _LONG_ROW * warps),), False, warps)
     if not held and pairs_of(group):
         dividing = [n for n in _WHOLE if size % n == 0]
         whole, wide = bool(dividing), max((*dividing, 0)) or wide
