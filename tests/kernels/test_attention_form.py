@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import pytest
 
 from argus.diagnostics import ArgusError
@@ -23,7 +25,8 @@ def test_every_head_dimension_fits(d: int, rows: int, causal: bool, keys: int) -
         kernel = masked_attention
         given = causal_statics(d, rows, tma_store=True)
     else:
-        kernel, given = attention_form(d, rows, keys, causal=causal, tma_store=True)
+        form = partial(attention_form, d, rows, keys, causal=causal, tma_store=True)
+        kernel, given = form(heads=1 if rows < 100 else 200, multiprocessors=132)
     defaults = {s.name: literal(s.default) for s in kernel.signature.statics}
     statics = {**defaults, **given}
     bq, bt = int(str(statics["BQ"])), int(str(statics["BT"]))
@@ -33,6 +36,17 @@ def test_every_head_dimension_fits(d: int, rows: int, causal: bool, keys: int) -
     assert need + 1024 <= 232448
     assert bq == 64 * int(str(statics["WARPGROUPS"]))
     assert not causal or bq == bt or kernel is masked_attention
+
+
+@pytest.mark.parametrize(
+    ("heads", "rows", "queries"),
+    [(256, 128, 128), (256, 300, 192), (128, 2048, 192), (48, 1600, 128), (8, 65, 128)],
+)
+def test_tiles_of_narrow_heads_fill_waves(heads: int, rows: int, queries: int) -> None:
+    """What was faster on an H100, of 4096, 3000, 2048, 1600 keys."""
+    form = partial(attention_form, 64, rows, 2048, causal=False, tma_store=True)
+    _, statics = form(heads=heads, multiprocessors=132)
+    assert statics.get("BQ", 128) == queries
 
 
 def test_heads_of_a_group_become_rows() -> None:

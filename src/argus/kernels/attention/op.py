@@ -105,8 +105,15 @@ def _choose(
         values = (*given, logs, GivenScalar(4), 1.0, None)  # no cap, no sinks
         statics = causal_statics(d, rows, tma_store=tma_rows(out))
         return LaunchSequence((LaunchStep(masked_attention, values, statics),))
-    keys = k.shape[2]
-    return attention_form(d, rows, keys, causal=causal, tma_store=tma_rows(out))
+    return attention_form(
+        d,
+        rows,
+        k.shape[2],
+        causal=causal,
+        tma_store=tma_rows(out),
+        heads=b * h,
+        multiprocessors=multiprocessors(q),
+    )
 
 
 def _choose_masked(
