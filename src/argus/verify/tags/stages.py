@@ -6,16 +6,20 @@ which stage it is from scalars.
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import binary
+from argus.ir.expr import Expr, binary
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.placement import MatrixOperand, VectorPlan
+from argus.verify.refinement.shared_tiles import fixed_views
+from argus.verify.tags.alignment import divisors
 from argus.verify.tags.compare import Agreement
 from argus.verify.tags.operands import operand_offsets
 from argus.verify.tags.place import Place
-from argus.verify.tags.slots import leaving, slots_of
+from argus.verify.tags.slots import at_stage_zero, leaving, slots_of
 from argus.verify.tags.values import Ints
 from argus.verify.verdict import Verdict
 
@@ -28,14 +32,39 @@ def check_slots(
     """Report whether an access by registers, or of cp.async, stays inside, aligned."""
     if plan is None:
         return
-    offsets = slots_of(plan, view)
-    if offsets is None:
-        symbolic_origin(place, op, "the place in shared memory is known")
-        return
-    inside = inside_stage(place, op, view.alloc, offsets)
-    if inside:
-        stage_exists(place, op, view)
+    views = [view] if at_stage_zero(view) else _views(place, op, view)
+    for one in views:
+        offsets = slots_of(plan, one)
+        if offsets is None or not inside_stage(place, op, view.alloc, offsets):
+            return
         _check_vectors(place, op, plan, offsets, view)
+    stage_exists(place, op, view)
+
+
+def _views(place: Place, op: o.AnyOp, view: SharedView) -> list[SharedView]:
+    """The view at each origin that it may have; none: reported."""
+    origin = tuple(place.close(x) for x in view.origin)
+    extents = dict(zip(view.axes, view.shape, strict=True))
+    goals: list[Expr] = []
+    for axis, (size, x) in enumerate(zip(view.alloc.shape, origin, strict=True)):
+        goals.append(binary(">=", x, 0))
+        goals.append(binary("<=", x, size - extents.get(axis, 1)))
+    decided = place.scope.all_hold(goals)
+    place.report(
+        "AG0313",
+        f"the view is a part of {view.alloc.name}",
+        op.span,
+        Agreement(decided.verdict, decided.method, decided.reason, decided.model),
+        f"a view that leaves {view.alloc.name}",
+        f"outside of {view.alloc.name}",
+    )
+    if decided.verdict is not Verdict.PROVED:
+        return []
+    facts = divisors(place.world.program)
+    found = fixed_views(replace(view, origin=origin), facts)
+    if found is None:
+        symbolic_origin(place, op, "the place in shared memory is known")
+    return found or []
 
 
 def check_operand(
