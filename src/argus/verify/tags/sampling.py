@@ -27,6 +27,8 @@ __all__ = ["POINTS", "Points", "first_points"]
 
 POINTS = 512
 _MOST_STEPS = 512
+_SPAN = 50
+"""Entries of tables differ by multiples of this at some points: by more than tiles."""
 
 
 class Points(Mapping[str, Any]):
@@ -94,6 +96,15 @@ class Points(Mapping[str, Any]):
         """One point."""
         return {n: int(v[i]) for n, v in self.values_.items() if v.dtype.kind in "iu"}
 
+    def _scale(self) -> NDArray[np.int64]:
+        """At each point, by how much entries of tables differ: some span tiles."""
+        mixed = np.zeros(self.size, np.int64)
+        for p in self.world.program.params:
+            for extent in p.shape if isinstance(p, GlobalTensor) else ():
+                if isinstance(extent, Sym):
+                    mixed = mixed * 31 + self.values_[extent.name]
+        return np.where(mixed % 4 == 0, _SPAN, 1)
+
     def _apply(self, meaning: LoadedScalar | Total) -> NDArray[Any]:
         if isinstance(meaning, LoadedScalar):
             mixed = np.full(self.size, hash_of(meaning.tensor), dtype=np.int64)
@@ -103,7 +114,7 @@ class Points(Mapping[str, Any]):
             if meaning.type == "float":
                 return mixed / 0xFFFFFF
             low, _ = table_range(self.world.program, meaning.tensor)
-            return np.maximum(mixed // 64 % 7 - 1, low)
+            return np.maximum((mixed // 64 % 7 - 1) * self._scale(), low)
         upto = self.of(meaning.upto).astype(np.int64)
         total = np.zeros(self.size, np.int64)
         for j in range(min(int(upto.max(initial=0)), _MOST_STEPS)):
