@@ -24,7 +24,7 @@ from argus.requests import Request, key_of, placed_program
 if TYPE_CHECKING:
     from argus.codegen import CudaSource
     from argus.equivalence.programs import KnownPrograms
-    from argus.equivalence.settling import Said
+    from argus.equivalence.settling import StatedReference
     from argus.ir.launch import LaunchSpec
     from argus.runtime.build import Cubin
     from argus.verify.expectations import Usage
@@ -90,7 +90,7 @@ def prove_placed(
     only: Sequence[str] | None = None,
     shared: SharedOrder | None = None,
     known: KnownPrograms | None = None,
-    said: Said | None = None,
+    said: StatedReference | None = None,
 ) -> Proof:
     """Verify what a request was placed to; nothing is kept. Options: see `verify`.
 

@@ -21,7 +21,7 @@ from argus.verify import tags
 from argus.verify.denotation import Denotation, denote
 from argus.verify.refinement import Gap
 from argus.verify.render.data import report_json, report_of
-from argus.verify.tags import Known
+from argus.verify.tags import ProgramScope
 from argus.verify.verdict import Obligation, Verdict
 from argus.verify.verifier import verify
 
@@ -94,9 +94,9 @@ def test_a_launch_takes_what_equality_settles():
 
 
 def test_names_are_not_asked_where_terms_have_decided(monkeypatch: pytest.MonkeyPatch):
-    asked: list[Known] = []
+    asked: list[ProgramScope] = []
 
-    def named(known: Known) -> list[Obligation]:
+    def named(known: ProgramScope) -> list[Obligation]:
         asked.append(known)
         return []
 

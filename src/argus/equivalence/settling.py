@@ -35,7 +35,8 @@ from argus.verify.verdict import Equality, Obligation, Report, Verdict
 from argus.verify.verifier import Equal
 
 __all__ = [
-    "SETTLED", "Said", "asked", "is_wrong", "settled", "settled_by", "terms_first",
+    "SETTLED", "StatedReference", "asked", "is_wrong", "settled", "settled_by",
+    "terms_first",
 ]  # fmt: skip
 
 SETTLED = frozenset({
@@ -57,7 +58,7 @@ _PREMISES = ("AG0311", "AG0313", "AG04")
 
 
 @dataclass(frozen=True)
-class Said:
+class StatedReference:
     """A reference by its name, and how a kernel is compared with it."""
 
     name: str
@@ -65,7 +66,7 @@ class Said:
 
 
 def terms_first(
-    request: Request, known: KnownPrograms, said: Said | None = None
+    request: Request, known: KnownPrograms, said: StatedReference | None = None
 ) -> Equal | None:
     """For `verify`: whether a kernel is shown to be its reference; None without one.
 
@@ -75,7 +76,7 @@ def terms_first(
     declared = reference_of(request.kernel)
     if said is None and declared is not None:
         name = declared.name
-        said = Said(name, lambda: decided(request, declared, known=known))
+        said = StatedReference(name, lambda: decided(request, declared, known=known))
     if said is None:
         return None
     reference = said

@@ -24,7 +24,7 @@ from argus.compiler import Proof, prove, prove_placed, remember_proof
 from argus.diagnostics import ErrorList, Span
 from argus.equivalence.concluding import concluded, equality_of
 from argus.equivalence.programs import KnownPrograms
-from argus.equivalence.settling import Said
+from argus.equivalence.settling import StatedReference
 from argus.equivalence.traced import decided_case
 from argus.evaluation.equal.proof import with_reference
 from argus.evaluation.exploring import (
@@ -97,7 +97,7 @@ def proved_case(
         return kept
     known = KnownPrograms()
     compared = cache(partial(decided_case, request, entry.reference, case, known=known))
-    said = Said(f"{entry.name}.reference", compared)
+    said = StatedReference(f"{entry.name}.reference", compared)
     placed = known.of(request).placed
     proof = _replayed(
         request, prove_placed(request, placed, known=known, said=said), known

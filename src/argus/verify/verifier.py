@@ -30,7 +30,7 @@ from argus.verify.verdict import Assumption, Equality, Obligation, Report, Verdi
 
 if TYPE_CHECKING:
     from argus.verify.order.sharing import SharedOrder
-    from argus.verify.tags import Known
+    from argus.verify.tags import ProgramScope
 
 ANALYSES = ("assumptions", "tags", "order", "performance")
 """In the order in which they run."""
@@ -69,7 +69,7 @@ def verify(
     # Sizes are tried at which something divides by zero: found by what comes out.
     equality: Equality | None = None
     with rarely_collected(), np.errstate(divide="ignore", invalid="ignore"):
-        known: Known | None = None
+        known: ProgramScope | None = None
         for name in names:
             with _timed(seconds, name):
                 if name == "tags" and equal is not None and "order" in names:
@@ -118,17 +118,17 @@ def available(name: str) -> Analysis | None:
     return importlib.import_module(module).obligations
 
 
-def _accessed(program: Program) -> tuple[Known | None, list[Obligation]]:
+def _accessed(program: Program) -> tuple[ProgramScope | None, list[Obligation]]:
     """What is known of the part of an analysis that equality does not answer."""
     if available("tags") is None:
         return None, _run("tags", program, None)
-    from argus.verify.tags import Known, accessed
+    from argus.verify.tags import ProgramScope, accessed
 
-    known = Known.of(program)
+    known = ProgramScope.of(program)
     return known, accessed(known)
 
 
-def _named(known: Known) -> list[Obligation]:
+def _named(known: ProgramScope) -> list[Obligation]:
     from argus.verify.tags import named
 
     return named(known)

@@ -15,7 +15,7 @@ from argus.evaluation.requests import request_for
 from argus.ir.printer import print_program
 from argus.ir.program import Program
 from argus.verify.refinement import gaps
-from argus.verify.tags import Known, accessed, named
+from argus.verify.tags import ProgramScope, accessed, named
 from argus.verify.verdict import Obligation, Verdict
 from argus.verify.verifier import verify
 from verifier.report.subjects import OPERATORS, SUBJECTS, Mutant, mutants, program_of
@@ -52,7 +52,7 @@ def test_what_names_refute_of_placing_is_seen_without_them(name: str) -> None:
     seen = 0
     for mutant in (m for m in DATA if m.subject == name):
         program, _ = mutant.made()
-        if gaps(tile, program) or is_open(accessed(Known.of(program))):
+        if gaps(tile, program) or is_open(accessed(ProgramScope.of(program))):
             seen += 1
         elif not is_open(verify(program, only=("order",)).obligations):
             assert names_refute(program) == set(), mutant
@@ -64,7 +64,7 @@ def is_open(found: Iterable[Obligation]) -> bool:
 
 
 def names_refute(program: Program) -> set[str]:
-    found = named(Known.of(program))
+    found = named(ProgramScope.of(program))
     return {o.rule for o in found if o.verdict is Verdict.REFUTED}
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from argus.verify.tags import Known, accessed
+from argus.verify.tags import ProgramScope, accessed
 from argus.verify.verdict import Verdict
 from verifier.tags.check_tags import placed
 
@@ -38,7 +38,7 @@ def test_a_part_that_begins_anywhere_is_inside_of_its_buffer(
     end: str, step: int, verdict: Verdict
 ):
     text = PART.replace("END", end).replace("STEP", str(step))
-    found = accessed(Known.of(placed(text)))
+    found = accessed(ProgramScope.of(placed(text)))
     (part,) = (o for o in found if o.claim == "the view is a part of s")
     assert (part.rule, part.span.line, part.verdict) == ("AG0313", 13, verdict)
 
@@ -48,6 +48,6 @@ WIDE = PART.replace("END", "64").replace("STEP", "32")
 
 def test_vectors_are_aligned_wherever_a_part_begins():
     program = placed(WIDE)
-    found = accessed(Known.of(program))
+    found = accessed(ProgramScope.of(program))
     rules = {(o.rule, o.span.line) for o in found if o.verdict is Verdict.PROVED}
     assert {("AG0320", 13), ("AG0313", 13)} <= rules

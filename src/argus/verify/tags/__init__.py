@@ -1,6 +1,6 @@
 """Where: which element meets which, in every thread, iteration and block.
 
-    obligations(program)       accessed(Known.of(program)), then named of the same
+    obligations(program)       accessed and named, of ProgramScope.of(program)
 
 What accesses touch is shown of every kernel; what names of dimensions say only where
 terms have not decided that it is its reference. The latter follows every element of a
@@ -11,7 +11,7 @@ registers, and shows that those that are combined belong together
     values.py, kinds.py        what is known of the elements of a tile or stage
     world.py, loops.py         symbols; closed forms of scalars
     scope.py, signs.py         deciding; sampling.py: admissible sizes, to refute
-    known.py, place.py         a program, a place in it
+    program_scope.py, place.py a program, a place in it
     walk.py, state.py          a role in program order
     carried.py, branches.py    values of loops and branches
     registers.py, elementwise.py, masks.py, reductions.py      registers
@@ -30,6 +30,6 @@ registers, and shows that those that are combined belong together
 
 from argus.verify.tags.accesses import accessed
 from argus.verify.tags.analysis import named, obligations
-from argus.verify.tags.known import Known
+from argus.verify.tags.program_scope import ProgramScope
 
-__all__ = ["Known", "accessed", "named", "obligations"]
+__all__ = ["ProgramScope", "accessed", "named", "obligations"]

@@ -32,8 +32,8 @@ from argus.verify.tags.annotated import assume, contradiction
 from argus.verify.tags.boxes import box_place, ranks_of
 from argus.verify.tags.compare import Agreement, unknown
 from argus.verify.tags.findings import Findings
-from argus.verify.tags.known import Known
-from argus.verify.tags.place import Place
+from argus.verify.tags.place import WalkPlace
+from argus.verify.tags.program_scope import ProgramScope
 from argus.verify.tags.spread import places
 from argus.verify.tags.stages import (
     check_operand,
@@ -48,17 +48,17 @@ from argus.verify.verdict import Obligation, Verdict
 __all__ = ["accessed"]
 
 
-def accessed(known: Known) -> list[Obligation]:
+def accessed(known: ProgramScope) -> list[Obligation]:
     """Obligations of all accesses of a placed program."""
     program = known.program
     threads = program.target.warp_threads * program.warps
-    place = Place(known.world, Findings(), known.scope, {}, "block", threads)
+    place = WalkPlace(known.world, Findings(), known.scope, {}, "block", threads)
     contradiction(place, program.span)
     _walk(place, program.body, "m")
     return place.findings.all()
 
 
-def _roles(place: Place, roles: o.Roles) -> None:
+def _roles(place: WalkPlace, roles: o.Roles) -> None:
     scope, env = place.scope, place.env
     outer = place.role, place.threads
     for role in roles.roles:
@@ -69,7 +69,7 @@ def _roles(place: Place, roles: o.Roles) -> None:
     place.role, place.threads = outer
 
 
-def _walk(place: Place, block: o.Block, label: str) -> None:
+def _walk(place: WalkPlace, block: o.Block, label: str) -> None:
     count = 0
     for op in block.ops:
         match op:
@@ -81,11 +81,16 @@ def _walk(place: Place, block: o.Block, label: str) -> None:
                 _branch(place, op, f"{label}.{count}")
             case o.Roles():
                 _roles(place, op)
-            case _:
+            case (
+                o.Binding() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()
+                | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
                 _operation(place, op)
+            case _:
+                assert_never(op)
 
 
-def _loop(place: Place, op: o.For, label: str) -> None:
+def _loop(place: WalkPlace, op: o.For, label: str) -> None:
     entered = loops.enter(place.world, op, place.scope, place.env, label)
     outer = place.scope
     place.scope, place.env = entered.scope, dict(entered.inside)
@@ -93,7 +98,7 @@ def _loop(place: Place, op: o.For, label: str) -> None:
     place.scope, place.env = outer, dict(entered.after)
 
 
-def _branch(place: Place, op: o.If, label: str) -> None:
+def _branch(place: WalkPlace, op: o.If, label: str) -> None:
     cond = place.close(op.cond)
     scope, env = place.scope, place.env
     place.scope, place.env = scope.when(cond), dict(env)
@@ -106,7 +111,7 @@ def _branch(place: Place, op: o.If, label: str) -> None:
     loops.leave_if(place.world, op, then, other, env)
 
 
-def _operation(place: Place, op: o.AnyOp) -> None:
+def _operation(place: WalkPlace, op: o.AnyOp) -> None:
     match op:
         case o.Let() | o.LoadScalar() | o.Extract():
             loops.let(place.world, op, place.scope, place.env)
@@ -145,7 +150,7 @@ def _operation(place: Place, op: o.AnyOp) -> None:
 
 
 def _vectors(
-    place: Place,
+    place: WalkPlace,
     op: o.AnyOp,
     plan: VectorPlan | None,
     view: GlobalView,
@@ -161,7 +166,7 @@ def _vectors(
 
 
 def _boxes(
-    place: Place,
+    place: WalkPlace,
     op: o.CopyAsync | o.CopyOut,
     plan: TmaPlan,
     view: GlobalView,
@@ -182,7 +187,7 @@ def _boxes(
                 return
 
 
-def _product(place: Place, op: o.Dot) -> None:
+def _product(place: WalkPlace, op: o.Dot) -> None:
     """Operands that descriptors read."""
     plan, of = op.plan, element(op.b.dtype)
     if not isinstance(plan, WgmmaPlan) or of is None:
@@ -194,7 +199,7 @@ def _product(place: Place, op: o.Dot) -> None:
         check_operand(place, op, plan.a, op.a, wgmma.ROWS, of.depth, groups)
 
 
-def _function(place: Place, op: o.Combining) -> None:
+def _function(place: WalkPlace, op: o.Combining) -> None:
     types = tuple(x.dtype for x in op.srcs)
     reason = associative(op.combine, types)
     place.report(
@@ -205,7 +210,7 @@ def _function(place: Place, op: o.Combining) -> None:
     )
 
 
-def _scalar(place: Place, op: o.LoadScalar) -> None:
+def _scalar(place: WalkPlace, op: o.LoadScalar) -> None:
     """A single element is read without a mask: its coordinates must be inside."""
     for coord, extent, name in zip(
         op.coords, op.tensor.shape, op.tensor.dims, strict=True

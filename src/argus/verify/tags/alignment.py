@@ -20,7 +20,7 @@ from argus.ir.program import Program
 from argus.isa.boxes import violations
 from argus.verify.decide import Decision
 from argus.verify.tags.compare import Agreement
-from argus.verify.tags.place import Place
+from argus.verify.tags.place import WalkPlace
 from argus.verify.tags.spread import ViewCoordinates
 from argus.verify.tags.values import Coord
 from argus.verify.verdict import Verdict
@@ -52,7 +52,7 @@ def _aligned(program: Program, tensor: str) -> int:
 
 
 def check_vectors(
-    place: Place,
+    place: WalkPlace,
     op: o.AnyOp,
     plan: VectorPlan,
     view: GlobalView,
@@ -93,7 +93,7 @@ def check_vectors(
 
 
 def check_box(
-    place: Place,
+    place: WalkPlace,
     op: o.AnyOp,
     plan: TmaPlan,
     bases: Sequence[Expr],
@@ -130,12 +130,12 @@ def check_box(
     return not broken
 
 
-def _extent(place: Place, tensor: GlobalTensor) -> Expr:
+def _extent(place: WalkPlace, tensor: GlobalTensor) -> Expr:
     return place.close(tensor.shape[-1])
 
 
 def _not_divided(
-    place: Place, e: Expr, facts: Mapping[str, int], number: int
+    place: WalkPlace, e: Expr, facts: Mapping[str, int], number: int
 ) -> Decision | None:
     """What is decided of a multiple of a number; None where it is known to be one."""
     if divisor(e, facts) % number == 0:
@@ -145,7 +145,7 @@ def _not_divided(
 
 
 def _report(
-    place: Place,
+    place: WalkPlace,
     op: o.AnyOp,
     problem: str,
     what: str,

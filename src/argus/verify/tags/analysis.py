@@ -12,7 +12,7 @@ from argus.isa.effects import effects_of
 from argus.verify.tags.accesses import accessed
 from argus.verify.tags.coverage import covered
 from argus.verify.tags.findings import Findings
-from argus.verify.tags.known import Known
+from argus.verify.tags.program_scope import ProgramScope
 from argus.verify.tags.state import WalkState
 from argus.verify.tags.walk import walk
 from argus.verify.verdict import Obligation
@@ -25,11 +25,11 @@ def obligations(program: Program) -> Iterable[Obligation]:
 
     Raises ValueError for a program that is not placed.
     """
-    known = Known.of(program)
+    known = ProgramScope.of(program)
     return [*accessed(known), *named(known)]
 
 
-def named(known: Known) -> list[Obligation]:
+def named(known: ProgramScope) -> list[Obligation]:
     """Whether elements that meet belong together, as names of dimensions tell."""
     known = known.again()
     program, world = known.program, known.world

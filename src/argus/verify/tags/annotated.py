@@ -15,7 +15,7 @@ from argus.ir.memory import GlobalTensor, SharedView
 from argus.ir.ops import Tile
 from argus.ir.program import LaunchRequirement, Program
 from argus.verify.tags.compare import Agreement, unknown
-from argus.verify.tags.place import Place
+from argus.verify.tags.place import WalkPlace
 from argus.verify.tags.shared_tags import amended, offsets_of, over_slots
 from argus.verify.tags.spread import split
 from argus.verify.tags.state import WalkState
@@ -101,7 +101,7 @@ def of_sizes(program: Program) -> Program:
     return replace(program, requirements=[*program.requirements, *found])
 
 
-def contradiction(place: Place, span: Span) -> None:
+def contradiction(place: WalkPlace, span: Span) -> None:
     """Report facts that no sizes satisfy (AG0318)."""
     if not place.scope.contradictory():
         return
@@ -115,7 +115,7 @@ def contradiction(place: Place, span: Span) -> None:
     )
 
 
-def assume(place: Place, op: Assume) -> None:
+def assume(place: WalkPlace, op: Assume) -> None:
     """A fact that holds from here on; of tables, for each or each two elements."""
     if not op.tables:
         place.scope = place.scope.when(place.close(op.cond), taken=False)

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from argus.ir.expr import Const, Expr
 from argus.ir.placement import TmaBox, TmaPlan
 from argus.ir.program import CLUSTER_RANK
-from argus.verify.tags.place import Place
+from argus.verify.tags.place import WalkPlace
 
 __all__ = ["box_place", "ranks_of"]
 
@@ -18,7 +18,7 @@ def ranks_of(plan: TmaPlan) -> Iterable[int | None]:
 
 
 def box_place(
-    place: Place, box: TmaBox, rank: int | None
+    place: WalkPlace, box: TmaBox, rank: int | None
 ) -> tuple[list[Expr], int | None]:
     """Coordinates at which a box begins, and its offset in the stage, if constant.
 

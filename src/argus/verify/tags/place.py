@@ -15,11 +15,11 @@ from argus.verify.tags.loops import Env, close
 from argus.verify.tags.scope import PathScope
 from argus.verify.tags.world import TagWorld
 
-__all__ = ["Place"]
+__all__ = ["WalkPlace"]
 
 
 @dataclass(eq=False)
-class Place:
+class WalkPlace:
     """Where a role (or the code of a kernel without roles) is being walked."""
 
     world: TagWorld

@@ -18,7 +18,7 @@ from argus.verify.refinement.shared_tiles import fixed_views
 from argus.verify.tags.alignment import divisors
 from argus.verify.tags.compare import Agreement
 from argus.verify.tags.operands import operand_offsets
-from argus.verify.tags.place import Place
+from argus.verify.tags.place import WalkPlace
 from argus.verify.tags.slots import at_stage_zero, leaving, slots_of
 from argus.verify.tags.values import Ints
 from argus.verify.verdict import Verdict
@@ -27,7 +27,7 @@ __all__ = ["check_operand", "check_slots", "inside_stage", "stage_exists"]
 
 
 def check_slots(
-    place: Place, op: o.AnyOp, plan: VectorPlan | None, view: SharedView
+    place: WalkPlace, op: o.AnyOp, plan: VectorPlan | None, view: SharedView
 ) -> None:
     """Report whether an access by registers, or of cp.async, stays inside, aligned."""
     if plan is None:
@@ -41,7 +41,7 @@ def check_slots(
     stage_exists(place, op, view)
 
 
-def _views(place: Place, op: o.AnyOp, view: SharedView) -> list[SharedView]:
+def _views(place: WalkPlace, op: o.AnyOp, view: SharedView) -> list[SharedView]:
     """The view at each origin that it may have; none: reported."""
     origin = tuple(place.close(x) for x in view.origin)
     extents = dict(zip(view.axes, view.shape, strict=True))
@@ -68,7 +68,7 @@ def _views(place: Place, op: o.AnyOp, view: SharedView) -> list[SharedView]:
 
 
 def check_operand(
-    place: Place,
+    place: WalkPlace,
     op: o.Dot,
     operand: MatrixOperand,
     view: SharedView,
@@ -99,7 +99,9 @@ def check_operand(
         stage_exists(place, op, view)
 
 
-def inside_stage(place: Place, op: o.AnyOp, alloc: SharedAlloc, offsets: Ints) -> bool:
+def inside_stage(
+    place: WalkPlace, op: o.AnyOp, alloc: SharedAlloc, offsets: Ints
+) -> bool:
     """Report whether byte offsets lie inside one stage, on whole elements (AG0313)."""
     wrong = leaving(alloc, offsets)
     outcome = Agreement(Verdict.PROVED, "enumeration")
@@ -124,7 +126,7 @@ def inside_stage(place: Place, op: o.AnyOp, alloc: SharedAlloc, offsets: Ints) -
     return not wrong.any()
 
 
-def stage_exists(place: Place, op: o.AnyOp, view: SharedView) -> None:
+def stage_exists(place: WalkPlace, op: o.AnyOp, view: SharedView) -> None:
     """Report whether the stage number is one of the buffer (AG0313)."""
     stage = place.stage(view)
     goal = binary("and", binary(">=", stage, 0), binary("<", stage, view.alloc.stages))
@@ -139,14 +141,14 @@ def stage_exists(place: Place, op: o.AnyOp, view: SharedView) -> None:
     )
 
 
-def symbolic_origin(place: Place, op: o.AnyOp, claim: str) -> None:
+def symbolic_origin(place: WalkPlace, op: o.AnyOp, claim: str) -> None:
     """Report that it is not known where a view of shared memory begins (AG0313)."""
     reason = "a view with a symbolic origin"
     place.report("AG0313", claim, op.span, Agreement(Verdict.UNKNOWN, "", reason))
 
 
 def _check_vectors(
-    place: Place, op: o.AnyOp, plan: VectorPlan, offsets: Ints, view: SharedView
+    place: WalkPlace, op: o.AnyOp, plan: VectorPlan, offsets: Ints, view: SharedView
 ) -> None:
     """The elements of one vector access lie behind each other, aligned."""
     if "matrix" in plan.instruction or plan.width == 1:

@@ -15,7 +15,7 @@ from argus.layout import Fragment
 from argus.verify.tags.compare import agree
 from argus.verify.tags.loops import number_of
 from argus.verify.tags.memory import Memory
-from argus.verify.tags.place import Place
+from argus.verify.tags.place import WalkPlace
 from argus.verify.tags.scope import PathScope
 from argus.verify.tags.shared_tags import Tagged
 from argus.verify.tags.values import (
@@ -52,7 +52,7 @@ class Stored:
 
 
 @dataclass(eq=False)
-class WalkState(Place):
+class WalkState(WalkPlace):
     """A place, and what is known of values there."""
 
     memory: Memory = field(default_factory=Memory)

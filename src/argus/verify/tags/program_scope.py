@@ -9,11 +9,11 @@ from argus.verify.tags.annotated import of_sizes
 from argus.verify.tags.scope import PathScope
 from argus.verify.tags.world import TagWorld
 
-__all__ = ["Known"]
+__all__ = ["ProgramScope"]
 
 
 @dataclass(frozen=True, eq=False)
-class Known:
+class ProgramScope:
     """What both walks of a program share: what one decides the other knows."""
 
     program: Program
@@ -21,18 +21,18 @@ class Known:
     scope: PathScope
 
     @staticmethod
-    def of(program: Program) -> Known:
+    def of(program: Program) -> ProgramScope:
         """Of a program of which nothing was asked. Raises ValueError: not placed."""
         if not program.placed:
             raise ValueError("only placed programs can be verified")
         return _known(of_sizes(program))
 
-    def again(self) -> Known:
+    def again(self) -> ProgramScope:
         """For another walk: assumptions on tables hold from their lines on."""
         met = self.world.assumed or self.world.paired
         return _known(self.program) if met else self
 
 
-def _known(program: Program) -> Known:
+def _known(program: Program) -> ProgramScope:
     world = TagWorld(program)
-    return Known(program, world, PathScope.top(world))
+    return ProgramScope(program, world, PathScope.top(world))
