@@ -24,6 +24,7 @@ from argus.requests import Request, key_of, placed_program
 if TYPE_CHECKING:
     from argus.codegen import CudaSource
     from argus.equivalence.programs import KnownPrograms
+    from argus.equivalence.settling import StatedReference
     from argus.ir.launch import LaunchSpec
     from argus.runtime.build import Cubin
     from argus.verify.expectations import Usage
@@ -70,6 +71,11 @@ def prove(
     kept = None if fresh else kept_proof(request, *of)
     if kept is not None:
         return kept
+    from argus.equivalence.programs import KnownPrograms
+    from argus.equivalence.references import reference_of
+
+    if known is None and reference_of(request.kernel) is not None:
+        known = KnownPrograms()
     if program is None:
         program = known.of(request).placed if known else placed_program(request)
     proof = prove_placed(request, program, known=known)
@@ -84,18 +90,23 @@ def prove_placed(
     only: Sequence[str] | None = None,
     shared: SharedOrder | None = None,
     known: KnownPrograms | None = None,
+    said: StatedReference | None = None,
 ) -> Proof:
     """Verify what a request was placed to; nothing is kept. Options: see `verify`.
 
-    What rules on data flow leave open is settled by the kernel's reference, if it has
-    one (`argus.equivalence.settling`). ``known``: what else is asked of the kernel.
+    Its reference is asked first: the one that is ``said``, or that of the kernel's
+    file; then names of dimensions, of which it settles what they leave open
+    (`argus.equivalence.settling`). ``known``: what else is asked of the kernel.
     """
-    from argus.equivalence.settling import settled
+    from argus.equivalence.programs import KnownPrograms
+    from argus.equivalence.settling import settled, terms_first
     from argus.verify.expectations import about_machine_code
     from argus.verify.verifier import verify
 
     usage = _usage(request) if about_machine_code(program) else None
-    report = verify(program, only=only, usage=usage, shared=shared)
+    known = known or KnownPrograms()
+    equal = terms_first(request, known, said)
+    report = verify(program, only=only, usage=usage, shared=shared, equal=equal)
     report = settled(report, request, known)
     return Proof(report, program.threads, program.shared_bytes, program.cluster)
 

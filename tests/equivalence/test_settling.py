@@ -10,16 +10,20 @@ from argus.compiler import prove, require_right
 from argus.diagnostics import Span
 from argus.diagnostics.errors import ErrorList
 from argus.equivalence import denoted, settling
+from argus.equivalence.programs import KnownPrograms
 from argus.evaluation.proving import proved_all
 from argus.evaluation.requests import default_dtypes
 from argus.ir.program import Program
 from argus.lang.kernel import Kernel, load_kernels
-from argus.requests import Request, tile_program
+from argus.requests import Request, placed_program, tile_program
 from argus.terms import World
+from argus.verify import tags
 from argus.verify.denotation import Denotation, denote
 from argus.verify.refinement import Gap
 from argus.verify.render.data import report_json, report_of
-from argus.verify.verdict import Verdict
+from argus.verify.tags import ProgramScope
+from argus.verify.verdict import Obligation, Verdict
+from argus.verify.verifier import verify
 
 HEAD = "import argus as ag\nfrom argus import f32\n\n\n"
 ADDED = """@ag.kernel
@@ -49,6 +53,20 @@ def ref(X):
     return X[:, FIRST:].sum(1)
 """
 """A sum without its first tile, as its reference has it (or not)."""
+STATED = """@ag.kernel
+def k(X: f32["N"], Y: f32["N"]):
+    N = X.shape[0]
+    i = ag.block(ag.cdiv(N, 256))
+    x = ag.load(X[i * 256 :], (256,))
+    ag.check(lambda e: e.N REL N, x)
+    Y[i * 256 :] = x + 1.0
+
+
+@ag.reference
+def ref(X):
+    return X + 1
+"""
+"""A kernel whose author states something of its elements."""
 
 
 def request_of(text: str, **statics: object) -> Request:
@@ -72,9 +90,41 @@ def test_a_launch_takes_what_equality_settles():
     request = request_of(ADDED)
     report = prove(request, fresh=True).report
     assert report.verdict is Verdict.EQUAL
-    assert {o.rule for o in report.settled} == {"AG0309"}
-    assert all(o.verdict < Verdict.PROVED for o in report.settled)
     require_right(request)
+
+
+def test_names_are_not_asked_where_terms_have_decided(monkeypatch: pytest.MonkeyPatch):
+    asked: list[ProgramScope] = []
+
+    def named(known: ProgramScope) -> list[Obligation]:
+        asked.append(known)
+        return []
+
+    monkeypatch.setattr(tags, "named", named)
+    report = prove(request_of(ADDED), fresh=True).report
+    assert not asked
+    assert settling.SETTLED.isdisjoint(o.rule for o in report.obligations)
+    prove(request_of(ADDED.replace("S + X", "S + 2 * X")), fresh=True)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("relation", ["<", ">="])
+def test_what_the_author_states_is_asked_of_an_equal_kernel(relation: str):
+    report = prove(request_of(STATED.replace("REL", relation)), fresh=True).report
+    found = {o.rule: o.verdict for o in report.obligations}
+    stated = Verdict.PROVED if relation == "<" else Verdict.REFUTED
+    assert found["AG0314"] is stated
+    assert report.verdict is stated
+
+
+def test_names_are_asked_where_something_else_is_open():
+    known, request = KnownPrograms(), request_of(ADDED)
+    equal = settling.terms_first(request, known)
+    assert equal is not None
+    assert equal([]) is not None
+    for rule in ("AG0311", "AG0320", "AG0401"):
+        claim, at = "something holds", Span("made.py", 1, 1, 1, 2)
+        assert equal([Obligation(rule, claim, at, Verdict.UNKNOWN, "none")]) is None
 
 
 def test_without_its_reference_its_terms_are_asked():
@@ -97,7 +147,6 @@ def test_a_sum_that_leaves_out_a_tile_is_right_if_the_reference_does(first: str)
     report = proved_all(kernel, {}, "sm_90a", fresh=True).report
     if first == "32":
         assert report.verdict is Verdict.EQUAL
-        assert {o.rule for o in report.settled} == {"AG0308"}
     else:
         assert report.verdict is Verdict.REFUTED
         assert "AG0322" in {o.rule for o in report.obligations}
@@ -113,8 +162,11 @@ def test_nothing_is_settled_where_placing_is_not_shown_to_be_right(
 
 def test_nothing_is_settled_where_the_order_is_open():
     request = request_of(ADDED)
-    report = prove(request, fresh=True).report
-    (rule,) = report.settled
+    report = verify(placed_program(request))
+    (rule,) = settling.asked(report)
+    settled_ = settling.settled(report, request)
+    assert settled_.verdict is Verdict.EQUAL
+    assert settled_.settled == (rule,)
     for premise in ("AG0311", "AG0401"):
         other = replace(rule, rule=premise, verdict=Verdict.UNKNOWN)
         both = replace(report, obligations=(rule, other), settled=(), equality=None)
@@ -168,7 +220,8 @@ def test_terms_are_made_once_for_all_that_is_asked_of_them(
 
     monkeypatch.setattr(denoted, "denote", counted)
     kernel = kernel_of(ADDED)
-    assert proved_all(kernel, {}, "sm_90a", fresh=True).report.settled
+    report = proved_all(kernel, {}, "sm_90a", fresh=True).report
+    assert report.verdict is Verdict.EQUAL
     assert made == ["k"]
 
 

@@ -1,11 +1,16 @@
-"""What equality settles of a report on data flow.
+"""What equality decides in place of rules on data flow, and settles of them.
 
+    report = verify(program, equal=terms_first(request, known))
     report = settled(report, request)
 
 Rules on data flow (`SETTLED`) ask whether elements that meet belong together, as far as
 names of dimensions tell. Where a kernel is shown to compute its reference, for every
 size, what its result is made of is known, and such a rule has nothing to add: an output
 that is added to, or written twice with the same numbers, is what the author asked for.
+
+So terms are asked first, and of a kernel that is its reference names of dimensions are
+not asked at all; of another one they show what is wrong, or that nothing is, and
+equality settles what they leave open and it decides.
 
 What is shown is about the tile program. It holds for the placed one that is launched
 where that refines it, and where the analysis of the order has shown which write each
@@ -14,19 +19,25 @@ read sees (`_PREMISES`): else the report is left as it is.
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 from argus.equivalence.deciding import Decided
 from argus.equivalence.programs import KnownPrograms, Programs
 from argus.equivalence.references import reference_of
 from argus.equivalence.traced import decided
 from argus.equivalence.unreferenced import questioned
+from argus.ir.annotations import Check, Tag, annotations_of
 from argus.requests import Request
 from argus.verify.order.sequential import updated
 from argus.verify.refinement import gaps
 from argus.verify.verdict import Equality, Obligation, Report, Verdict
+from argus.verify.verifier import Equal
 
-__all__ = ["SETTLED", "asked", "is_wrong", "settled", "settled_by"]
+__all__ = [
+    "SETTLED", "StatedReference", "asked", "is_wrong", "settled", "settled_by",
+    "terms_first",
+]  # fmt: skip
 
 SETTLED = frozenset({
     "AG0301", "AG0302", "AG0303", "AG0304", "AG0305", "AG0306", "AG0307", "AG0308",
@@ -44,6 +55,51 @@ _ONCE = "AG0307"
 unless all accesses to the tensor are in program order."""
 _PREMISES = ("AG0311", "AG0313", "AG04")
 """Rules, or how they begin: equality of a placed program rests on these."""
+
+
+@dataclass(frozen=True)
+class StatedReference:
+    """A reference by its name, and how a kernel is compared with it."""
+
+    name: str
+    decide: Callable[[], Decided]
+
+
+def terms_first(
+    request: Request, known: KnownPrograms, said: StatedReference | None = None
+) -> Equal | None:
+    """For `verify`: whether a kernel is shown to be its reference; None without one.
+
+    ``said``: the reference, where it is not that of the kernel's file. What the author
+    states of names (`ag.tag`, `ag.check`) is for names to say.
+    """
+    declared = reference_of(request.kernel)
+    if said is None and declared is not None:
+        name = declared.name
+        said = StatedReference(name, lambda: decided(request, declared, known=known))
+    if said is None:
+        return None
+    reference = said
+
+    def equal(found: Sequence[Obligation]) -> Equality | None:
+        programs = known.of(request)
+        if any(_is_open(o) for o in found) or _stated(programs):
+            return None
+        if not updated(programs.placed) <= programs.sequential:
+            return None
+        if gaps(programs.tile, programs.placed):
+            return None
+        made = reference.decide()
+        return (
+            Equality(reference.name, True, axioms=made.axioms) if made.equal else None
+        )
+
+    return equal
+
+
+def _stated(programs: Programs) -> bool:
+    """Whether the author states something of names of dimensions."""
+    return any(isinstance(op, Check | Tag) for op in annotations_of(programs.placed))
 
 
 def settled(

@@ -17,12 +17,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
+from functools import cache, partial
 from typing import TYPE_CHECKING
 
 from argus.compiler import Proof, prove, prove_placed, remember_proof
 from argus.diagnostics import ErrorList, Span
 from argus.equivalence.concluding import concluded, equality_of
 from argus.equivalence.programs import KnownPrograms
+from argus.equivalence.settling import StatedReference
 from argus.equivalence.traced import decided_case
 from argus.evaluation.equal.proof import with_reference
 from argus.evaluation.exploring import (
@@ -75,9 +77,7 @@ def proved(
     known = known or KnownPrograms()
     proof = prove(request, fresh=fresh, known=known)
     if not proof.replayed and _replayable(proof.report):
-        program = known.of(request).placed
-        report = replayed(program, request, proof.report)
-        proof = replace(proof, report=report, replayed=True)
+        proof = _replayed(request, proof, known)
         remember_proof(request, proof)
     said = specialised_of(request, proof.report.verdict)
     return replace(proof, report=replace(proof.report, specialised=said))
@@ -96,18 +96,29 @@ def proved_case(
     if kept is not None:
         return kept
     known = KnownPrograms()
-    proof = proved(request, fresh=fresh, known=known)
-    report = proof.report
+    compared = cache(partial(decided_case, request, entry.reference, case, known=known))
+    said = StatedReference(f"{entry.name}.reference", compared)
+    placed = known.of(request).placed
+    proof = _replayed(
+        request, prove_placed(request, placed, known=known, said=said), known
+    )
+    named = specialised_of(request, proof.report.verdict)
+    report = replace(proof.report, specialised=named)
     if report.verdict is Verdict.PROVED:
-        made = decided_case(request, entry.reference, case, known=known)
-        said = equality_of(f"{entry.name}.reference", made)
-        seconds = {**report.seconds, "reference": made.seconds}
-        report = replace(report, seconds=seconds)
-        proof = replace(
-            proof, report=concluded(report, said, _declared(request.kernel))
-        )
+        made = compared()
+        at = _declared(request.kernel)
+        report = concluded(report, equality_of(said.name, made), at)
+    proof = replace(proof, report=report)
     remember_proof(request, proof, *key_of_case(entry, case))
     return proof
+
+
+def _replayed(request: Request, proof: Proof, known: KnownPrograms) -> Proof:
+    """The proof with its counterexamples given to the interpreter, if there are any."""
+    if not _replayable(proof.report):
+        return proof
+    report = replayed(known.of(request).placed, request, proof.report)
+    return replace(proof, report=report, replayed=True)
 
 
 def _replayable(report: Report) -> bool:
@@ -219,10 +230,7 @@ def _proof(request: Request, shared: SharedOrder, known: KnownPrograms) -> Proof
     expected = any(isinstance(op, Expect) for op in annotations_of(program))
     only = ANALYSES if expected else tuple(a for a in ANALYSES if a != _COST)
     proof = prove_placed(request, program, only=only, shared=shared, known=known)
-    if not _replayable(proof.report):
-        return proof
-    report = replayed(program, request, proof.report)
-    return replace(proof, report=report, replayed=True)
+    return _replayed(request, proof, known)
 
 
 def _is_best(space: SpecialisationSpace, box: Box) -> bool:

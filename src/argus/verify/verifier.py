@@ -5,15 +5,17 @@
 Each analysis is a package with ``obligations(program)``. This file times them, and
 applies what the kernel says about its own proof: Trust turns what is unknown about a
 statement into an assumption, Expect makes findings about speed binding, and every
-Assume is listed. It proves nothing itself, and it hides nothing: all analyses run, and
-one that an installation lacks is an unknown obligation.
+Assume is listed. It proves nothing itself, and it hides nothing: all analyses run (but
+that of names, where terms have decided), and one that an installation lacks is an
+unknown obligation.
 """
 
 from __future__ import annotations
 
 import importlib
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import contextmanager
 from importlib.util import find_spec
 from typing import TYPE_CHECKING
 
@@ -24,15 +26,18 @@ from argus.ir.annotations import Assume, Expect, Fact, Trust, annotations_of
 from argus.ir.program import Program
 from argus.verify.collecting import rarely_collected
 from argus.verify.expectations import MeasuredFact, Usage, judge
-from argus.verify.verdict import Assumption, Obligation, Report, Verdict
+from argus.verify.verdict import Assumption, Equality, Obligation, Report, Verdict
 
 if TYPE_CHECKING:
     from argus.verify.order.sharing import SharedOrder
+    from argus.verify.tags import ProgramScope
 
 ANALYSES = ("assumptions", "tags", "order", "performance")
 """In the order in which they run."""
 
 Analysis = Callable[..., Iterable[Obligation]]
+Equal = Callable[[Sequence[Obligation]], Equality | None]
+"""Whether a program is shown to compute its reference, beside what else was found."""
 
 
 def verify(
@@ -41,6 +46,7 @@ def verify(
     only: Sequence[str] | None = None,
     usage: Usage | None = None,
     shared: SharedOrder | None = None,
+    equal: Equal | None = None,
 ) -> Report:
     """Prove or refute everything that must hold for a placed program.
 
@@ -48,6 +54,8 @@ def verify(
     and its ``seconds`` name those that ran. ``usage`` is
     what the machine code uses, if it was built; expectations about it are unknown
     without. ``shared``: what was proved of the order of other specialisations.
+    ``equal``: asked when all else is known, whether the program is shown to compute its
+    reference. Then names of its dimensions have nothing to say, and are not asked.
     Raises ValueError for a program that is not placed, and for an unknown
     analysis.
     """
@@ -59,11 +67,22 @@ def verify(
     found: list[Obligation] = []
     seconds: dict[str, float] = {}
     # Sizes are tried at which something divides by zero: found by what comes out.
+    equality: Equality | None = None
     with rarely_collected(), np.errstate(divide="ignore", invalid="ignore"):
+        known: ProgramScope | None = None
         for name in names:
-            begin = time.perf_counter()
-            found += _run(name, program, shared)
-            seconds[name] = time.perf_counter() - begin
+            with _timed(seconds, name):
+                if name == "tags" and equal is not None and "order" in names:
+                    known, some = _accessed(program)
+                    found += some
+                else:
+                    found += _run(name, program, shared)
+        if known is not None and equal is not None:
+            with _timed(seconds, "reference"):
+                equality = equal(found)
+            if equality is None:
+                with _timed(seconds, "tags"):
+                    found += _named(known)
     if "performance" in names:
         found += _expected(program, usage)
     found, trusted = _trusted(program, found)
@@ -78,7 +97,17 @@ def verify(
         tuple(sorted(found, key=_position)),
         tuple(assumed + trusted),
         seconds,
+        equality=equality,
     )
+
+
+@contextmanager
+def _timed(seconds: dict[str, float], name: str) -> Generator[None]:
+    begin = time.perf_counter()
+    try:
+        yield
+    finally:
+        seconds[name] = seconds.get(name, 0.0) + time.perf_counter() - begin
 
 
 def available(name: str) -> Analysis | None:
@@ -87,6 +116,22 @@ def available(name: str) -> Analysis | None:
     if find_spec(module) is None:
         return None
     return importlib.import_module(module).obligations
+
+
+def _accessed(program: Program) -> tuple[ProgramScope | None, list[Obligation]]:
+    """What is known of the part of an analysis that equality does not answer."""
+    if available("tags") is None:
+        return None, _run("tags", program, None)
+    from argus.verify.tags import ProgramScope, accessed
+
+    known = ProgramScope.of(program)
+    return known, accessed(known)
+
+
+def _named(known: ProgramScope) -> list[Obligation]:
+    from argus.verify.tags import named
+
+    return named(known)
 
 
 def _run(name: str, program: Program, shared: SharedOrder | None) -> list[Obligation]:

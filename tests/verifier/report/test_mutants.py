@@ -5,12 +5,18 @@ The whole report is written by `tools/mutation_report.py`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from random import Random
 
 import pytest
 
+from argus.equivalence.programs import programs_of
+from argus.evaluation.requests import request_for
 from argus.ir.printer import print_program
-from argus.verify.verdict import Verdict
+from argus.ir.program import Program
+from argus.verify.refinement import gaps
+from argus.verify.tags import ProgramScope, accessed, named
+from argus.verify.verdict import Obligation, Verdict
 from argus.verify.verifier import verify
 from verifier.report.subjects import OPERATORS, SUBJECTS, Mutant, mutants, program_of
 from verifier.report.trials import execute, trial
@@ -28,6 +34,38 @@ def test_mutant(mutant: Mutant) -> None:
     assert outcome.verdict in ("refuted", "unknown", "proved"), outcome
     if outcome.shown in ("wrong", "fault"):
         assert outcome.verdict != "proved", outcome
+
+
+DATA = [
+    m
+    for m in mutants(QUICK, per_operator=1, seed=SEED)
+    if OPERATORS[m.operator][0] == "data"
+]
+
+
+@pytest.mark.parametrize("name", QUICK)
+def test_what_names_refute_of_placing_is_seen_without_them(name: str) -> None:
+    """So that they need not be asked where terms have decided."""
+    subject = SUBJECTS[name]
+    request, _ = request_for(subject.entry, subject.case, subject.target)
+    tile = programs_of(request).tile
+    seen = 0
+    for mutant in (m for m in DATA if m.subject == name):
+        program, _ = mutant.made()
+        if gaps(tile, program) or is_open(accessed(ProgramScope.of(program))):
+            seen += 1
+        elif not is_open(verify(program, only=("order",)).obligations):
+            assert names_refute(program) == set(), mutant
+    assert seen > 4
+
+
+def is_open(found: Iterable[Obligation]) -> bool:
+    return any(o.verdict < Verdict.PROVED and not o.slow for o in found)
+
+
+def names_refute(program: Program) -> set[str]:
+    found = named(ProgramScope.of(program))
+    return {o.rule for o in found if o.verdict is Verdict.REFUTED}
 
 
 def test_most_of_them_are_refuted() -> None:

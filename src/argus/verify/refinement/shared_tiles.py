@@ -28,7 +28,10 @@ from argus.ir.program import Program
 from argus.layout import SharedLayout
 from argus.verify.refinement.gaps import Gap
 
-__all__ = ["access_gaps", "elements_at", "fixed_view", "tile_gaps", "vector_gap"]
+__all__ = [
+    "access_gaps", "elements_at", "fixed_view", "fixed_views", "tile_gaps",
+    "vector_gap",
+]  # fmt: skip
 
 Ints = NDArray[np.int64]
 
@@ -121,7 +124,7 @@ def vector_gap(
     """
     if plan.width == 1 and "matrix" not in plan.instruction:
         return None  # each element by itself, at its own address
-    views = _fixed_views(view, facts)
+    views = fixed_views(view, facts)
     if views is None:
         return f"a view of {view.alloc.name} with an origin that is not constant", False
     sure = fixed_view(view) is not None
@@ -139,11 +142,11 @@ def vector_gap(
     return None
 
 
-def _fixed_views(view: SharedView, facts: Facts) -> list[SharedView] | None:
+def fixed_views(view: SharedView, facts: Facts) -> list[SharedView] | None:
     """The view at each origin that it may have, in stage 0; None for very many.
 
-    An origin is a multiple of what divides it, and the view lies in its buffer, which
-    `verify/order` shows.
+    An origin is a multiple of what divides it, and the view lies in its buffer, as
+    `verify/tags/stages.py` shows. ``facts``: what divides scalars.
     """
     starts: list[range] = []
     extents = dict(zip(view.axes, view.shape, strict=True))

@@ -20,8 +20,8 @@ from argus.ir.program import Program
 from argus.isa.boxes import violations
 from argus.verify.decide import Decision
 from argus.verify.tags.compare import Agreement
+from argus.verify.tags.place import WalkPlace
 from argus.verify.tags.spread import ViewCoordinates
-from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import Coord
 from argus.verify.verdict import Verdict
 
@@ -52,7 +52,7 @@ def _aligned(program: Program, tensor: str) -> int:
 
 
 def check_vectors(
-    state: WalkState,
+    place: WalkPlace,
     op: o.AnyOp,
     plan: VectorPlan,
     view: GlobalView,
@@ -62,7 +62,7 @@ def check_vectors(
     if plan.width == 1:
         return
     tensor = view.tensor
-    facts = divisors(state.world.program)
+    facts = divisors(place.world.program)
     size = tensor.dtype.bytes
     problem, doubt = "", None
     inner = placed.coords[-1]
@@ -75,9 +75,9 @@ def check_vectors(
             problem = "its elements are not contiguous"
         elif (grouped[:, :, 0] % plan.width).any():
             problem = f"it does not begin at a multiple of {plan.width} in its row"
-        elif doubt := _not_divided(state, inner.base, facts, plan.width):
+        elif doubt := _not_divided(place, inner.base, facts, plan.width):
             problem = f"its row offset is not known to be a multiple of {plan.width}"
-        elif divisor(state.close(tensor.shape[-1]), facts) % plan.width:
+        elif divisor(place.close(tensor.shape[-1]), facts) % plan.width:
             problem = f"rows of {tensor.name} may end inside of it"
     for outer, stride in zip(placed.coords[:-1], tensor.strides[:-1], strict=True):
         if isinstance(outer, Coord):
@@ -86,14 +86,14 @@ def check_vectors(
                 problem = problem or "its elements lie in several rows"
         if divisor(stride, facts) % plan.width:
             problem = problem or f"a stride of {tensor.name} is not a multiple of it"
-    if _aligned(state.world.program, tensor.name) % (plan.width * size):
+    if _aligned(place.world.program, tensor.name) % (plan.width * size):
         problem = problem or f"the pointer of {tensor.name} is not known to be aligned"
     what = f"vectors of {plan.width} elements of {tensor.name}"
-    _report(state, op, problem, what, doubt)
+    _report(place, op, problem, what, doubt)
 
 
 def check_box(
-    state: WalkState,
+    place: WalkPlace,
     op: o.AnyOp,
     plan: TmaPlan,
     bases: Sequence[Expr],
@@ -103,49 +103,49 @@ def check_box(
 ) -> bool:
     """The rules of a TMA box that hold or not for all sizes; False: reported."""
     tensor, alloc = view.tensor, shared.alloc
-    facts = divisors(state.world.program)
+    facts = divisors(place.world.program)
     size = tensor.dtype.bytes
     broken = violations(plan.map.box, size, plan.map.swizzle)
     unit = max(8 * plan.map.swizzle, 128)
     base = (alloc.offset or 0) + offset
     if base % unit or (alloc.stages > 1 and alloc.stage_bytes % unit):
         broken.append(f"its address is not a multiple of {unit} bytes")
-    doubt = _not_divided(state, bases[-1], facts, 16 // gcd(16, size))
+    doubt = _not_divided(place, bases[-1], facts, 16 // gcd(16, size))
     if doubt is not None:
         broken.append("its first column is not known to begin a 16-byte chunk")
     if any(divisor(s, facts) * size % 16 for s in tensor.strides[:-1]):
         broken.append(f"a stride of {tensor.name} is not known to be 16-byte aligned")
-    if _aligned(state.world.program, tensor.name) % 16:
+    if _aligned(place.world.program, tensor.name) % 16:
         broken.append(f"the pointer of {tensor.name} is not known to be aligned")
     if isinstance(op, o.CopyOut):
-        if divisor(_extent(state, tensor), facts) * size % 16:
+        if divisor(_extent(place, tensor), facts) * size % 16:
             broken.append(f"rows of {tensor.name} may end inside a 16-byte chunk")
         for b in bases:
-            below = state.scope.decide(binary(">=", b, 0))
+            below = place.scope.decide(binary(">=", b, 0))
             if below.verdict is not Verdict.PROVED:
                 broken.append("a store may begin below 0")
                 break
     alone = doubt if len(broken) == 1 else None
-    _report(state, op, "; ".join(broken), f"a TMA box of {tensor.name}", alone)
+    _report(place, op, "; ".join(broken), f"a TMA box of {tensor.name}", alone)
     return not broken
 
 
-def _extent(state: WalkState, tensor: GlobalTensor) -> Expr:
-    return state.close(tensor.shape[-1])
+def _extent(place: WalkPlace, tensor: GlobalTensor) -> Expr:
+    return place.close(tensor.shape[-1])
 
 
 def _not_divided(
-    state: WalkState, e: Expr, facts: Mapping[str, int], number: int
+    place: WalkPlace, e: Expr, facts: Mapping[str, int], number: int
 ) -> Decision | None:
     """What is decided of a multiple of a number; None where it is known to be one."""
     if divisor(e, facts) % number == 0:
         return None
-    found = state.scope.decide(binary("==", binary("%", e, number), 0))
+    found = place.scope.decide(binary("==", binary("%", e, number), 0))
     return None if found.verdict is Verdict.PROVED else found
 
 
 def _report(
-    state: WalkState,
+    place: WalkPlace,
     op: o.AnyOp,
     problem: str,
     what: str,
@@ -153,10 +153,10 @@ def _report(
 ) -> None:
     """``doubt``: what is decided of a multiple where that is the problem."""
     verdict = Verdict.REFUTED if problem else Verdict.PROVED
-    model = state.scope.some_point() if problem else {}
+    model = place.scope.some_point() if problem else {}
     if doubt is not None and doubt.verdict is Verdict.UNKNOWN:
         verdict, model = Verdict.UNKNOWN, {}
-    state.report(
+    place.report(
         "AG0320",
         f"{what} keep the rules of alignment",
         op.span,

@@ -1,4 +1,4 @@
-"""The entry: all roles of a program, then its outputs as a whole."""
+"""The entries: accesses, then names: all roles of a program, and its outputs."""
 
 from __future__ import annotations
 
@@ -9,17 +9,15 @@ from argus.ir.memory import BarrierAlloc, SharedAlloc
 from argus.ir.program import Program
 from argus.ir.walk import walk as every
 from argus.isa.effects import effects_of
-from argus.verify.tags.annotated import contradiction, of_sizes
+from argus.verify.tags.accesses import accessed
 from argus.verify.tags.coverage import covered
 from argus.verify.tags.findings import Findings
-from argus.verify.tags.memory import Memory
-from argus.verify.tags.scope import PathScope
+from argus.verify.tags.program_scope import ProgramScope
 from argus.verify.tags.state import WalkState
 from argus.verify.tags.walk import walk
-from argus.verify.tags.world import TagWorld
 from argus.verify.verdict import Obligation
 
-__all__ = ["obligations"]
+__all__ = ["named", "obligations"]
 
 
 def obligations(program: Program) -> Iterable[Obligation]:
@@ -27,22 +25,24 @@ def obligations(program: Program) -> Iterable[Obligation]:
 
     Raises ValueError for a program that is not placed.
     """
-    if not program.placed:
-        raise ValueError("only placed programs can be verified")
-    program = of_sizes(program)
-    world = TagWorld(program)
+    known = ProgramScope.of(program)
+    return [*accessed(known), *named(known)]
+
+
+def named(known: ProgramScope) -> list[Obligation]:
+    """Whether elements that meet belong together, as names of dimensions tell."""
+    known = known.again()
+    program, world = known.program, known.world
     state = WalkState(
         world,
         Findings(),
-        Memory(),
-        PathScope.top(world),
+        known.scope,
         {},
         "block",
         program.target.warp_threads * program.warps,
         full_of=_full(program),
         empty_of=_empty(program),
     )
-    contradiction(state, program.span)
     for op in program.body.ops:
         if isinstance(op, o.Roles):
             _roles(state, op)

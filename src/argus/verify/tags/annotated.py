@@ -15,6 +15,7 @@ from argus.ir.memory import GlobalTensor, SharedView
 from argus.ir.ops import Tile
 from argus.ir.program import LaunchRequirement, Program
 from argus.verify.tags.compare import Agreement, unknown
+from argus.verify.tags.place import WalkPlace
 from argus.verify.tags.shared_tags import amended, offsets_of, over_slots
 from argus.verify.tags.spread import split
 from argus.verify.tags.state import WalkState
@@ -100,11 +101,11 @@ def of_sizes(program: Program) -> Program:
     return replace(program, requirements=[*program.requirements, *found])
 
 
-def contradiction(state: WalkState, span: Span) -> None:
+def contradiction(place: WalkPlace, span: Span) -> None:
     """Report facts that no sizes satisfy (AG0318)."""
-    if not state.scope.contradictory():
+    if not place.scope.contradictory():
         return
-    state.report(
+    place.report(
         "AG0318",
         "the requirements and assumptions can be true together",
         span,
@@ -114,20 +115,19 @@ def contradiction(state: WalkState, span: Span) -> None:
     )
 
 
-def assume(state: WalkState, op: Assume) -> None:
+def assume(place: WalkPlace, op: Assume) -> None:
     """A fact that holds from here on; of tables, for each or each two elements."""
     if not op.tables:
-        state.scope = state.scope.when(state.close(op.cond), taken=False)
-        contradiction(state, op.span)
+        place.scope = place.scope.when(place.close(op.cond), taken=False)
         return
     tables = tuple(t.name for t in op.tables)
     symbols = tuple(s.name for s in op.elements)
-    cond = state.close(op.cond)
+    cond = place.close(op.cond)
     if op.others:
         pair = Paired(cond, tables, symbols, tuple(s.name for s in op.others))
-        if pair not in state.world.paired:
-            state.world.paired.append(pair)
+        if pair not in place.world.paired:
+            place.world.paired.append(pair)
         return
     made = Assumed(cond, tables, symbols)
-    if made not in state.world.assumed:
-        state.world.assumed.append(made)
+    if made not in place.world.assumed:
+        place.world.assumed.append(made)

@@ -1,7 +1,7 @@
 """Scans and folds with a function of the author's.
 
-Shown here: the function is associative (AG0324), the numbers of a state belong to one
-element (AG0303), and padding comes after what is stored, or changes nothing (AG0310).
+Shown here: the numbers of a state belong to one element (AG0303), and padding comes
+after what is stored, or changes nothing (AG0310).
 Which coordinates a fold has seen is counted as in any reduction.
 """
 
@@ -13,7 +13,7 @@ import numpy as np
 
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, binary
-from argus.verify.combining import associative, left_out
+from argus.verify.combining import left_out
 from argus.verify.tags.accumulation import RUNNING, bent, extra
 from argus.verify.tags.compare import Agreement, unknown, within
 from argus.verify.tags.elementwise import check_agreement, kind_in
@@ -38,7 +38,6 @@ __all__ = ["along_rows", "folded", "scanned"]
 
 def scanned(state: WalkState, op: o.Scan) -> AbstractValue:
     """A scan begins with the first coordinate, or is a part of one."""
-    _check_function(state, op)
     value = _together(state, op)
     if op.combine.single != "add" and (value.lanes or value.sets):
         return state.vague(op.result, "a scan of what lanes have summed in part")
@@ -71,7 +70,6 @@ def scanned(state: WalkState, op: o.Scan) -> AbstractValue:
 
 def folded(state: WalkState, op: o.ScanTotal) -> AbstractValue:
     """A fold sees each coordinate once; only whole ones are followed."""
-    _check_function(state, op)
     function = op.combine.reduction
     source = op.srcs[op.part]
     if function is not None:
@@ -94,17 +92,6 @@ def folded(state: WalkState, op: o.ScanTotal) -> AbstractValue:
         flaw = Flaw(f"a fold over {name} is continued from another part", False)
         sums[name] = bent(state.scope, several, flaw)
     return replace(result, sums=sums)
-
-
-def _check_function(state: WalkState, op: o.Combining) -> None:
-    types = tuple(x.dtype for x in op.srcs)
-    reason = associative(op.combine, types)
-    state.report(
-        "AG0324",
-        "the function of a scan is associative",
-        op.span,
-        Agreement(Verdict.PROVED) if reason is None else unknown(reason),
-    )
 
 
 def _together(state: WalkState, op: o.Combining) -> AbstractValue:

@@ -101,17 +101,12 @@ def _tensor(
             return
     if through_table and not atomic:
         _entries_apart(state, tensor, stores)
-    if not atomic and not through_table:
-        found = counted(state, tensor, stores)
-        if found is not None:
-            rule, outcome, message, label = found
-            state.findings.add(rule, claim, where, outcome, message, label)
-            return
-    if not all(_always(s, uniform) for s in stores):
-        outcome = unknown("some blocks or iterations do not reach the store")
-        state.findings.add("AG0306", claim, where, outcome, "", "")
-        return
-    rule, outcome, message, label = _by_lemma(state, program, stores)
+    found = _unknown("some blocks or iterations do not reach the store")
+    if all(_always(s, uniform) for s in stores):
+        found = _by_lemma(state, program, stores)
+    if not (found[1].proved or atomic or through_table):
+        found = counted(state, tensor, stores) or found
+    rule, outcome, message, label = found
     state.findings.add(rule, claim, where, outcome, message, label)
 
 

@@ -15,7 +15,7 @@ import numpy as np
 
 from argus.ir import ops as o
 from argus.ir.access import descriptor_starts
-from argus.ir.expr import Const, binary, evaluate
+from argus.ir.expr import Const, evaluate
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.placement import MatrixOperand
 from argus.isa import wgmma
@@ -23,12 +23,15 @@ from argus.isa.descriptor import operand_addresses, violations
 from argus.layout import Fragment, wgmma_a_operand
 from argus.verify.tags.compare import Agreement, within
 from argus.verify.tags.shared_tags import with_components
-from argus.verify.tags.slots import at_stage_zero, gather
+from argus.verify.tags.slots import at_stage_zero, gather, leaving
 from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import AbstractValue, Ints, moved
 from argus.verify.verdict import Verdict
 
-__all__ = ["read_stage", "register_matrices", "wgmma_registers", "wgmma_shared"]
+__all__ = [
+    "operand_offsets", "read_stage", "register_matrices", "wgmma_registers",
+    "wgmma_shared",
+]  # fmt: skip
 
 
 def wgmma_shared(
@@ -40,39 +43,14 @@ def wgmma_shared(
     depth: int,
     warpgroups: int,
 ) -> AbstractValue | None:
-    """A shared operand as [warpgroups, rows of all atoms, k]; None: reported.
+    """A shared operand as [warpgroups, rows of all atoms, k]; None: not known.
 
     An instruction reads ``rows`` by ``depth`` elements.
     """
-    flat = at_stage_zero(view)
-    if flat is None:
-        state.report(
-            "AG0313",
-            "the operand's place in shared memory is known",
-            op.span,
-            Agreement(Verdict.UNKNOWN, "", "a view with a symbolic origin"),
-        )
+    read = operand_offsets(operand, view, rows, depth, warpgroups)
+    if read is None or read[0]:
         return None
-    groups = warpgroups if operand.warpgroup_stride else 1
-    origin = tuple(int(evaluate(x, {})) for x in flat.origin)
-    key = (flat.axes, origin, flat.shape, flat.dims)
-    broken, offsets = _addresses(operand, flat.alloc, key, rows, depth, groups)
-    outcome = Agreement(Verdict.PROVED, "enumeration")
-    if broken:
-        outcome = Agreement(
-            Verdict.REFUTED, "enumeration", "", state.scope.some_point()
-        )
-    state.report(
-        "AG0320",
-        "matrix descriptors keep the rules of the hardware",
-        op.span,
-        outcome,
-        f"a matrix descriptor that the hardware does not accept: {broken}",
-        broken,
-    )
-    if broken:
-        return None
-    return read_stage(state, op, view, offsets)
+    return read_stage(state, op, view, read[1])
 
 
 def read_stage(
@@ -80,13 +58,11 @@ def read_stage(
 ) -> AbstractValue | None:
     """The elements at these byte offsets of a view's stage; None: reported.
 
-    Shows that they lie inside the stage (AG0313), that something has been written
-    there (AG0311), and which fill it was.
+    Shows that something has been written there (AG0311), and which fill it was.
     """
     alloc = view.alloc
-    if not inside_stage(state, op, alloc, offsets):
+    if leaving(alloc, offsets).any():
         return None
-    stage_exists(state, op, view)
     source = state.memory.read(
         alloc, state.stage(view), state.drain_number(view), state.scope, state.role
     )
@@ -144,48 +120,21 @@ def initialised(
     )
 
 
-def inside_stage(
-    state: WalkState, op: o.AnyOp, alloc: SharedAlloc, offsets: Ints
-) -> bool:
-    """Report whether byte offsets lie inside one stage, on whole elements (AG0313)."""
-    size = alloc.dtype.bytes
-    for extent in alloc.shape:
-        size *= extent
-    wrong = (offsets < 0) | (offsets + alloc.dtype.bytes > size)
-    wrong |= offsets % alloc.dtype.bytes != 0
-    outcome = Agreement(Verdict.PROVED, "enumeration")
-    text = ""
-    if wrong.any():
-        at = np.unravel_index(int(np.argmax(wrong)), wrong.shape)
-        element = tuple(int(i) for i in at)
-        model = state.scope.some_point()
-        outcome = Agreement(Verdict.REFUTED, "enumeration", "", model, element)
-        text = f"byte {int(offsets[element])} of a stage of {size} bytes"
-    state.report(
-        "AG0313",
-        f"accesses stay inside {alloc.name}",
-        op.span,
-        outcome,
-        f"an access leaves the stage of {alloc.name}",
-        text,
-    )
-    return not wrong.any()
+def operand_offsets(
+    operand: MatrixOperand, view: SharedView, rows: int, depth: int, warpgroups: int
+) -> tuple[str, Ints] | None:
+    """What descriptors break, and which byte offsets of the stage they read.
 
-
-def stage_exists(state: WalkState, op: o.AnyOp, view: SharedView) -> None:
-    """Report whether the stage number is one of the buffer (AG0313)."""
-    stage = state.stage(view)
-
-    goal = binary("and", binary(">=", stage, 0), binary("<", stage, view.alloc.stages))
-    decided = state.scope.decide(goal)
-    state.report(
-        "AG0313",
-        f"the stage is one of the {view.alloc.stages} of {view.alloc.name}",
-        op.span,
-        Agreement(decided.verdict, decided.method, decided.reason, decided.model),
-        f"a stage that {view.alloc.name} does not have",
-        f"{view.alloc.name} has {view.alloc.stages} stages",
-    )
+    The offsets are [warpgroups, rows of all atoms, k]. None where the view has no
+    constant origin.
+    """
+    flat = at_stage_zero(view)
+    if flat is None:
+        return None
+    groups = warpgroups if operand.warpgroup_stride else 1
+    origin = tuple(int(evaluate(x, {})) for x in flat.origin)
+    key = (flat.axes, origin, flat.shape, flat.dims)
+    return _addresses(operand, flat.alloc, key, rows, depth, groups)
 
 
 _Key = tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...], tuple[str | None, ...]]

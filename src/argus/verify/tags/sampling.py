@@ -8,7 +8,7 @@ a counterexample (all facts hold at every point); that none does proves nothing.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, assert_never
 
 import numpy as np
@@ -27,6 +27,8 @@ __all__ = ["POINTS", "Points", "first_points"]
 
 POINTS = 512
 _MOST_STEPS = 512
+_SPAN = 50
+"""Entries of tables differ by multiples of this at some points: by more than tiles."""
 
 
 class Points(Mapping[str, Any]):
@@ -94,6 +96,44 @@ class Points(Mapping[str, Any]):
         """One point."""
         return {n: int(v[i]) for n, v in self.values_.items() if v.dtype.kind in "iu"}
 
+    def _as_assumed(
+        self, meaning: LoadedScalar, values: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """Entries between the bounds that are assumed of them, one after another.
+
+        Of bounds by entries of other tables those of earlier parameters count.
+        """
+        world = self.world
+        known = [p.name for p in world.program.params if isinstance(p, GlobalTensor)]
+        earlier = set(known[: known.index(meaning.tensor)])
+        for fact in world.assumed:
+            if meaning.tensor not in fact.tables:
+                continue
+            of = dict(zip(fact.symbols, fact.tables, strict=True))
+            for side, bound in _bounds(fact.cond, of, meaning.tensor):
+                if any(
+                    of.get(s.name, "") not in {"", *earlier} for s in symbols(bound)
+                ):
+                    continue
+                env = {
+                    s: world.element(t, meaning.coords, "int") for s, t in of.items()
+                }
+                try:
+                    limit = self.of(world.replace(bound, env)).astype(np.int64)
+                except KeyError:
+                    continue
+                values = side(values, limit)
+        return values
+
+    def _scale(self) -> NDArray[np.int64]:
+        """At each point, by how much entries of tables differ: some span tiles."""
+        mixed = np.zeros(self.size, np.int64)
+        for p in self.world.program.params:
+            for extent in p.shape if isinstance(p, GlobalTensor) else ():
+                if isinstance(extent, Sym):
+                    mixed = mixed * 31 + self.values_[extent.name]
+        return np.where(mixed % 4 == 0, _SPAN, 1)
+
     def _apply(self, meaning: LoadedScalar | Total) -> NDArray[Any]:
         if isinstance(meaning, LoadedScalar):
             mixed = np.full(self.size, hash_of(meaning.tensor), dtype=np.int64)
@@ -103,7 +143,8 @@ class Points(Mapping[str, Any]):
             if meaning.type == "float":
                 return mixed / 0xFFFFFF
             low, _ = table_range(self.world.program, meaning.tensor)
-            return np.maximum(mixed // 64 % 7 - 1, low)
+            values = np.maximum((mixed // 64 % 7 - 1) * self._scale(), low)
+            return self._as_assumed(meaning, values)
         upto = self.of(meaning.upto).astype(np.int64)
         total = np.zeros(self.size, np.int64)
         for j in range(min(int(upto.max(initial=0)), _MOST_STEPS)):
@@ -116,6 +157,30 @@ class Points(Mapping[str, Any]):
                     inner.values_.pop(name, None)
             total = total + np.where(j < upto, inner.of(meaning.delta), 0)
         return total
+
+
+def _bounds(
+    cond: Expr, of: Mapping[str, str], table: str
+) -> Iterator[tuple[Callable[[Any, Any], Any], Expr]]:
+    """How a condition bounds entries of a table, and by what; both ends included."""
+    for part in conjuncts((cond,)):
+        match part:
+            case Binary(op="<=" | ">=" as op, left=Sym(name=name), right=bound) if (
+                of.get(name) == table
+            ):
+                yield (np.minimum if op == "<=" else np.maximum), bound
+            case Binary(op="<=" | ">=" as op, left=bound, right=Sym(name=name)) if (
+                of.get(name) == table
+            ):
+                yield (np.maximum if op == "<=" else np.minimum), bound
+            case Binary(op="<", left=Sym(name=name), right=bound) if (
+                of.get(name) == table
+            ):
+                yield np.minimum, bound - 1
+            case Const() | Sym() | Binary() | Select():
+                continue
+            case _:
+                assert_never(part)
 
 
 def _is_long(e: Expr) -> bool:

@@ -64,6 +64,8 @@ class PathScope:
     _known: dict[Expr, Decision] = field(default_factory=dict[Expr, Decision])
     _leaves: dict[Expr, bool] = field(default_factory=dict[Expr, bool])
     _normal: Normal | None = None
+    _some: tuple[int, dict[str, int]] | None = None
+    """How many assumptions on tables are met, and a point there."""
     complete: dict[object, object] = field(default_factory=dict[object, object])
     """What `sums.complete` has found here."""
     _children: dict[object, PathScope] = field(
@@ -321,6 +323,12 @@ class PathScope:
 
     def some_point(self) -> dict[str, int]:
         """Any admissible point, with small sizes; empty if none is known."""
+        met = len(self.world.assumed)
+        if self._some is None or self._some[0] != met:
+            self._some = met, self._any_point()
+        return dict(self._some[1])
+
+    def _any_point(self) -> dict[str, int]:
         points = self.points
         if points is None or points.size == 0:
             return {}

@@ -24,7 +24,9 @@ from argus.verify.tags.values import (
     moved,
 )
 
-__all__ = ["at_stage_zero", "gather", "hole_of", "overlay", "scatter", "slots_of"]
+__all__ = [
+    "at_stage_zero", "gather", "hole_of", "leaving", "overlay", "scatter", "slots_of",
+]  # fmt: skip
 
 
 def hole_of(value: AbstractValue, name: str) -> Tag | None:
@@ -47,6 +49,15 @@ def slots_of(plan: VectorPlan, view: SharedView) -> Ints | None:
         return None
     origin = tuple(int(evaluate(x, {})) for x in flat.origin)
     return _vector_offsets(plan, flat.alloc, flat.axes, origin, flat.shape, flat.dims)
+
+
+def leaving(alloc: SharedAlloc, offsets: Ints) -> Bools:
+    """Which byte offsets do not begin an element of a stage."""
+    size = alloc.dtype.bytes
+    for extent in alloc.shape:
+        size *= extent
+    outside = (offsets < 0) | (offsets + alloc.dtype.bytes > size)
+    return outside | (offsets % alloc.dtype.bytes != 0)
 
 
 @lru_cache(maxsize=512)

@@ -12,11 +12,10 @@ from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, binary, evaluate, symbols
 from argus.ir.memory import BarrierAlloc, GlobalTensor, SharedAlloc, SharedView
 from argus.layout import Fragment
-from argus.verify.evidence import OperandElement
-from argus.verify.tags.compare import Agreement, agree
-from argus.verify.tags.findings import Findings, Where
-from argus.verify.tags.loops import Env, close, number_of
+from argus.verify.tags.compare import agree
+from argus.verify.tags.loops import number_of
 from argus.verify.tags.memory import Memory
+from argus.verify.tags.place import WalkPlace
 from argus.verify.tags.scope import PathScope
 from argus.verify.tags.shared_tags import Tagged
 from argus.verify.tags.values import (
@@ -29,7 +28,6 @@ from argus.verify.tags.values import (
     Tag,
     Vague,
 )
-from argus.verify.tags.world import TagWorld
 from argus.verify.verdict import Verdict
 
 __all__ = ["Stored", "WalkState"]
@@ -54,16 +52,10 @@ class Stored:
 
 
 @dataclass(eq=False)
-class WalkState:
-    """A role (or the code of a kernel without roles) being walked."""
+class WalkState(WalkPlace):
+    """A place, and what is known of values there."""
 
-    world: TagWorld
-    findings: Findings
-    memory: Memory
-    scope: PathScope
-    env: Env
-    role: str
-    threads: int
+    memory: Memory = field(default_factory=Memory)
     values: dict[o.Tile, AbstractValue] = field(
         default_factory=dict[o.Tile, AbstractValue]
     )
@@ -182,48 +174,7 @@ class WalkState:
                 return step, first, Coord(base, at.astype(np.int64))
         return 1, 0, Vague(f"one element of {step} was renamed, and which is not known")
 
-    # -------------------------------------------------------------- obligations
-
-    def where(self, span: Span, scope: PathScope | None = None) -> Where:
-        """This role at a line."""
-        return Where(self.role, scope or self.scope, span)
-
-    def report(
-        self,
-        rule: str,
-        claim: str,
-        span: Span,
-        outcome: Agreement,
-        message: str = "",
-        label: str = "",
-        operands: Sequence[OperandElement] = (),
-        thread: int | None = None,
-        help: str | None = None,
-        notes: Sequence[str] = (),
-    ) -> None:
-        """Record an outcome at a line."""
-        self.findings.add(
-            rule,
-            claim,
-            self.where(span),
-            outcome,
-            message,
-            label,
-            operands,
-            thread,
-            help,
-            notes,
-        )
-
     # --------------------------------------------------------------- shared views
-
-    def close(self, e: Expr) -> Expr:
-        """An expression of the program in closed form."""
-        return close(self.world, e, self.env)
-
-    def stage(self, view: SharedView) -> Expr:
-        """The stage of a view in closed form."""
-        return self.close(view.stage)
 
     def fill_number(self, view: SharedView) -> Expr | None:
         """Which fill a write to this view belongs to."""

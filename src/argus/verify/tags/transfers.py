@@ -3,30 +3,26 @@
 A load gives each element the coordinates it was loaded from; an element that may lie
 outside its tensor is a hole with the fill value. A store must find, at the place of
 each coordinate, the element that has it (AG0305), complete (AG0308), not padded
-(AG0310). Vectors are aligned and stay in their row (AG0320), TMA keeps its rules, and
-shared accesses stay inside the stage (AG0313).
+(AG0310). Whether accesses are inside and aligned is asked by `accesses.py`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import Const, Expr, binary
+from argus.ir.expr import Const
 from argus.ir.memory import GlobalView, SharedView
 from argus.ir.placement import TmaBox, TmaPlan, VectorPlan
-from argus.ir.program import CLUSTER_RANK
 from argus.isa.boxes import box_offsets
-from argus.verify.tags.alignment import check_box, check_vectors
-from argus.verify.tags.compare import Agreement
+from argus.verify.tags.boxes import box_place, ranks_of
 from argus.verify.tags.loads import elements, loaded
 from argus.verify.tags.memory import StageWrite
-from argus.verify.tags.operands import inside_stage, read_stage, stage_exists
+from argus.verify.tags.operands import read_stage
 from argus.verify.tags.shared_tags import without
-from argus.verify.tags.slots import overlay, scatter, slots_of
+from argus.verify.tags.slots import leaving, overlay, scatter, slots_of
 from argus.verify.tags.spread import ViewCoordinates
 from argus.verify.tags.state import WalkState
 from argus.verify.tags.storing import check_store
@@ -42,7 +38,6 @@ from argus.verify.tags.values import (
     known_number,
     moved,
 )
-from argus.verify.verdict import Verdict
 
 __all__ = ["copy_in", "copy_out", "load_global", "load_shared", "store_global",
            "store_shared"]  # fmt: skip
@@ -62,8 +57,6 @@ def load_global(state: WalkState, op: o.LoadGlobal) -> AbstractValue:
         kind = known_number(fill.value)
     shape = state.shape(op.result)
     value = loaded(state, op.view, placed, shape, kind, op)
-    if op.plan is not None:
-        check_vectors(state, op, op.plan, op.view, placed)
     if op.result.dtype.kind == "int":
         known = tuple(c for c in placed.coords)
         value = replace(value, number=Loaded(op.view.tensor.name, known))
@@ -77,8 +70,6 @@ def store_global(state: WalkState, op: o.StoreGlobal) -> None:
     table = state.table(op.src)
     coordinate = [table[:, :, i].astype(np.int64) for i in range(table.shape[2])]
     placed = elements(state, op.view, coordinate)
-    if op.plan is not None:
-        check_vectors(state, op, op.plan, op.view, placed)
     value = state.get(op.src)
     mask = None if op.mask is None else state.get(op.mask).mask or ()
     who: Bools | None = None
@@ -97,7 +88,6 @@ def load_shared(state: WalkState, op: o.LoadShared) -> AbstractValue:
     value = read_stage(state, op, op.view, offsets)
     if value is None:
         return state.vague(op.result, "what is read is not known")
-    _check_vector_slots(state, op, op.plan, offsets, op.view)
     return replace(value, mask=None)
 
 
@@ -106,42 +96,12 @@ def store_shared(state: WalkState, op: o.StoreShared) -> None:
     if op.plan is None:
         return
     offsets = slots_of(op.plan, op.view)
-    if offsets is None:
-        _symbolic_origin(state, op)
+    if offsets is None or leaving(op.view.alloc, offsets).any():
         return
-    if not inside_stage(state, op, op.view.alloc, offsets):
-        return
-    stage_exists(state, op, op.view)
-    _check_vector_slots(state, op, op.plan, offsets, op.view)
     who = op.plan.layout.owner_mask() if op.plan.unique else None
     value = state.get(op.src).with_step(f"stored into {op.view.alloc.name}", op.span)
     _write(state, op, op.view, scatter(value, offsets // op.view.dtype.bytes,
                                        _slots(op.view), who))  # fmt: skip
-
-
-def _check_vector_slots(
-    state: WalkState, op: o.AnyOp, plan: VectorPlan, offsets: Ints, view: SharedView
-) -> None:
-    """The elements of one vector access lie behind each other, aligned."""
-    if "matrix" in plan.instruction or plan.width == 1:
-        return
-    size = view.dtype.bytes
-    grouped = offsets.reshape(offsets.shape[0], -1, plan.width)
-    steps = grouped - grouped[:, :, :1]
-    wanted = np.arange(plan.width) * size
-    base = view.alloc.offset or 0
-    ok = bool((steps == wanted).all())
-    ok &= not ((grouped[:, :, 0] + base) % (plan.width * size)).any()
-    ok &= view.alloc.stages == 1 or view.alloc.stage_bytes % (plan.width * size) == 0
-    verdict = Verdict.PROVED if ok else Verdict.REFUTED
-    state.report(
-        "AG0320",
-        "vector accesses to shared memory are aligned and contiguous",
-        op.span,
-        Agreement(verdict, "enumeration", "", state.scope.some_point()),
-        "a vector access to shared memory that is not aligned or not contiguous",
-        f"{plan.width} elements at once",
-    )
 
 
 # ----------------------------------------------------------------------- copies
@@ -160,17 +120,11 @@ def copy_in(state: WalkState, op: o.CopyAsync) -> None:
 
 def _cp_async(state: WalkState, op: o.CopyAsync, plan: VectorPlan) -> None:
     offsets = slots_of(plan, op.dst)
-    if offsets is None:
-        _symbolic_origin(state, op)
+    if offsets is None or leaving(op.dst.alloc, offsets).any():
         return
-    if not inside_stage(state, op, op.dst.alloc, offsets):
-        return
-    stage_exists(state, op, op.dst)
     table = plan.layout.table().astype(np.int64)
     coordinate = [table[:, :, i] for i in range(table.shape[2])]
     placed = elements(state, op.src, coordinate)
-    check_vectors(state, op, plan, op.src, placed)
-    _check_vector_slots(state, op, plan, offsets, op.dst)
     value = loaded(state, op.src, placed, table.shape[:2], 0.0, op)
     who = plan.layout.owner_mask() if plan.unique else None
     slots = offsets // op.dst.dtype.bytes
@@ -178,12 +132,10 @@ def _cp_async(state: WalkState, op: o.CopyAsync, plan: VectorPlan) -> None:
 
 
 def _tma_in(state: WalkState, op: o.CopyAsync, plan: TmaPlan) -> None:
-    stage_exists(state, op, op.dst)
     content: AbstractValue | None = None
-    ranks = range(plan.multicast) if plan.multicast > 1 else (None,)
-    for rank in ranks:
+    for rank in ranks_of(plan):
         for box in plan.boxes:
-            part = _box(state, op, plan, box, op.src, op.dst, rank)
+            part = _box(state, plan, box, op.src, op.dst, rank)
             if part is None:
                 return
             slots, coords = part
@@ -200,7 +152,7 @@ def copy_out(state: WalkState, op: o.CopyOut) -> None:
     if op.plan is None:
         return
     for number, box in enumerate(op.plan.boxes):
-        part = _box(state, op, op.plan, box, op.dst, op.src, None)
+        part = _box(state, op.plan, box, op.dst, op.src, None)
         if part is None:
             return
         slots, coords = part
@@ -217,29 +169,22 @@ def copy_out(state: WalkState, op: o.CopyOut) -> None:
 
 def _box(
     state: WalkState,
-    op: o.CopyAsync | o.CopyOut,
     plan: TmaPlan,
     box: TmaBox,
     view: GlobalView,
     shared: SharedView,
     rank: int | None,
 ) -> tuple[Ints, tuple[Tag, ...]] | None:
-    """Slots of a box, and the tensor coordinates of its elements.
+    """Slots of a box, and the tensor coordinates of its elements; None: not known.
 
     ``rank``: the block of the cluster that issues it, for multicast.
     """
-    env: Mapping[str, Expr] = {} if rank is None else {CLUSTER_RANK.name: Const(rank)}
-    world = state.world
-    bases = [world.replace(state.close(c), env) for c in box.coords]
-    offset = world.replace(state.close(box.offset), env)
-    if not isinstance(offset, Const):
-        _symbolic_origin(state, op)
-        return None
-    if not check_box(state, op, plan, bases, view, shared, int(offset.value)):
+    bases, offset = box_place(state, box, rank)
+    if offset is None:
         return None
     size = view.dtype.bytes
-    offsets = box_offsets(plan.map.box, size, plan.map.swizzle) + int(offset.value)
-    if not inside_stage(state, op, shared.alloc, offsets):
+    offsets = box_offsets(plan.map.box, size, plan.map.swizzle) + offset
+    if leaving(shared.alloc, offsets).any():
         return None
     index = np.indices(plan.map.box, dtype=np.int64)
     coords = tuple(Coord(b, i) for b, i in zip(bases, index, strict=True))
@@ -268,31 +213,3 @@ def _slots(view: SharedView) -> int:
     for extent in view.alloc.shape:
         count *= extent
     return count
-
-
-def _symbolic_origin(state: WalkState, op: o.AnyOp) -> None:
-    state.report(
-        "AG0313",
-        "the place in shared memory is known",
-        op.span,
-        Agreement(Verdict.UNKNOWN, "", "a view with a symbolic origin"),
-    )
-
-
-def load_scalar(state: WalkState, op: o.LoadScalar) -> None:
-    """A single element is read without a mask: its coordinates must be inside."""
-    for coord, extent, name in zip(
-        op.coords, op.tensor.shape, op.tensor.dims, strict=True
-    ):
-        where = state.close(coord)
-        limit = state.close(extent)
-        goals = (binary(">=", where, 0), binary("<", where, limit))
-        decided = state.scope.all_hold(goals)
-        state.report(
-            "AG0312",
-            f"the element read from {op.tensor.name} exists along {name}",
-            op.span,
-            Agreement(decided.verdict, decided.method, decided.reason, decided.model),
-            f"an element outside {op.tensor.name} is read",
-            f"{name} is outside of {op.tensor.name}",
-        )

@@ -68,8 +68,6 @@ def _operation(state: WalkState, op: o.AnyOp) -> None:
     match op:
         case o.Let() | o.LoadScalar() | o.Extract():
             loops.let(state.world, op, state.scope, state.env)
-            if isinstance(op, o.LoadScalar):
-                transfers.load_scalar(state, op)
         case o.RegisterOp():
             state.values[op.result] = registers.run(state, op)
         case o.Dot():
