@@ -34,10 +34,11 @@ def started(folder: Path, **env: str) -> subprocess.Popen[str]:
     test = folder.parent / "test_leaks.py"
     test.write_text(LEAKS)
     words = ["-q", "-s", "-p", "no:cacheprovider", "-p", "conftest", "-c", os.devnull]
+    paths = [str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     mine = {
         **os.environ,
         "TMPDIR": str(folder),
-        "PYTHONPATH": str(Path(__file__).parent),
+        "PYTHONPATH": os.pathsep.join(filter(None, paths)),
     }
     for name in ("PYTEST_DEBUG_TEMPROOT", "PYTEST_XDIST_WORKER", "PYTEST_ADDOPTS"):
         mine.pop(name, None)

@@ -6,12 +6,12 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
-from typer.testing import CliRunner
 
 from argus.agent.policy import load
 from argus.cli.app import app
 from argus.diagnostics import ArgusWarning
 from argus.runs.store import RunStore
+from command_line import Commands
 
 SMALL = ["optimize", "softmax", "--shape", "64x256", "--trials", "3"]
 
@@ -24,7 +24,7 @@ def home(tmp_path: Path, monkeypatch) -> Path:
 
 
 def invoke(*arguments: str):
-    return CliRunner().invoke(app, list(arguments))
+    return Commands().invoke(app, list(arguments))
 
 
 def test_a_kernel_gets_faster_and_everything_is_kept(home: Path, tmp_path: Path):

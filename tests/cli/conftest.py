@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 import sample_run
 from argus.cli.app import app
+from command_line import Commands
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -40,7 +40,7 @@ def argus(monkeypatch: pytest.MonkeyPatch) -> Argus:
     def call(*words: str, width: int = 100) -> Ran:
         # The width of a terminal, and none of the settings of the one we are in.
         env = {"COLUMNS": str(width), "NO_COLOR": "1", "FORCE_COLOR": None}
-        result = CliRunner().invoke(app, list(words), env=env, prog_name="argus")
+        result = Commands().invoke(app, list(words), env=env, prog_name="argus")
         if result.exception and not isinstance(result.exception, SystemExit):
             raise result.exception
         return Ran(result.exit_code, result.stdout, result.stderr)

@@ -500,20 +500,22 @@ def compiled(body: str, folder: Path, *options: str) -> ctypes.CDLL:
 
 
 def run_all(launches: list[Launch], *options: str) -> None:
-    """Run kernels, all compiled together; arrays among their arguments change.
+    """Run kernels, all compiled together, each once; arrays among arguments change.
 
     ``options`` of the compiler, such as those of ``TRAPPING``.
     """
-    bodies: list[str] = []
-    types: list[list[str]] = []
-    for number, launch in enumerate(launches):
-        body, found = _body(launch.source, number)
-        bodies.append(body)
-        types.append(found)
+    texts: list[tuple[str, str]] = [(x.source.text, x.source.entry) for x in launches]
+    numbers = {text: number for number, text in enumerate(dict.fromkeys(texts))}
+    bodies: dict[int, tuple[str, list[str]]] = {}
+    for text, launch in zip(texts, launches, strict=True):
+        if numbers[text] not in bodies:
+            bodies[numbers[text]] = _body(launch.source, numbers[text])
     with tempfile.TemporaryDirectory() as folder:
-        library = compiled("".join(bodies), Path(folder), *options)
-        for number, launch in enumerate(launches):
-            cells = _cells(launch.arguments, types[number])
+        whole = "".join(body for body, _ in bodies.values())
+        library = compiled(whole, Path(folder), *options)
+        for text, launch in zip(texts, launches, strict=True):
+            number = numbers[text]
+            cells = _cells(launch.arguments, bodies[number][1])
             pointers = (ctypes.c_void_p * len(cells))(
                 *(ctypes.cast(ctypes.byref(c), ctypes.c_void_p) for c in cells)
             )

@@ -25,7 +25,6 @@ import pytest
 import typer
 from kernel_files import ROOT
 from typer.core import TyperGroup
-from typer.testing import CliRunner
 
 from argus.cli.app import app
 from argus.compiler import cuda_source
@@ -33,6 +32,7 @@ from argus.diagnostics import ArgusError, render
 from argus.ir.printer import print_program
 from argus.lang.kernel import Kernel, load_kernels
 from argus.requests import Request, placed_program
+from command_line import Commands
 
 DOCUMENTS = sorted(
     [ROOT / "README.md", *(ROOT / "docs").rglob("*.md"), *ROOT.glob("examples/*.md")]
@@ -193,7 +193,7 @@ def test_quotes_of_proofs(block: Block, tmp_path: Path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path(f"{name}.py").write_text(subject.source())
     env = {"COLUMNS": "80", "NO_COLOR": "1"}
-    ran = CliRunner().invoke(app, ["check", f"{name}.py"], env=env)
+    ran = Commands().invoke(app, ["check", f"{name}.py"], env=env)
     assert ran.exit_code == 1
     assert block.text in ran.output
 

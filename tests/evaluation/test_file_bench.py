@@ -9,7 +9,6 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from argus.agent.tasks import file_task
 from argus.cli.app import app
@@ -17,6 +16,7 @@ from argus.diagnostics import ArgusError
 from argus.evaluation.file_bench import TimedFile, baseline_names, timed_file
 from argus.evaluation.timing import Timing
 from argus.runs.records import FileProblem
+from command_line import Commands
 
 torch = pytest.importorskip("torch")
 
@@ -108,7 +108,7 @@ def test_a_kernel_without_a_reference_is_not_timed() -> None:
 
 
 def invoke(*words: str) -> Any:
-    return CliRunner().invoke(app, ["bench", *words])
+    return Commands().invoke(app, ["bench", *words])
 
 
 @pytest.fixture

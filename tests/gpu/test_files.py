@@ -4,9 +4,9 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 from argus.cli.app import app
+from command_line import Commands
 
 pytestmark = pytest.mark.gpu
 
@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[2]
 @pytest.mark.parametrize("name", ["layernorm", "convolution", "embedding"])
 def test_an_example_is_its_reference(name: str) -> None:
     words = ["test", str(ROOT / "examples" / f"{name}.py"), "--json"]
-    ran = CliRunner().invoke(app, words, prog_name="argus")
+    ran = Commands().invoke(app, words, prog_name="argus")
     made = json.loads(ran.stdout)
     assert made["where"] == "gpu"
     assert ran.exit_code == 0, made
@@ -26,6 +26,6 @@ def test_an_example_is_its_reference(name: str) -> None:
 
 def test_default_sizes_are_admitted() -> None:
     words = ["run", str(ROOT / "examples" / "convolution.py"), "--json"]
-    ran = CliRunner().invoke(app, words, prog_name="argus")
+    ran = Commands().invoke(app, words, prog_name="argus")
     assert ran.exit_code == 0, ran.stdout
     assert json.loads(ran.stdout)["where"] == "gpu"

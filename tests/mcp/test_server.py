@@ -16,7 +16,6 @@ import pytest
 import typer
 from stand_ins import WRONG, FakeBench
 from talking_to import answer, begin, failure, with_client
-from typer.testing import CliRunner
 
 from argus.agent import session
 from argus.agent.operation import Operation, Parameter
@@ -24,6 +23,7 @@ from argus.agent.operations import OPERATIONS
 from argus.agent.session import results
 from argus.cli.session import command_of
 from argus.cli.session import session as group
+from command_line import Commands
 from mcp import Client, MCPError, StdioServerParameters
 
 
@@ -127,7 +127,7 @@ def test_an_operation_is_a_row_and_a_function(home, bench, monkeypatch):
     app = typer.Typer()
     app.command("weigh")(command_of(row))
     app.command("other")(lambda: None)
-    done = CliRunner().invoke(app, ["weigh", "--least", "4", "--json"])
+    done = Commands().invoke(app, ["weigh", "--least", "4", "--json"])
     assert json.loads(done.stdout)["query"] == "xxxx"
 
 
@@ -271,7 +271,7 @@ def test_the_package_is_optional(monkeypatch):
     from argus.cli.app import app
 
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
-    done = CliRunner().invoke(app, ["mcp"])
+    done = Commands().invoke(app, ["mcp"])
     assert done.exit_code == 2
     assert "pip install 'argus-gpu[mcp]'" in done.stderr
 

@@ -251,9 +251,10 @@ def test_another_process_does_not_plan_again() -> None:
     model = nn.Sequential(nn.Linear(8, 8), nn.Softmax(-1))
     x = torch.arange(32.0).reshape(4, 8) / 32
     argus.compile(model, (x,))(x)
-    for seed in (0, 1):
-        code = _SECOND.format(seed=seed)
-        done = subprocess.run(
-            [sys.executable, "-W", "ignore", "-c", code], capture_output=True, text=True
-        )
-        assert done.returncode == 0, done.stderr
+    # Other parameters than here, which are not in the plan.
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", "-c", _SECOND.format(seed=1)],
+        capture_output=True,
+        text=True,
+    )
+    assert done.returncode == 0, done.stderr

@@ -10,9 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from typer.testing import CliRunner
 
 from argus.cli.app import app
+from command_line import Commands
 
 pytest.importorskip("torch")
 
@@ -64,7 +64,7 @@ def planned(folder: Path, text: str, *words: str, width: int = 80) -> Said:
     file = folder / "model.py"
     file.write_text(text)
     env = {"COLUMNS": str(width), "NO_COLOR": "1", "FORCE_COLOR": None}
-    done = CliRunner().invoke(
+    done = Commands().invoke(
         app, ["plan", str(file), *words], env=env, prog_name="argus"
     )
     if done.exception and not isinstance(done.exception, SystemExit):

@@ -6,12 +6,12 @@ import json
 from pathlib import Path
 
 import pytest
-from typer.testing import CliRunner
 
 import sample_run
 from argus.cli.app import app
 from argus.cli.report import beside
 from argus.runs.store import RunStore
+from command_line import Commands
 
 
 @pytest.fixture
@@ -21,7 +21,7 @@ def runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def invoke(*arguments: str):
-    return CliRunner().invoke(app, ["report", *arguments])
+    return Commands().invoke(app, ["report", *arguments])
 
 
 @pytest.fixture

@@ -23,6 +23,7 @@ from argus.programs.own_decompositions import own_decompositions
 from argus.programs.recurrence_shapes import shapes_alone
 from argus.programs.tensor_program import TensorProgram
 from argus.programs.torch_calls import IN_PYTHON
+from argus.specification.aten.decomposing import decomposed
 from argus.verify.collecting import rarely_collected
 
 if TYPE_CHECKING:
@@ -168,7 +169,7 @@ def _exported(
             exported: Any = torch.export.export(
                 model.train(training), inputs, strict=False
             )
-            return without_tokens(exported.run_decompositions(decompositions()))
+            return without_tokens(decomposed(exported, decompositions))
     except Exception as error:
         raise fail(
             "AG1041",

@@ -48,6 +48,8 @@ CREATE TABLE IF NOT EXISTS events (
 """
 _EVENT: TypeAdapter[Event] = TypeAdapter(Event)
 _BUSY_SECONDS = 30.0
+_SYNCHRONOUS = "FULL"
+"""Events are on the disk before anything goes on: they outlive a power cut, too."""
 
 State = Literal["running", "finished", "interrupted", "waiting"]
 """waiting: its agent is no process of ours, and has the next word."""
@@ -271,7 +273,7 @@ class RunStore:
         try:
             database = sqlite3.connect(self._file, timeout=_BUSY_SECONDS)
             database.execute("PRAGMA journal_mode = WAL")
-            database.execute("PRAGMA synchronous = FULL")
+            database.execute(f"PRAGMA synchronous = {_SYNCHRONOUS}")
             (version,) = database.execute("PRAGMA user_version").fetchone()
             if version not in (0, _VERSION):
                 database.close()

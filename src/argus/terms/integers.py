@@ -180,13 +180,12 @@ class Integer(Keyed):
     __slots__ = ("_variables", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
-        items = sorted(
-            ((m, c) for m, c in terms.items() if c),
-            key=lambda item: [a.key for a in item[0]],
-        )
+        items = [item for item in terms.items() if item[1]]
+        if len(items) > 1:
+            items.sort(key=_by_keys)
         self.terms: dict[Monomial, int] = dict(items)
         self._variables: frozenset[Variable] | None = None
-        self.identify("+".join(f"{c}{_star(m)}" for m, c in items) or "0")
+        self.identify("+".join([f"{c}{_star(m)}" for m, c in items]) or "0")
 
     @staticmethod
     def of(value: Integer | int) -> Integer:
@@ -300,8 +299,12 @@ def height_of(args: Iterable[Integer]) -> int:
     return max((a.height for a in args), default=0)
 
 
+def _by_keys(item: tuple[Monomial, int]) -> list[str]:
+    return [a.key for a in item[0]]
+
+
 def _star(monomial: Monomial) -> str:
-    return "".join(f"*{a.key}" for a in monomial)
+    return "".join([f"*{a.key}" for a in monomial])
 
 
 def _variables_of(args: Iterable[Integer]) -> frozenset[Variable]:

@@ -43,8 +43,8 @@ def conjoined(left: isl.BasicSet, right: isl.BasicSet) -> isl.BasicSet:
 
 def parameters(value: isl.Set | isl.BasicSet) -> tuple[str, ...]:
     """The names of the parameters of an isl set, in order."""
-    names = (value.get_dim_name(PARAMETER, i) for i in range(value.dim(PARAMETER)))
-    return tuple(name for name in names if name is not None)
+    names = [value.get_dim_name(PARAMETER, i) for i in range(value.dim(PARAMETER))]
+    return tuple([name for name in names if name is not None])
 
 
 def guarded(question: Callable[[], _Answer]) -> _Answer:

@@ -26,6 +26,10 @@ if TYPE_CHECKING:
 Rational: TypeAlias = int | Fraction
 
 
+def _by_key(item: tuple[Keyed, Rational]) -> str:
+    return item[0].key
+
+
 class Product(Keyed):
     """Leaves to rational powers, times at most one exponential."""
 
@@ -34,10 +38,9 @@ class Product(Keyed):
     def __init__(
         self, factors: Mapping[Leaf, Rational], exponent: Term | None = None
     ) -> None:
-        ordered = sorted(
-            ((leaf, simple(power)) for leaf, power in factors.items() if power),
-            key=lambda item: item[0].key,
-        )
+        ordered = [(leaf, simple(power)) for leaf, power in factors.items() if power]
+        if len(ordered) > 1:
+            ordered.sort(key=_by_key)
         self.factors = tuple(ordered)
         self.exponent = exponent if exponent is not None and exponent.parts else None
         free: frozenset[Variable] = frozenset()
@@ -49,7 +52,7 @@ class Product(Keyed):
             free |= self.exponent.free_variables()
             height = max(height, self.exponent.height)
         self.free, self.height = free, height
-        text = "*".join(f"{leaf.key}^{power}" for leaf, power in ordered)
+        text = "*".join([f"{leaf.key}^{power}" for leaf, power in ordered])
         if self.exponent is not None:
             text += f"*exp({self.exponent.key})"
         self.identify(text)
@@ -90,10 +93,9 @@ class Term(Keyed):
     __slots__ = ("_free", "height", "parts", "special")
 
     def __init__(self, parts: Mapping[Product, Rational]) -> None:
-        items = sorted(
-            ((p, simple(c)) for p, c in parts.items() if c),
-            key=lambda item: item[0].key,
-        )
+        items = [(p, simple(c)) for p, c in parts.items() if c]
+        if len(items) > 1:
+            items.sort(key=_by_key)
         self.special = _special(items)
         if self.special is not None and len(items) > 1:
             items = _absorbed(items, self.special)
@@ -101,7 +103,7 @@ class Term(Keyed):
         self.parts: dict[Product, Rational] = dict(items)
         self.height = max((p.height for p, _ in items), default=0)
         self._free: frozenset[Variable] | None = None
-        self.identify("+".join(f"{c}*{p.key}" for p, c in items) or "0")
+        self.identify("+".join([f"{c}*{p.key}" for p, c in items]) or "0")
 
     def free_variables(self) -> frozenset[Variable]:
         """Variables that it depends on."""

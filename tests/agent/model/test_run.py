@@ -13,7 +13,6 @@ from pathlib import Path
 import pytest
 from server import KEY, Reply, Server, advice, call, kernel, status
 from small_kernels import BETTER, EXPECTING, REFUTED, SAME
-from typer.testing import CliRunner
 
 from argus.agent.assemble import optimiser_of
 from argus.agent.loop import Options, resume
@@ -22,6 +21,7 @@ from argus.cli.app import app
 from argus.runs.history import history
 from argus.runs.records import Budget, Cost, Learned, Lowered, Started
 from argus.runs.store import Run, RunStore
+from command_line import Commands
 
 TUTORIAL = Path(__file__).parents[3] / "docs" / "tutorial"
 ADVICE = "A ring hides the latency of loads; begin with it."
@@ -120,10 +120,10 @@ def test_the_command_makes_a_gemm_faster(server, tmp_path: Path, monkeypatch):
     assert ADVICE in (home / "policy.json").read_text()
     monkeypatch.setenv("ARGUS_HOME", str(home))
     folder = tmp_path / "exported"
-    shown = CliRunner().invoke(app, ["runs", "show", "--trial", "1"])
+    shown = Commands().invoke(app, ["runs", "show", "--trial", "1"])
     assert "As proposed." in shown.output, shown.output
     assert "3 requests, 3,300 tokens, $0.0036" in shown.output
-    shown = CliRunner().invoke(app, ["runs", "show", "--json"])
+    shown = Commands().invoke(app, ["runs", "show", "--json"])
     assert json.loads(shown.output)["asked"] == {
         "models": [f"openai:test at {server.url}"],
         "requests": 3,
@@ -131,7 +131,7 @@ def test_the_command_makes_a_gemm_faster(server, tmp_path: Path, monkeypatch):
         "usd": pytest.approx(0.0036),
         "conversations_unread": 0,
     }
-    exported = CliRunner().invoke(app, ["runs", "export", "--out", str(folder)])
+    exported = Commands().invoke(app, ["runs", "export", "--out", str(folder)])
     assert exported.exit_code == 0, exported.output
     assert {p.name for p in folder.glob("trial-*-*.json")} == {
         "trial-001-kernel.json",
@@ -164,7 +164,7 @@ def test_mistakes_of_the_user_begin_no_run(
     monkeypatch.setenv("ARGUS_HOME", str(tmp_path))
     words = [server.url if w == "URL" else w for w in words]
     task = ["optimize", "softmax", "--shape", "64x256", "--trials", "2", "--json"]
-    done = CliRunner().invoke(app, [*task, *words])
+    done = Commands().invoke(app, [*task, *words])
     assert done.exit_code == 2, done.output
     assert json.loads(done.output)["diagnostics"][0]["code"] == code
     assert RunStore(tmp_path / "runs").names() == []

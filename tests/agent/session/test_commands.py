@@ -9,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from stand_ins import WRONG, FakeBench
-from typer.testing import CliRunner
 
 from argus.agent.operations import OPERATIONS
 from argus.agent.policy import Advice, Policy, Statistic, policy_file
@@ -17,6 +16,7 @@ from argus.agent.session import judges, results
 from argus.cli.app import app
 from argus.cli.session import session as group
 from argus.diagnostics import ArgusWarning
+from command_line import Commands
 
 COMMON = {"version", "command", "ok", "diagnostics"}
 ANSWERS = {
@@ -47,7 +47,7 @@ def fake(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeBench:
 
 def argus(*words: str, width: int = 80):
     env = {"COLUMNS": str(width), "NO_COLOR": "1"}
-    done = CliRunner().invoke(app, list(words), env=env, prog_name="argus")
+    done = Commands().invoke(app, list(words), env=env, prog_name="argus")
     if done.exception and not isinstance(done.exception, SystemExit):
         raise done.exception
     return done
@@ -227,7 +227,7 @@ def test_policy_is_shown_and_forgotten():
     assert argus("policy", "show", "--task-family", "nothing").exit_code == 2
 
     assert argus("policy", "reset", "--json").exit_code == 2  # nobody can be asked
-    refused = CliRunner().invoke(app, ["policy", "reset"], input="n\n")
+    refused = Commands().invoke(app, ["policy", "reset"], input="n\n")
     assert refused.exit_code == 1
     assert path.exists()
     data = json.loads(argus("policy", "reset", "--yes", "--json").stdout)

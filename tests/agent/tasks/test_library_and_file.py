@@ -103,7 +103,7 @@ def test_file_task_searches_its_numbers() -> None:
 
 
 def test_sizes_that_are_not_given_are_admitted() -> None:
-    problem = file_task(EXAMPLES / "convolution.py").problem
+    problem = file_task(EXAMPLES / "convolution.py", settle=False).problem
     assert isinstance(problem, FileProblem)
     sizes = problem.sizes
     assert sizes["M"] == sizes["B"] * sizes["H"] * sizes["W"] > 1

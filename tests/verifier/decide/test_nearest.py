@@ -67,7 +67,7 @@ def problems(draw: st.DrawFn) -> tuple[list[Expr], dict[str, int], dict[str, int
                 conditions.append(binary(">=", e, value - draw(st.integers(0, 5))))
             case 3:
                 # Of products such an equation may be as hard as any in integers.
-                e, other = draw(terms(kinds=4)), draw(terms(kinds=4))
+                e, other = draw(terms("ABC", 4)), draw(terms("ABC", 4))
                 value = int(evaluate(e, known))
                 apart = value - int(evaluate(other, known))
                 conditions.append(binary("==", e, binary("+", other, apart)))

@@ -10,7 +10,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
 from argus import calls, compiler, requests
 from argus.cli.app import app
@@ -22,6 +21,7 @@ from argus.runtime.arguments import TensorArg
 from argus.verify import verifier
 from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.verdict import Obligation, Verdict
+from command_line import Commands
 
 sys.path.insert(0, str(Path(__file__).parent))
 from reports import GEMM, HEAD, first, request
@@ -56,7 +56,7 @@ def analyses(monkeypatch: pytest.MonkeyPatch, tmp_path: Path):
 
 def argus(*words: str):
     env = {"COLUMNS": "100", "NO_COLOR": "1"}
-    return CliRunner().invoke(app, list(words), env=env, prog_name="argus")
+    return Commands().invoke(app, list(words), env=env, prog_name="argus")
 
 
 @pytest.fixture

@@ -13,6 +13,7 @@ of iterations is what proofs, waits and predicted times go by.
 from __future__ import annotations
 
 import ast
+from collections.abc import Iterator
 
 __all__ = ["BOUND", "bounded"]
 
@@ -25,7 +26,18 @@ def bounded(function: ast.FunctionDef) -> ast.FunctionDef:
 
     Other `while` statements stay, and are refused where they are read.
     """
+    if not any(isinstance(s, ast.While) for s in _statements(function)):
+        return function
     return ast.fix_missing_locations(_Bounded().visit(function))
+
+
+def _statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """The statements inside of one, however deep: none stands in an expression."""
+    for field in ("body", "orelse", "handlers", "finalbody", "cases"):
+        for inner in getattr(node, field, ()):
+            if isinstance(inner, ast.stmt):
+                yield inner
+            yield from _statements(inner)
 
 
 class _Bounded(ast.NodeTransformer):

@@ -97,8 +97,9 @@ def _check_nesting(tree: ast.Module, source: SourceText) -> None:
                 f"expressions or blocks are nested more than {MAX_NESTING} deep",
                 help="give parts of it names of their own",
             )
-        children = ast.iter_child_nodes(node)
-        pending.extend((child, depth + 1, whole) for child in children)
+        if not isinstance(node, ast.Name | ast.Constant):
+            children = ast.iter_child_nodes(node)
+            pending.extend([(child, depth + 1, whole) for child in children])
 
 
 def parse_module(

@@ -17,6 +17,7 @@ from typing import Any
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.specification.array import REAL, SymbolicArray
+from argus.specification.aten.decomposing import decomposed
 from argus.specification.aten.graph import constant, walked
 from argus.specification.calling import results_of
 from argus.specification.specification import (
@@ -117,7 +118,7 @@ def _exported(
                 dynamic_shapes=shapes if is_module else (shapes,),
                 strict=False,
             )
-            return exported.run_decompositions()
+            return decomposed(exported, torch.export.default_decompositions)
     except Exception as error:
         first = str(error).partition("\n")[0]
         raise Unknown(f"torch.export fails: {type(error).__name__}: {first}") from error

@@ -1,0 +1,121 @@
+"""Exported graphs taken apart by torch, of whose operators few are looked at.
+
+Torch overrides each composite operator that there is, some hundred, whenever a graph is
+taken apart: 0.1 s of CPU time, ten times that of a small graph itself. Those that it
+takes apart anyway, without being told how, need none. They are taken apart above the
+gradients then, and no longer below, where operators inside of them may be written in
+Python: of those that the table knows otherwise, that is set aside.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import lru_cache, partial
+from typing import Any
+from unittest.mock import patch
+
+__all__ = ["decomposed"]
+
+Table = Mapping[Any, Callable[..., Any]]
+"""How operators are taken apart."""
+_COMPOSITE = "CompositeImplicitAutograd"
+_GRADIENTS = "Autograd"
+_COLLECT = "_collect_all_valid_cia_ops"
+"""Torch's function of all composite operators that may stay whole."""
+
+
+@dataclass(frozen=True)
+class _Told:
+    """What torch is told of operators."""
+
+    table: Table
+    overridden: frozenset[Any]
+    """The composite ones among all that it has."""
+    aside: tuple[Any, ...]
+    """Those that are written in Python where gradients are, and known otherwise."""
+
+
+def decomposed(exported: Any, table: Callable[[], Table]) -> Any:
+    """``exported.run_decompositions(table())``, the same graph.
+
+    ``table`` is asked once for the operators that torch has by then. Composite
+    operators that are not in it stay whole.
+    """
+    import torch
+    from torch.export import exported_program
+
+    collect: Any = vars(exported_program).get(_COLLECT)
+    if collect is None:  # another torch
+        return exported.run_decompositions(dict(table()))
+    native: Any = vars(torch)["_C"]
+    registered = native._dispatch_get_registrations_for_dispatch_key(_COMPOSITE)
+    told = _told(table, collect, frozenset(registered))
+    with (
+        patch.object(exported_program, _COLLECT, lambda: told.overridden),
+        _aside(told.aside),
+    ):
+        return exported.run_decompositions(dict(told.table))
+
+
+@lru_cache(maxsize=4)
+def _told(
+    table: Callable[[], Table],
+    collect: Callable[[], set[Any]],
+    registered: frozenset[str],
+) -> _Told:
+    """``registered``: the composite operators that torch has now, for the cache."""
+    whole = table()
+    composite = collect()
+    alone = {op for op in composite if op in whole and _is_torchs(op, whole[op])}
+    left = {op: how for op, how in whole.items() if op not in alone}
+    key = _key(_GRADIENTS)
+    aside = (
+        op
+        for op in _operators()
+        if key in op.py_kernels and left.get(op) is not op.py_kernels[key]
+        if not op.has_kernel_for_dispatch_key(_key(_COMPOSITE))
+    )
+    return _Told(left, frozenset(composite - alone), tuple(aside))
+
+
+def _is_torchs(op: Any, how: Any) -> bool:
+    """Whether an operator is taken apart so without being told: by its C++ kernel."""
+    made = getattr(getattr(how, "func", None), "__name__", "")
+    return (
+        isinstance(how, partial)
+        and made == "_special_op_to_decompose_cia"
+        and _key(_COMPOSITE) not in op.py_kernels
+    )
+
+
+def _operators() -> Generator[Any]:
+    """All operators of ATen that torch has looked at."""
+    import torch
+
+    packets: Any = torch.ops.aten
+    for name in packets:
+        packet = getattr(packets, name)
+        yield from (getattr(packet, overload) for overload in packet.overloads())
+
+
+def _key(name: str) -> Any:
+    import torch
+
+    return getattr(torch.DispatchKey, name)
+
+
+@contextmanager
+def _aside(operators: tuple[Any, ...]) -> Generator[None]:
+    """Within it, operators are not in Python where gradients are."""
+    key = _key(_GRADIENTS)
+    kept = [(op, op.py_kernels.pop(key)) for op in operators if key in op.py_kernels]
+    for op, _ in kept:
+        op._dispatch_cache.clear()
+    try:
+        yield
+    finally:
+        for op, kernel in kept:
+            op.py_kernels[key] = kernel
+            op._dispatch_cache.clear()
