@@ -2,8 +2,8 @@
 
 numpy itself says in which types a ufunc computes (`resolve_dtypes`), so `True + True`
 is a disjunction here, too, and `3 / 2` a real number. Real arithmetic knows no NaN:
-`np.isnan` is not traced. Integers are exact; where 8 or 16 bits would
-wrap, the result is Unknown, and that 32 and 64 bits do not is an assumption.
+`np.isnan` is not traced. Integers are exact: what 8 or 16 bits do not hold wraps around,
+and that 32 and 64 bits hold it is an assumption, but for what has been cut to 32.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from argus.specification.array import SymbolicArray, kind_of, whole
 from argus.specification.broadcasting import broadcast, reader
 from argus.specification.cases import as_kind
-from argus.specification.casting import converted, lifted
+from argus.specification.casting import converted, ends_of, lifted
 from argus.specification.complex_numbers import complex_ufunc, is_complex
 from argus.specification.finiteness import is_finite, is_infinite
 from argus.specification.powers import power
@@ -25,6 +25,7 @@ from argus.specification.storage import Indices
 from argus.specification.table import name_of, refuse
 from argus.specification.tracing import Tracing
 from argus.terms import Integer, Unknown, Value, World, apply, literal
+from argus.terms.narrowing import is_narrowed, narrowed
 
 Rule = Callable[..., Value]
 """From a world and values, all of the types in which the ufunc computes."""
@@ -321,23 +322,27 @@ def elementwise(
 ) -> SymbolicArray:
     """A ufunc of arrays, element by element.
 
-    Raises Unknown for a ufunc without a rule, and where narrow integers may wrap.
+    Raises Unknown for a ufunc without a rule.
     """
     rule = UFUNCS.get(ufunc)
     if rule is None:
         raise Unknown(f"the reference calls {name_of(ufunc)}, which is not traced")
     *inner, result = types_of(ufunc, arrays)
     kinds = [kind_of(t) for t in inner]
-    _guard(tracing, ufunc, result)
     kind = kind_of(result)
+    leaves = ufunc in _WRAPPING and kind == "integer"
+    wraps = leaves and _wraps(tracing, result)
     shape = broadcast(tracing, [a.sizes for a in arrays], name_of(ufunc))
     reads, world = [reader(a) for a in arrays], tracing.world
 
     def read(indices: Indices) -> Value:
-        values = (
+        values = [
             as_kind(world, r(indices), k) for r, k in zip(reads, kinds, strict=True)
-        )
-        return as_kind(world, rule(world, *values), kind)
+        ]
+        made = as_kind(world, rule(world, *values), kind)
+        if wraps or (leaves and result.itemsize == 4 and any(map(_is_left, values))):
+            return narrowed(world, made, ends_of(result))
+        return made
 
     weak = all(a.weak for a in arrays) and result.kind != "b"
     return SymbolicArray(tracing, shape, result, read, weak=weak)
@@ -358,12 +363,16 @@ def types_of(
     return ufunc.resolve_dtypes((*asked, *[None] * ufunc.nout))  # type: ignore[arg-type]
 
 
-def _guard(tracing: Tracing, ufunc: np.ufunc, result: np.dtype[Any]) -> None:
-    if ufunc not in _WRAPPING or result.kind not in "iu":
-        return
-    if result.itemsize < 4 or result.kind == "u":
-        raise Unknown(
-            f"the reference calls {name_of(ufunc)} on {result}, which may wrap"
-        )
-    if result.itemsize == 4:
+def _wraps(tracing: Tracing, result: np.dtype[Any]) -> bool:
+    """Whether numbers of a type wrap around.
+
+    Those of 32 and 64 bits with a sign are taken to fit.
+    """
+    if result.itemsize == 4 and result.kind == "i":
         tracing.assume(f"{result} arithmetic of the reference does not overflow")
+    return result.itemsize < 4 or result.kind == "u"
+
+
+def _is_left(value: Value) -> bool:
+    """Whether a number was cut to 32 bits before."""
+    return is_narrowed(value, (1 << 32,))

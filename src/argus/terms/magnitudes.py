@@ -52,6 +52,7 @@ from argus.terms.integers import (
     Variable,
 )
 from argus.terms.leaves import Fold, Leaf, Max, Sum, Whole
+from argus.terms.remainders import remainders
 from argus.terms.sets import IndexSet
 from argus.terms.term import Product, Term
 from argus.terms.world import World
@@ -105,6 +106,10 @@ class _Reader:
 
     def integer(self, where: IndexSet, value: Integer) -> Between:
         found: Between = (NOTHING, NOTHING)
+        left, value = remainders(value)
+        for times_, count in left:
+            one = (NOTHING, number(count - 1))
+            found = added(found, scaled(one, Fraction(times_)))
         for monomial, coefficient in value.terms.items():
             one: Between = (NOTHING, number(1))
             for atom in monomial:
