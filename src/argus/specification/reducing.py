@@ -13,8 +13,8 @@ from argus.specification.array import (
     SymbolicArray,
 )
 from argus.specification.broadcasting import axes_of, axis_of
-from argus.specification.cases import as_kind
-from argus.specification.casting import converted, element_type, lifted
+from argus.specification.cases import as_kind, mapped
+from argus.specification.casting import converted, element_type, ends_of, lifted
 from argus.specification.joining import tracing_of
 from argus.specification.reordering import broadcast_to
 from argus.specification.sequences import unwrapped
@@ -29,6 +29,7 @@ from argus.terms import (
     apply,
     reduce,
 )
+from argus.terms.narrowing import narrowed
 
 _NOTHING: Any = getattr(np, "_NoValue", None)
 
@@ -107,6 +108,15 @@ def _summable(array: SymbolicArray, dtype: Any) -> SymbolicArray:
     return array if array.dtype.kind == "f" else converted(array, INTEGER)
 
 
+def _left(array: SymbolicArray) -> SymbolicArray:
+    """Sums and products in the type that was asked for, in which they wrap around."""
+    if array.kind != "integer" or array.dtype == INTEGER:
+        return array
+    world, ends = array.tracing.world, ends_of(array.dtype)
+    read = mapped(array.now(), lambda value: narrowed(world, value, ends))
+    return SymbolicArray(array.tracing, array.sizes, array.dtype, read)
+
+
 @traces(np.sum)
 def sum_(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None,
@@ -115,7 +125,8 @@ def sum_(
     """The sum along axes."""
     refuse("np.sum", out=out)
     a = _as_array(a)
-    return reduced(_summable(a, dtype), "sum", axis, keepdims, **options)
+    made = reduced(_summable(a, dtype), "sum", axis, keepdims, **options)
+    return _left(made)
 
 
 @traces(np.nansum)
@@ -131,7 +142,8 @@ def prod(
 ) -> SymbolicArray:  # fmt: skip
     """The product along axes."""
     refuse("np.prod", out=out)
-    return reduced(_summable(a, dtype), "prod", axis, keepdims, **options)
+    made = reduced(_summable(a, dtype), "prod", axis, keepdims, **options)
+    return _left(made)
 
 
 @traces(np.max, np.amax, np.nanmax)
@@ -318,7 +330,7 @@ def cumsum(
 ) -> SymbolicArray:
     """Sums of all elements up to each."""
     refuse("np.cumsum", out=out)
-    return scanned(_summable(a, dtype), "sum", axis)
+    return _left(scanned(_summable(a, dtype), "sum", axis))
 
 
 @traces(np.cumprod)
@@ -327,7 +339,7 @@ def cumprod(
 ) -> SymbolicArray:
     """Products of all elements up to each."""
     refuse("np.cumprod", out=out)
-    return scanned(_summable(a, dtype), "prod", axis)
+    return _left(scanned(_summable(a, dtype), "prod", axis))
 
 
 @traces(np.diff)

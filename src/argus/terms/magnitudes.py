@@ -107,9 +107,14 @@ class _Reader:
     def integer(self, where: IndexSet, value: Integer) -> Between:
         found: Between = (NOTHING, NOTHING)
         left, value = remainders(value)
-        for times_, count in left:
-            one = (NOTHING, number(count - 1))
-            found = added(found, scaled(one, Fraction(times_)))
+        if left:
+            # With the constant, which the bounds of each alone would lose.
+            low = high = value.terms.get((), 0)
+            for coefficient, count in left:
+                low += min(0, coefficient * (count - 1))
+                high += max(0, coefficient * (count - 1))
+            found = number(-low), number(high)
+            value = value - value.terms.get((), 0)
         for monomial, coefficient in value.terms.items():
             one: Between = (NOTHING, number(1))
             for atom in monomial:

@@ -31,6 +31,8 @@ _PAIRS = 2048
 
 _FIRST = 24
 """Special numbers that tables hold: the first are constants of the program."""
+_ENDS = (1 << 7, 1 << 8, 1 << 15, 1 << 16, 1 << 31, 1 << 32)
+"""Where types end to which numbers of more bits may be converted."""
 _NAMED = 4
 """One entry in so many is a number that an assumption names."""
 _SHARE = 13
@@ -164,7 +166,7 @@ def _whole(
         return rng.integers(0, 2, shape).astype(kind)
     if mode.large:
         low, high = dtype.integers
-        around = near((*special[:_FIRST], 0, low, high, high // 2 + 1))
+        around = near((*special[:_FIRST], *_ENDS, 0, low, high, high // 2 + 1))
         least = low if dtype.bits < 32 or mode.signed else 0
         held = np.array([n for n in around if least <= n <= high], kind)
         return rng.choice(held, shape).astype(kind)

@@ -1,20 +1,32 @@
-"""Comparisons of data that are the same truth, as one.
+"""Comparisons of data that are the same truth, as one, and what is cut of data alike.
 
-What a kernel and its specification compare with a number may be one sum in two forms (a
-step that is taken before a loop, and the rest). Where both terms are shown to be equal
-wherever a value is stored, their truths are, and stand for each other.
+What a kernel and its specification compare with a number, or cut to a whole one, may be
+one sum in two forms (a step that is taken before a loop, and the rest). Where both terms
+are shown to be equal wherever a value is stored, what is made of them is the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
-from argus.terms import Atom, IndexSet, Integer, Term, Truth, Value, World, replace
+from argus.terms import (
+    Atom,
+    IndexSet,
+    Integer,
+    Term,
+    Truncated,
+    Truth,
+    Value,
+    World,
+    replace,
+)
 from argus.verify.equality.mentioned import integers, overs
 from argus.verify.equality.same import same
 
 __all__ = ["alike"]
 
+_Made: TypeAlias = Truth | Truncated
 _ROUNDS = 4
 """How deep truths may stand in terms of which others speak."""
 
@@ -42,24 +54,28 @@ def alike(
 
 
 def _equal(
-    world: World, where: IndexSet, truth: Truth, others: list[Truth]
-) -> Truth | None:
+    world: World, where: IndexSet, truth: _Made, others: list[_Made]
+) -> _Made | None:
     """Another truth that is the same wherever a set holds."""
     assert isinstance(truth.term, Term)
     for other in others:
         assert isinstance(other.term, Term)
-        if other.op != truth.op or other.height != truth.height:
+        if other.height != truth.height or _operation(other) != _operation(truth):
             continue
         if same(world, where, truth.term, other.term) is None:
             return other
     return None
 
 
-def _truths(value: Value) -> dict[Truth, None]:
+def _operation(made: _Made) -> str:
+    return made.op if isinstance(made, Truth) else "cut"
+
+
+def _truths(value: Value) -> dict[_Made, None]:
     """Truths in the conditions and terms of a value, that speak of nothing bound."""
     if value.kind == "truth":
         return _in_set(value.where)
-    found: dict[Truth, None] = {}
+    found: dict[_Made, None] = {}
     for held, x in value.cases:
         found |= _in_set(held)
         if isinstance(x, Term):
@@ -72,13 +88,15 @@ def _truths(value: Value) -> dict[Truth, None]:
     return found
 
 
-def _in_set(where: IndexSet) -> dict[Truth, None]:
+def _in_set(where: IndexSet) -> dict[_Made, None]:
     return dict.fromkeys(_of(atom for m in where.monomials for atom in m))
 
 
-def _of(atoms: Iterable[Atom]) -> Iterator[Truth]:
+def _of(atoms: Iterable[Atom]) -> Iterator[_Made]:
     for atom in atoms:
-        if isinstance(atom, Truth) and not any(
-            v.name.startswith("$") for v in atom.variables
-        ):
+        if any(v.name.startswith("$") for v in atom.variables):
+            continue
+        if isinstance(atom, Truth | Truncated):
             yield atom
+        for argument in atom.arguments:
+            yield from _of(argument.atoms())
