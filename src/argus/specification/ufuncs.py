@@ -9,14 +9,14 @@ and that 32 and 64 bits hold it is an assumption, but for what has been cut to 3
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from argus.specification.array import SymbolicArray, kind_of, whole
 from argus.specification.broadcasting import broadcast, reader
-from argus.specification.cases import as_kind
+from argus.specification.cases import as_kind, joined
 from argus.specification.casting import converted, ends_of, lifted
 from argus.specification.complex_numbers import complex_ufunc, is_complex
 from argus.specification.finiteness import is_finite, is_infinite
@@ -24,9 +24,11 @@ from argus.specification.powers import power
 from argus.specification.storage import Indices
 from argus.specification.table import name_of, refuse
 from argus.specification.tracing import Tracing
-from argus.terms import Integer, Unknown, Value, World, apply, literal
+from argus.terms import IndexSet, Integer, Unknown, Value, World, apply, literal
 from argus.terms.narrowing import is_narrowed, narrowed
 
+_WIDEST = 64
+"""Bits of the widest numbers."""
 Rule = Callable[..., Value]
 """From a world and values, all of the types in which the ufunc computes."""
 
@@ -154,10 +156,32 @@ def _hypot(world: World, a: Value, b: Value) -> Value:
 
 def _shift(world: World, a: Value, b: Value, left: bool) -> Value:
     """``a << n`` is ``a * 2**n``, ``a >> n`` the quotient, rounded down."""
-    amount = _constant(b)
-    if amount is None or not 0 <= amount < 64:
-        raise Unknown("the reference shifts by what is no number")
-    return apply(world, "mul" if left else "floordiv", a, _whole(2**amount))
+    if b.kind != "integer":
+        raise Unknown("the reference shifts by what is no whole number")
+    name = "mul" if left else "floordiv"
+    parts = [
+        (where, apply(world, name, a, _whole(2**amount)))
+        for there, number in b.integers
+        for where, amount in _amounts(world, there, number)
+    ]
+    return parts[0][1] if len(parts) == 1 else joined(world, parts)
+
+
+def _amounts(
+    world: World, there: IndexSet, number: Integer
+) -> Iterator[tuple[IndexSet, int]]:
+    """The numbers by which to shift, each with where it is. Raises Unknown."""
+    constant = number.constant
+    if constant is not None and 0 <= constant < _WIDEST:
+        yield there, constant
+        return
+    outside = world.compare(number, "<", 0) | world.compare(number, ">=", _WIDEST)
+    if not world.is_empty(there & outside):
+        raise Unknown(f"the reference shifts by {number}, which may be any number")
+    for amount in range(_WIDEST):
+        where = there & world.compare(number, "==", amount)
+        if not world.is_empty(where):
+            yield where, amount
 
 
 def _left(world: World, a: Value, b: Value) -> Value:
@@ -166,14 +190,6 @@ def _left(world: World, a: Value, b: Value) -> Value:
 
 def _right(world: World, a: Value, b: Value) -> Value:
     return _shift(world, a, b, False)
-
-
-def _constant(value: Value) -> int | None:
-    """The number that an integer value is everywhere."""
-    if value.kind != "integer" or len(value.cases) != 1:
-        return None
-    number = value.cases[0][1]
-    return number.constant if isinstance(number, Integer) else None
 
 
 def _invert(world: World, a: Value) -> Value:
