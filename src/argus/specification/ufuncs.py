@@ -9,14 +9,14 @@ and that 32 and 64 bits hold it is an assumption, but for what has been cut to 3
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
 from argus.specification.array import SymbolicArray, kind_of, whole
 from argus.specification.broadcasting import broadcast, reader
-from argus.specification.cases import as_kind, joined
+from argus.specification.cases import as_kind
 from argus.specification.casting import converted, ends_of, lifted
 from argus.specification.complex_numbers import complex_ufunc, is_complex
 from argus.specification.finiteness import is_finite, is_infinite
@@ -24,8 +24,9 @@ from argus.specification.powers import power
 from argus.specification.storage import Indices
 from argus.specification.table import name_of, refuse
 from argus.specification.tracing import Tracing
-from argus.terms import IndexSet, Integer, Unknown, Value, World, apply, literal
+from argus.terms import Integer, Unknown, Value, World, apply, literal
 from argus.terms.narrowing import is_narrowed, narrowed
+from argus.terms.shifts import shifted
 
 _WIDEST = 64
 """Bits of the widest numbers."""
@@ -154,42 +155,11 @@ def _hypot(world: World, a: Value, b: Value) -> Value:
     return apply(world, "sqrt", apply(world, "add", *squares))
 
 
-def _shift(world: World, a: Value, b: Value, left: bool) -> Value:
-    """``a << n`` is ``a * 2**n``, ``a >> n`` the quotient, rounded down."""
-    if b.kind != "integer":
-        raise Unknown("the reference shifts by what is no whole number")
-    name = "mul" if left else "floordiv"
-    parts = [
-        (where, apply(world, name, a, _whole(2**amount)))
-        for there, number in b.integers
-        for where, amount in _amounts(world, there, number)
-    ]
-    return parts[0][1] if len(parts) == 1 else joined(world, parts)
+def _shift(left: bool) -> Rule:
+    def rule(world: World, a: Value, b: Value) -> Value:
+        return shifted(world, a, b, _WIDEST, left=left)
 
-
-def _amounts(
-    world: World, there: IndexSet, number: Integer
-) -> Iterator[tuple[IndexSet, int]]:
-    """The numbers by which to shift, each with where it is. Raises Unknown."""
-    constant = number.constant
-    if constant is not None and 0 <= constant < _WIDEST:
-        yield there, constant
-        return
-    outside = world.compare(number, "<", 0) | world.compare(number, ">=", _WIDEST)
-    if not world.is_empty(there & outside):
-        raise Unknown(f"the reference shifts by {number}, which may be any number")
-    for amount in range(_WIDEST):
-        where = there & world.compare(number, "==", amount)
-        if not world.is_empty(where):
-            yield where, amount
-
-
-def _left(world: World, a: Value, b: Value) -> Value:
-    return _shift(world, a, b, True)
-
-
-def _right(world: World, a: Value, b: Value) -> Value:
-    return _shift(world, a, b, False)
+    return rule
 
 
 def _invert(world: World, a: Value) -> Value:
@@ -264,8 +234,8 @@ UFUNCS: dict[np.ufunc, Rule] = {
     np.bitwise_or: _named("or"),
     np.bitwise_xor: _named("xor"),
     np.invert: _invert,
-    np.left_shift: _left,
-    np.right_shift: _right,
+    np.left_shift: _shift(True),
+    np.right_shift: _shift(False),
     np.deg2rad: _times(math.pi / 180),
     np.rad2deg: _times(180 / math.pi),
 }

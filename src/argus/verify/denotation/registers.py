@@ -30,6 +30,7 @@ from argus.terms.arithmetic import cleared
 from argus.terms.cast import saturated
 from argus.terms.ends import ends
 from argus.terms.narrowing import is_narrowed, narrowed
+from argus.terms.shifts import shifted
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.combining import combined
 from argus.verify.denotation.ranges import range_of
@@ -39,7 +40,7 @@ from argus.verify.denotation.state import Context, integers, variable_of
 
 __all__ = ["converted", "product", "register_value"]
 
-_WRAPPING = ("add", "sub", "mul", "neg", "abs", "fma", "power", "floordiv")
+_WRAPPING = ("add", "sub", "mul", "neg", "abs", "fma", "power", "floordiv", "shl")
 """Functions whose results may leave the range of their arguments."""
 
 
@@ -141,6 +142,12 @@ def _type_of(op: o.Elementwise) -> DType:
 
 
 def _applied(context: Context, op: o.Elementwise, args: Sequence[Value]) -> Value:
+    if op.fn in ("shl", "shr"):
+        value, amount = args
+        width = max(op.result.dtype.bits, 32)
+        here = context.state.where
+        left = op.fn == "shl"
+        return shifted(context.world, value, amount, width, left=left, where=here)
     if FUNCTIONS[op.fn].law in ("exp", "add", "sub") and context.finite.is_number(op):
         with context.world.obligations.muted("finite"):
             return apply(context.world, op.fn, *args)
