@@ -70,6 +70,8 @@ def run(
 ) -> Result:
     """Run every block of the grid, or those in `blocks` (with their whole clusters).
 
+    They run one after another, in the order in which they are given.
+
     `arrays` by parameter name are modified in place, `scalars` are the scalar
     arguments. `schedule`: "random" interleaves roles and completions by `seed`,
     "in_order" runs a role until it waits and completes everything as late as possible.
@@ -96,10 +98,10 @@ def run(
         raise ArgumentError(f"{grid} blocks are not clusters of {program.cluster}")
     clusters: Sequence[int] = range(grid // program.cluster)
     if blocks is not None:
-        wanted = sorted(set(blocks))
-        if wanted and not 0 <= wanted[0] <= wanted[-1] < grid:
+        wanted = list(blocks)
+        if wanted and not 0 <= min(wanted) <= max(wanted) < grid:
             raise ArgumentError(f"blocks {wanted} of a grid of {grid}")
-        clusters = sorted({block // program.cluster for block in wanted})
+        clusters = list(dict.fromkeys(block // program.cluster for block in wanted))
     faults = Faults(collect)
     rng = np.random.default_rng(seed)
     done: list[int] = []

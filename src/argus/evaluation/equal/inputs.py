@@ -21,7 +21,7 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.ir.walk import walk
 
-__all__ = ["MODES", "draw", "near", "updated"]
+__all__ = ["MODES", "draw", "is_apart", "near", "updated"]
 
 _REDRAWN = 64
 """Rounds in which entries of tables are drawn again."""
@@ -71,6 +71,21 @@ def updated(program: Program) -> frozenset[str]:
             case _:
                 assert_never(op)
     return frozenset(found & set(program.outputs))
+
+
+def is_apart(program: Program) -> bool:
+    """Whether blocks write elements that differ, or what they write is a mistake.
+
+    What a table says of places may name one twice, of which references take the last.
+    The author has to have said that entries are different.
+    """
+    if any(op.others for op in annotations_of(program) if isinstance(op, Assume)):
+        return True
+    return all(
+        param.dtype.is_float or param.name in program.outputs
+        for param in program.params
+        if isinstance(param, GlobalTensor)
+    )
 
 
 def draw(

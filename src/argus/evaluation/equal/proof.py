@@ -288,6 +288,8 @@ def obligation_of(witness: Witness, request: Request, program: Program) -> Oblig
     ]
     if apart:
         notes.append(f"with room between the rows of {', '.join(apart)}")
+    if witness.backwards:
+        notes.append("where the last block runs first: nothing orders blocks")
     if witness.scalars:
         given = ", ".join(f"{n} = {v:g}" for n, v in witness.scalars.items())
         notes.append(f"with {given}")
