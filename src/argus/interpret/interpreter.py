@@ -67,6 +67,7 @@ def run(
     schedule: Schedule = "random",
     collect: bool = False,
     printed: Callable[[str], None] | None = None,
+    until: float | None = None,
 ) -> Result:
     """Run every block of the grid, or those in `blocks` (with their whole clusters).
 
@@ -77,6 +78,7 @@ def run(
     "in_order" runs a role until it waits and completes everything as late as possible.
 
     `printed` takes each line that `ag.print` prints; without it nobody asks for them.
+    `until`: when the run ends with TimeOver, in seconds of `time.process_time`.
 
     Raises InterpreterError at the first fault, unless `collect`: then the faults are in
     `Result.errors`. Raises ArgumentError for arguments that a launch would refuse, and
@@ -114,7 +116,7 @@ def run(
         ]
         with np.errstate(all="ignore"):  # the device does not warn either
             cluster = Cluster(program, held, envs, faults, rng, schedule, run_block)
-            cluster.printed = printed
+            cluster.printed, cluster.until = printed, until
             cluster.run()
         done.extend(members)
     return Result(faults.found, grid, tuple(done))
