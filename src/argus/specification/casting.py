@@ -18,7 +18,6 @@ from argus.specification.array import (
     TRUTH,
     SymbolicArray,
     kind_of,
-    positions,
 )
 from argus.specification.cases import as_kind, joined, mapped
 from argus.specification.storage import Indices, Read

@@ -2,8 +2,8 @@
 
 numpy itself says in which types a ufunc computes (`resolve_dtypes`), so `True + True`
 is a disjunction here, too, and `3 / 2` a real number. Real arithmetic knows no NaN:
-`np.isnan` is not traced. Integers are exact: what 8 or 16 bits do not hold wraps around,
-and that 32 and 64 bits hold it is an assumption, but for what has been cut to 32.
+`np.isnan` is not traced. Integers are exact: what 8 or 16 bits do not hold wraps
+around, and that 32 and 64 bits hold it is an assumption, but for what was cut to 32.
 """
 
 from __future__ import annotations

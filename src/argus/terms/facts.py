@@ -206,7 +206,7 @@ def _multiples(
 def _factored(
     world: World, value: Integer, dividend: Integer, divisor: Integer
 ) -> Iterator[tuple[IndexSet, IndexSet]]:
-    """For ``p // d`` and sizes ``n == b d``: that it is below b and p below n, or not."""
+    """For ``p // d`` and sizes ``n == b d``: below b, and p below n, or not."""
     positive = world.compare(divisor, ">=", 1)
     for bound, whole in factors_beside(world, divisor):
         below = world.compare(value, "<", bound) & world.compare(dividend, "<", whole)

@@ -18,10 +18,8 @@ def remainders(value: Integer) -> tuple[list[tuple[int, int]], Integer]:
     """
     found: list[tuple[int, int]] = []
     for monomial, coefficient in value.terms.items():
-        if len(monomial) != 1 or not isinstance(monomial[0], Opaque):
-            continue
-        (quotient,) = monomial
-        if quotient.op != "div":
+        quotient = monomial[0] if len(monomial) == 1 else None
+        if not isinstance(quotient, Opaque) or quotient.op != "div":
             continue
         dividend, divisor = quotient.args
         number = divisor.constant

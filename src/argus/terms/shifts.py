@@ -1,4 +1,4 @@
-"""Whole numbers whose bits are moved: products with, and quotients by, powers of two."""
+"""Whole numbers of which bits are moved: products with powers of two, and quotients."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Those of 8 and 16 bits, those without sign, and those of types that do not hold what is
 converted to them.
 
-What a table holds is in the range of its type. What is made of such numbers wraps around
-(`argus.terms.narrowing`).
+What a table holds is in the range of its type. What is made of such numbers wraps
+around (`argus.terms.narrowing`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,9 @@
 """Comparisons of data that are the same truth, as one, and what is cut of data alike.
 
-What a kernel and its specification compare with a number, or cut to a whole one, may be
-one sum in two forms (a step that is taken before a loop, and the rest). Where both terms
-are shown to be equal wherever a value is stored, what is made of them is the same.
+What a kernel and its specification compare with a number, or cut to a whole one, may
+be one sum in two forms (a step that is taken before a loop, and the rest). Where both
+terms are shown to be equal wherever a value is stored, what is made of them is the
+same.
 """
 
 from __future__ import annotations
