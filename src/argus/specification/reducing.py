@@ -11,6 +11,7 @@ from argus.specification.array import (
     REAL,
     TRUTH,
     SymbolicArray,
+    kind_of,
 )
 from argus.specification.broadcasting import axes_of, axis_of
 from argus.specification.cases import as_kind, mapped
@@ -101,20 +102,27 @@ def _as_array(a: Any) -> SymbolicArray:
 
 
 def _summable(array: SymbolicArray, dtype: Any) -> SymbolicArray:
-    """As the type in which numpy adds: integers and truths in 64 bits."""
+    """As the type in which numpy adds: integers and truths in 64 bits.
+
+    In fewer bits (`_left`), too: what is left of a sum is what is left of a sum of what
+    is left.
+    """
     wanted = given(dtype)
-    if wanted is not None:
+    kind = None if wanted is None else kind_of(element_type(wanted))
+    if wanted is not None and not kind == array.kind == "integer":
         return converted(array, wanted)
     return array if array.dtype.kind == "f" else converted(array, INTEGER)
 
 
-def _left(array: SymbolicArray) -> SymbolicArray:
+def _left(array: SymbolicArray, dtype: Any) -> SymbolicArray:
     """Sums and products in the type that was asked for, in which they wrap around."""
-    if array.kind != "integer" or array.dtype == INTEGER:
+    wanted = given(dtype)
+    made = INTEGER if wanted is None else element_type(wanted)
+    if made == INTEGER or array.kind != "integer":
         return array
-    world, ends = array.tracing.world, ends_of(array.dtype)
+    world, ends = array.tracing.world, ends_of(made)
     read = mapped(array.now(), lambda value: narrowed(world, value, ends))
-    return SymbolicArray(array.tracing, array.sizes, array.dtype, read)
+    return SymbolicArray(array.tracing, array.sizes, made, read)
 
 
 @traces(np.sum)
@@ -126,7 +134,7 @@ def sum_(
     refuse("np.sum", out=out)
     a = _as_array(a)
     made = reduced(_summable(a, dtype), "sum", axis, keepdims, **options)
-    return _left(made)
+    return _left(made, dtype)
 
 
 @traces(np.nansum)
@@ -143,7 +151,7 @@ def prod(
     """The product along axes."""
     refuse("np.prod", out=out)
     made = reduced(_summable(a, dtype), "prod", axis, keepdims, **options)
-    return _left(made)
+    return _left(made, dtype)
 
 
 @traces(np.max, np.amax, np.nanmax)
@@ -330,7 +338,7 @@ def cumsum(
 ) -> SymbolicArray:
     """Sums of all elements up to each."""
     refuse("np.cumsum", out=out)
-    return _left(scanned(_summable(a, dtype), "sum", axis))
+    return _left(scanned(_summable(a, dtype), "sum", axis), dtype)
 
 
 @traces(np.cumprod)
@@ -339,7 +347,7 @@ def cumprod(
 ) -> SymbolicArray:
     """Products of all elements up to each."""
     refuse("np.cumprod", out=out)
-    return _left(scanned(_summable(a, dtype), "prod", axis))
+    return _left(scanned(_summable(a, dtype), "prod", axis), dtype)
 
 
 @traces(np.diff)
