@@ -70,13 +70,3 @@ def test_one_that_always_fails_says_nothing() -> None:
     found = doubled("raise ValueError('never')")
     assert not found.equal
     assert "ValueError: never" in found.reason
-
-
-def test_whether_a_scalar_is_0_its_author_knows() -> None:
-    """As of an element that is divided by; of a size the kernel has to."""
-    load = "ag.load(X[i * B :, j * B :], (B, B))"
-    made = doubled("return X / s", value=f"{load} / s")
-    assert made.equal, made.reason
-    assert not doubled("return X / s", value=f"{load} / (s + 1)").equal
-    size = doubled("return X / (len(X) - 1)", value=f"{load} / (M - 1)")
-    assert not size.equal

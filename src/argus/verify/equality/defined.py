@@ -108,7 +108,7 @@ def zero_divisor(world: World, where: IndexSet, term: Term) -> str:
     for part in term.parts:
         for leaf, power in part.factors:
             divisor = _integer(leaf) if power < 0 else None
-            if divisor is not None and not _is_argument(divisor):
+            if divisor is not None:
                 zero = world.compare(divisor, "==", 0)
                 if not world.is_empty(where & zero):
                     return f"whether {show(divisor)}, a divisor, is 0"
@@ -120,16 +120,6 @@ def zero_divisor(world: World, where: IndexSet, term: Term) -> str:
             if found:
                 return found
     return ""
-
-
-def _is_argument(value: Integer) -> bool:
-    """Whether it is made of scalar arguments alone: their author knows, as of data."""
-    return all(
-        isinstance(atom, Variable)
-        and atom.lower is atom.upper is None
-        and not atom.name.startswith("$")
-        for atom in value.atoms()
-    )
 
 
 def _divides(world: World, term: Term) -> bool:
