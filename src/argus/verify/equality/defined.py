@@ -28,7 +28,6 @@ from argus.terms import (
     Term,
     TermObligation,
     Unknown,
-    Variable,
     Whole,
     World,
     leaf_term,
