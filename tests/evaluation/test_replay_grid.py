@@ -1,5 +1,8 @@
 """A counterexample is replayed on the grid that it names."""
 
+import pytest
+
+from argus.evaluation import replay
 from argus.evaluation.proving import proved
 from argus.ir.dtypes import DTYPES
 from argus.lang.kernel import load_kernels
@@ -44,3 +47,15 @@ def test_a_block_with_two_tiles_is_replayed_with_two_tiles() -> None:
     assert report.verdict is Verdict.REFUTED
     assert any("grid_x" in x.sizes and x.replayed for x in found)
     assert not any(x.replayed is False for x in found)
+
+
+def test_what_takes_too_long_to_run_is_not_replayed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(replay, "SECONDS", 0.0)
+    kernel = load_kernels("reset.py", RESET).kernels["k"]
+    request = Request(kernel, dict.fromkeys("AC", DTYPES["f32"]))
+    report = proved(request, fresh=True).report
+    found = [o.counterexample for o in report.obligations if o.counterexample]
+    assert report.verdict is Verdict.REFUTED
+    assert all(x.replayed is None for x in found)

@@ -52,7 +52,7 @@ _SIZES = {"dim", "stride", "param"}
 _CONSTANT = 1 << 31
 """A constant with which entries of 32 bits have a product of 64 bits."""
 _WIDE = ("i32", "i64")
-_PRODUCTS = ("mul", "fma", "power")
+_PRODUCTS = ("mul", "fma", "power", "shl")
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,7 @@ from typing import Any
 
 import numpy as np
 
+from argus.clock import now
 from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.dependence import (
     forgotten,
@@ -35,7 +36,7 @@ from argus.evaluation.dependence import (
 )
 from argus.evaluation.loose import arguments_of
 from argus.evaluation.oracle import draw
-from argus.interpret import ArgumentError, run
+from argus.interpret import ArgumentError, TimeOver, run
 from argus.interpret.numbers import compute, rounded, storage
 from argus.ir import ops as o
 from argus.ir.expr import Sym, evaluate
@@ -51,6 +52,8 @@ MOST_ELEMENTS = 1 << 24
 """Elements of all tensors together; larger counterexamples are not run."""
 MOST_BLOCKS = 512
 """Blocks of a grid that is run as a whole."""
+SECONDS = 1.5
+"""CPU time that the runs for a counterexample take, at most."""
 SEEDS = (0, 1, 2)
 SM_COUNT = 4
 """Multiprocessors, where the counterexample says neither how many nor how many blocks.
@@ -87,10 +90,22 @@ def _one(program: Program, request: Request, x: Obligation) -> Obligation:
 def confirm(
     program: Program, request: Request, rule: str, found: Counterexample
 ) -> bool | None:
-    """True or False as the interpreter shows it or not; None where it cannot tell."""
+    """True or False as the interpreter shows it or not; None where it cannot tell.
+
+    None, too, where it takes too long.
+    """
     inputs = _Inputs.at(program, request, found.sizes)
     if inputs is None:
         return None
+    try:
+        return _confirmed(program, inputs, rule, found)
+    except TimeOver:
+        return None
+
+
+def _confirmed(
+    program: Program, inputs: _Inputs, rule: str, found: Counterexample
+) -> bool | None:
     if rule in _FAULTS:
         shown = _faults(program, inputs, found)
         # Data of another fill, read in order, is no fault: nothing can be said.
@@ -116,6 +131,7 @@ def _depends(
                 arrays,
                 inputs.scalars,
                 sm_count=inputs.sm_count,
+                until=inputs.until,
                 blocks=blocks,
                 collect=True,
             )
@@ -143,11 +159,14 @@ class _Inputs:
         arrays: dict[str, Any],
         scalars: dict[str, int | float],
         sm_count: int,
+        until: float,
     ) -> None:
         self.program = program
         self.arrays = arrays
         self.scalars = scalars
         self.sm_count = sm_count
+        self.until = until
+        """When runs end, of `argus.clock`."""
 
     @staticmethod
     def at(
@@ -179,13 +198,14 @@ class _Inputs:
             if isinstance(param, ScalarParam):
                 scalars[param.name] = sizes.get(param.sym.name, 1)
         sm_count = sizes.get("sm_count", SM_COUNT)
-        made = _Inputs(program, arrays, scalars, sm_count)
+        until = now() + SECONDS
+        made = _Inputs(program, arrays, scalars, sm_count, until)
         return made.on_grid(sizes[GRID]) if GRID in sizes else made
 
     def on_grid(self, blocks: int) -> _Inputs | None:
         """The same with as many multiprocessors as give the grid that many blocks."""
         for sm_count in (self.sm_count, blocks, *range(1, MOST_BLOCKS + 1)):
-            made = _Inputs(self.program, self.arrays, self.scalars, sm_count)
+            made = self._with(self.arrays, sm_count)
             try:
                 if made.grid() == blocks:
                     return made
@@ -196,7 +216,10 @@ class _Inputs:
     def copy(self) -> _Inputs:
         """Arrays of their own."""
         arrays = {k: v.copy() for k, v in self.arrays.items()}
-        return _Inputs(self.program, arrays, self.scalars, self.sm_count)
+        return self._with(arrays, self.sm_count)
+
+    def _with(self, arrays: dict[str, Any], sm_count: int) -> _Inputs:
+        return _Inputs(self.program, arrays, self.scalars, sm_count, self.until)
 
     def grid(self) -> int:
         """The number of blocks."""
@@ -226,6 +249,7 @@ def _faults(program: Program, inputs: _Inputs, found: Counterexample) -> bool | 
                 held.arrays,
                 held.scalars,
                 sm_count=inputs.sm_count,
+                until=inputs.until,
                 blocks=blocks,
                 seed=seed or 0,
                 schedule="in_order" if seed is None else "random",
@@ -248,6 +272,7 @@ def _holes(program: Program, inputs: _Inputs) -> bool | None:
             inputs.arrays,
             inputs.scalars,
             sm_count=inputs.sm_count,
+            until=inputs.until,
             collect=True,
         )
     except ArgumentError:
@@ -289,6 +314,7 @@ def _probe(program: Program, inputs: _Inputs, found: Counterexample) -> bool | N
                 held.arrays,
                 held.scalars,
                 sm_count=inputs.sm_count,
+                until=inputs.until,
                 blocks=blocks,
                 collect=True,
             )

@@ -1,6 +1,6 @@
 """Runs placed programs in numpy, with no GPU; see `interpreter.py`."""
 
-from argus.interpret.errors import Fault, FaultKind, InterpreterError
+from argus.interpret.errors import Fault, FaultKind, InterpreterError, TimeOver
 from argus.interpret.interpreter import ArgumentError, Result, run
 from argus.interpret.numbers import bf16_to_f32, f32_to_bf16
 
@@ -10,6 +10,7 @@ __all__ = [
     "FaultKind",
     "InterpreterError",
     "Result",
+    "TimeOver",
     "bf16_to_f32",
     "f32_to_bf16",
     "run",

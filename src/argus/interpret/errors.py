@@ -17,7 +17,12 @@ from argus.ir.printer import print_op
 if TYPE_CHECKING:
     from argus.interpret.machine import ThreadGroup
 
-__all__ = ["Fault", "FaultKind", "Faults", "InterpreterError"]
+__all__ = ["Fault", "FaultKind", "Faults", "InterpreterError", "TimeOver"]
+
+
+class TimeOver(Exception):  # noqa: N818 - nothing is wrong
+    """A run has taken longer than it was given."""
+
 
 FaultKind = Literal[
     "uninitialised",  # a byte or register is read before anything was written

@@ -67,14 +67,18 @@ def run(
     schedule: Schedule = "random",
     collect: bool = False,
     printed: Callable[[str], None] | None = None,
+    until: float | None = None,
 ) -> Result:
     """Run every block of the grid, or those in `blocks` (with their whole clusters).
+
+    They run one after another, in the order in which they are given.
 
     `arrays` by parameter name are modified in place, `scalars` are the scalar
     arguments. `schedule`: "random" interleaves roles and completions by `seed`,
     "in_order" runs a role until it waits and completes everything as late as possible.
 
     `printed` takes each line that `ag.print` prints; without it nobody asks for them.
+    `until`: when the run ends with TimeOver, in seconds of `argus.clock`.
 
     Raises InterpreterError at the first fault, unless `collect`: then the faults are in
     `Result.errors`. Raises ArgumentError for arguments that a launch would refuse, and
@@ -96,10 +100,10 @@ def run(
         raise ArgumentError(f"{grid} blocks are not clusters of {program.cluster}")
     clusters: Sequence[int] = range(grid // program.cluster)
     if blocks is not None:
-        wanted = sorted(set(blocks))
-        if wanted and not 0 <= wanted[0] <= wanted[-1] < grid:
+        wanted = list(blocks)
+        if wanted and not 0 <= min(wanted) <= max(wanted) < grid:
             raise ArgumentError(f"blocks {wanted} of a grid of {grid}")
-        clusters = sorted({block // program.cluster for block in wanted})
+        clusters = list(dict.fromkeys(block // program.cluster for block in wanted))
     faults = Faults(collect)
     rng = np.random.default_rng(seed)
     done: list[int] = []
@@ -112,7 +116,7 @@ def run(
         ]
         with np.errstate(all="ignore"):  # the device does not warn either
             cluster = Cluster(program, held, envs, faults, rng, schedule, run_block)
-            cluster.printed = printed
+            cluster.printed, cluster.until = printed, until
             cluster.run()
         done.extend(members)
     return Result(faults.found, grid, tuple(done))

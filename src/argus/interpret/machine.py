@@ -19,7 +19,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from argus.interpret.errors import FaultKind, Faults
+from argus.clock import now
+from argus.interpret.errors import FaultKind, Faults, TimeOver
 from argus.interpret.events import (
     Accumulator,
     AsyncOperation,
@@ -270,6 +271,8 @@ class Cluster:
         self.runner = runner
         self.printed: Callable[[str], None] | None = None
         """Takes the lines that a kernel prints."""
+        self.until: float | None = None
+        """When the run ends with TimeOver, of `argus.clock`."""
         self.program = program
         self.arrays = arrays
         self.faults = faults
@@ -321,6 +324,8 @@ class Cluster:
         """Run all groups to their end, and let everything in flight complete."""
         current = self.groups[0]
         while self.groups:
+            if self.until is not None and now() > self.until:
+                raise TimeOver
             self.in_flight = [e for e in self.in_flight if not e.done]
             ready = [g for g in self.groups if g.wait is None or g.wait.ready()]
             if not ready:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 
+from argus.ir.dtypes import DType
 from argus.programs.affine import Affine
 from argus.programs.expression_text import COMBINE, bare, call_text, number_text
 from argus.programs.expressions import (
@@ -34,6 +35,17 @@ from argus.programs.naming import (
 _NUMPY = {"atan": "arctan", "round": "rint"}
 """Functions that numpy calls otherwise."""
 _LONG = 60
+
+
+def _cast(source: DType, dtype: DType) -> str:
+    """The type of numpy to which a reference converts.
+
+    Floats have 64 bits, and so do whole numbers, but where they wrap around.
+    """
+    if dtype.is_float:
+        return "float64"
+    wraps = source.kind == "int" and not dtype.holds(source)
+    return dtype.numpy if wraps else "int64"
 
 
 def reference_lines(
@@ -161,8 +173,7 @@ class _ReferenceWriter:
             case ApplyNode(function=function, parts=parts, dtype=dtype):
                 texts = [self._text(p) for p in parts]
                 if function == "cast":
-                    kind = {"int": "np.int64", "float": "np.float64"}[dtype.kind]
-                    return f"{texts[0]}.astype({kind})"
+                    return f"{texts[0]}.astype(np.{_cast(parts[0].dtype, dtype)})"
                 if function == "nearest_tf32":
                     return texts[0]
                 if function == "erf":

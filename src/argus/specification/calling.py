@@ -21,7 +21,7 @@ from argus.specification.module import MATH, SPECIAL, is_numpy, traced
 from argus.specification.repeating import Loops
 from argus.specification.sequences import unwrapped
 from argus.specification.tracing import Tracing
-from argus.terms import Unknown
+from argus.terms import Failing, Unknown
 
 
 class Calling:
@@ -139,7 +139,8 @@ def called(
     """What a reference returns on symbolic arguments.
 
     ``source`` is the text of its file, for functions whose file Python cannot find.
-    Raises Unknown for what is not traced, and for a reference that fails.
+    Raises Unknown for what is not traced, and for a reference that fails: Failing where
+    it does so itself, by `assert` or ValueError.
     """
     copy = Calling(tracing, source).copy(function)
     try:
@@ -148,6 +149,9 @@ def called(
         raise
     except RecursionError as error:
         raise Unknown("the reference recurses too deeply") from error
+    except (AssertionError, ValueError) as error:
+        said = f"{type(error).__name__}: {error}".rstrip(": ")
+        raise Failing(f"the reference fails on symbolic arrays: {said}") from error
     except Exception as error:
         raise Unknown(
             f"the reference fails on symbolic arrays: {type(error).__name__}: {error}"

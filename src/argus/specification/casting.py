@@ -1,8 +1,7 @@
 """From one element type to another, and from Python's values to arrays.
 
 Between floats nothing changes: terms are real numbers. A float becomes an integer by
-cutting off. Integers are exact, so what an integer type of 8 or 16 bits could not hold
-is Unknown where it cannot be shown to fit.
+cutting off. Integers wrap around to a type that may not hold them.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from argus.specification.array import (
     TRUTH,
     SymbolicArray,
     kind_of,
-    positions,
 )
-from argus.specification.cases import as_kind, integers, joined, mapped
+from argus.specification.cases import as_kind, joined, mapped
 from argus.specification.storage import Indices, Read
 from argus.specification.table import flattened
 from argus.specification.tracing import Tracing
 from argus.terms import IndexSet, Integer, Unknown, Value, apply, cast, literal
+from argus.terms.narrowing import narrowed
 
 _LARGEST_TABLE = 256
 """Elements of an array of numbers that is not uniform and not a range."""
@@ -55,42 +54,30 @@ def bits_of_e2m1(array: SymbolicArray, dtype: Any) -> SymbolicArray:
 def converted(array: SymbolicArray, dtype: Any) -> SymbolicArray:
     """The same elements as another type; the array itself where nothing changes.
 
-    Raises Unknown for types that are not traced, and where a narrow integer type may
-    not hold the elements.
+    Raises Unknown for types that are not traced.
     """
     wanted = element_type(dtype)
     if wanted == array.dtype:
         return array
     kind, world = kind_of(wanted), array.tracing.world
-    if kind == "integer" and wanted.itemsize < 4:
-        _require_room(array, wanted)
     read = array.now()
-    if kind == "integer" and array.kind == "real":
+    if kind == array.kind == "integer" and not np.can_cast(array.dtype, wanted):
+        read = mapped(read, lambda value: narrowed(world, value, ends_of(wanted)))
+    elif kind == "integer" and array.kind == "real":
+        if wanted.itemsize < 4:
+            array.tracing.assume(
+                f"floats that the reference converts to {wanted} are in its range"
+            )
         read = mapped(read, lambda value: cast(world, value, "integer"))
     elif kind != array.kind:
         read = mapped(read, lambda value: as_kind(world, value, kind))
     return SymbolicArray(array.tracing, array.sizes, wanted, read)
 
 
-def _require_room(array: SymbolicArray, wanted: np.dtype[Any]) -> None:
-    """Raises Unknown where integers may not fit into a narrow type."""
-    if array.kind == "truth":
-        return
-    if array.kind == "integer" and np.can_cast(array.dtype, wanted):
-        return
-    if array.kind == "real":
-        array.tracing.assume(
-            f"floats that the reference converts to {wanted} are in its range"
-        )
-        return
-    limits, world = np.iinfo(wanted), array.tracing.world
-    value = array.at(positions(array.tracing, array.sizes, "e"))
-    for where, number in integers(value):
-        outside = world.compare(number, "<", int(limits.min)) | world.compare(
-            number, ">", int(limits.max)
-        )
-        if not world.is_empty(where & outside):
-            raise Unknown(f"the reference converts {number} to {wanted}: it may wrap")
+def ends_of(dtype: np.dtype[Any]) -> tuple[int, int]:
+    """The least and the greatest number of a type of whole numbers."""
+    limits = np.iinfo(dtype)
+    return int(limits.min), int(limits.max)
 
 
 def constant(tracing: Tracing, value: float | bool | int) -> SymbolicArray:

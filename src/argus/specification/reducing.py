@@ -11,10 +11,11 @@ from argus.specification.array import (
     REAL,
     TRUTH,
     SymbolicArray,
+    kind_of,
 )
 from argus.specification.broadcasting import axes_of, axis_of
-from argus.specification.cases import as_kind
-from argus.specification.casting import converted, element_type, lifted
+from argus.specification.cases import as_kind, mapped
+from argus.specification.casting import converted, element_type, ends_of, lifted
 from argus.specification.joining import tracing_of
 from argus.specification.reordering import broadcast_to
 from argus.specification.sequences import unwrapped
@@ -29,6 +30,7 @@ from argus.terms import (
     apply,
     reduce,
 )
+from argus.terms.narrowing import narrowed
 
 _NOTHING: Any = getattr(np, "_NoValue", None)
 
@@ -100,11 +102,27 @@ def _as_array(a: Any) -> SymbolicArray:
 
 
 def _summable(array: SymbolicArray, dtype: Any) -> SymbolicArray:
-    """As the type in which numpy adds: integers and truths in 64 bits."""
+    """As the type in which numpy adds: integers and truths in 64 bits.
+
+    In fewer bits (`_left`), too: what is left of a sum is what is left of a sum of what
+    is left.
+    """
     wanted = given(dtype)
-    if wanted is not None:
+    kind = None if wanted is None else kind_of(element_type(wanted))
+    if wanted is not None and not kind == array.kind == "integer":
         return converted(array, wanted)
     return array if array.dtype.kind == "f" else converted(array, INTEGER)
+
+
+def _left(array: SymbolicArray, dtype: Any) -> SymbolicArray:
+    """Sums and products in the type that was asked for, in which they wrap around."""
+    wanted = given(dtype)
+    made = INTEGER if wanted is None else element_type(wanted)
+    if made == INTEGER or array.kind != "integer":
+        return array
+    world, ends = array.tracing.world, ends_of(made)
+    read = mapped(array.now(), lambda value: narrowed(world, value, ends))
+    return SymbolicArray(array.tracing, array.sizes, made, read)
 
 
 @traces(np.sum)
@@ -115,7 +133,8 @@ def sum_(
     """The sum along axes."""
     refuse("np.sum", out=out)
     a = _as_array(a)
-    return reduced(_summable(a, dtype), "sum", axis, keepdims, **options)
+    made = reduced(_summable(a, dtype), "sum", axis, keepdims, **options)
+    return _left(made, dtype)
 
 
 @traces(np.nansum)
@@ -131,7 +150,8 @@ def prod(
 ) -> SymbolicArray:  # fmt: skip
     """The product along axes."""
     refuse("np.prod", out=out)
-    return reduced(_summable(a, dtype), "prod", axis, keepdims, **options)
+    made = reduced(_summable(a, dtype), "prod", axis, keepdims, **options)
+    return _left(made, dtype)
 
 
 @traces(np.max, np.amax, np.nanmax)
@@ -318,7 +338,7 @@ def cumsum(
 ) -> SymbolicArray:
     """Sums of all elements up to each."""
     refuse("np.cumsum", out=out)
-    return scanned(_summable(a, dtype), "sum", axis)
+    return _left(scanned(_summable(a, dtype), "sum", axis), dtype)
 
 
 @traces(np.cumprod)
@@ -327,7 +347,7 @@ def cumprod(
 ) -> SymbolicArray:
     """Products of all elements up to each."""
     refuse("np.cumprod", out=out)
-    return scanned(_summable(a, dtype), "prod", axis)
+    return _left(scanned(_summable(a, dtype), "prod", axis), dtype)
 
 
 @traces(np.diff)

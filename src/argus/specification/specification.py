@@ -27,6 +27,7 @@ from argus.specification.sequences import unwrapped
 from argus.specification.storage import Indices
 from argus.specification.tracing import Need, Tracing
 from argus.terms import (
+    Failing,
     IndexSet,
     Integer,
     Scalar,
@@ -74,13 +75,29 @@ def trace_numpy(
     Raises Untraced for what is not traced, and Unknown for results that are no outputs.
     """
     found: list[tuple[Tracing, Specification]] = []
+    failing: list[tuple[Tracing, Failing]] = []
     way: list[bool] | None = []
     while way is not None:
         tracing = Tracing(world, way=way)
-        made = _one_way(tracing, function, program, source, optional)
-        found.append((tracing, made))
+        try:
+            made = _one_way(tracing, function, program, source, optional)
+            found.append((tracing, made))
+        except Failing as why:
+            failing.append((tracing, why))
         way = _next(way)
-    return _of_all_ways(found)
+    if not found:
+        raise failing[0][1]
+    made = _of_all_ways(found)
+    return replace(made, needs=(*made.needs, *_not_failing(failing)))
+
+
+def _not_failing(failing: Sequence[tuple[Tracing, Failing]]) -> list[Need]:
+    """That launches do not go the ways on which a reference fails."""
+    needs: list[Need] = []
+    for tracing, why in failing:
+        others = Tracing(tracing.world, needs, sizes=tracing.sizes)
+        others.need(~tracing.here, f"{~tracing.here}, or else {why.reason}")
+    return needs
 
 
 def _one_way(

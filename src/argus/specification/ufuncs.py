@@ -2,8 +2,8 @@
 
 numpy itself says in which types a ufunc computes (`resolve_dtypes`), so `True + True`
 is a disjunction here, too, and `3 / 2` a real number. Real arithmetic knows no NaN:
-`np.isnan` is not traced. Integers are exact; where 8 or 16 bits would
-wrap, the result is Unknown, and that 32 and 64 bits do not is an assumption.
+`np.isnan` is not traced. Integers are exact: what 8 or 16 bits do not hold wraps
+around, and that 32 and 64 bits hold it is an assumption, but for what was cut to 32.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ import numpy as np
 from argus.specification.array import SymbolicArray, kind_of, whole
 from argus.specification.broadcasting import broadcast, reader
 from argus.specification.cases import as_kind
-from argus.specification.casting import converted, lifted
+from argus.specification.casting import converted, ends_of, lifted
 from argus.specification.complex_numbers import complex_ufunc, is_complex
 from argus.specification.finiteness import is_finite, is_infinite
 from argus.specification.powers import power
@@ -25,7 +25,11 @@ from argus.specification.storage import Indices
 from argus.specification.table import name_of, refuse
 from argus.specification.tracing import Tracing
 from argus.terms import Integer, Unknown, Value, World, apply, literal
+from argus.terms.narrowing import is_narrowed, narrowed
+from argus.terms.shifts import shifted
 
+_WIDEST = 64
+"""Bits of the widest numbers."""
 Rule = Callable[..., Value]
 """From a world and values, all of the types in which the ufunc computes."""
 
@@ -151,28 +155,11 @@ def _hypot(world: World, a: Value, b: Value) -> Value:
     return apply(world, "sqrt", apply(world, "add", *squares))
 
 
-def _shift(world: World, a: Value, b: Value, left: bool) -> Value:
-    """``a << n`` is ``a * 2**n``, ``a >> n`` the quotient, rounded down."""
-    amount = _constant(b)
-    if amount is None or not 0 <= amount < 64:
-        raise Unknown("the reference shifts by what is no number")
-    return apply(world, "mul" if left else "floordiv", a, _whole(2**amount))
+def _shift(left: bool) -> Rule:
+    def rule(world: World, a: Value, b: Value) -> Value:
+        return shifted(world, a, b, _WIDEST, left=left)
 
-
-def _left(world: World, a: Value, b: Value) -> Value:
-    return _shift(world, a, b, True)
-
-
-def _right(world: World, a: Value, b: Value) -> Value:
-    return _shift(world, a, b, False)
-
-
-def _constant(value: Value) -> int | None:
-    """The number that an integer value is everywhere."""
-    if value.kind != "integer" or len(value.cases) != 1:
-        return None
-    number = value.cases[0][1]
-    return number.constant if isinstance(number, Integer) else None
+    return rule
 
 
 def _invert(world: World, a: Value) -> Value:
@@ -247,8 +234,8 @@ UFUNCS: dict[np.ufunc, Rule] = {
     np.bitwise_or: _named("or"),
     np.bitwise_xor: _named("xor"),
     np.invert: _invert,
-    np.left_shift: _left,
-    np.right_shift: _right,
+    np.left_shift: _shift(True),
+    np.right_shift: _shift(False),
     np.deg2rad: _times(math.pi / 180),
     np.rad2deg: _times(180 / math.pi),
 }
@@ -321,23 +308,27 @@ def elementwise(
 ) -> SymbolicArray:
     """A ufunc of arrays, element by element.
 
-    Raises Unknown for a ufunc without a rule, and where narrow integers may wrap.
+    Raises Unknown for a ufunc without a rule.
     """
     rule = UFUNCS.get(ufunc)
     if rule is None:
         raise Unknown(f"the reference calls {name_of(ufunc)}, which is not traced")
     *inner, result = types_of(ufunc, arrays)
     kinds = [kind_of(t) for t in inner]
-    _guard(tracing, ufunc, result)
     kind = kind_of(result)
+    leaves = ufunc in _WRAPPING and kind == "integer"
+    wraps = leaves and _wraps(tracing, result)
     shape = broadcast(tracing, [a.sizes for a in arrays], name_of(ufunc))
     reads, world = [reader(a) for a in arrays], tracing.world
 
     def read(indices: Indices) -> Value:
-        values = (
+        values = [
             as_kind(world, r(indices), k) for r, k in zip(reads, kinds, strict=True)
-        )
-        return as_kind(world, rule(world, *values), kind)
+        ]
+        made = as_kind(world, rule(world, *values), kind)
+        if wraps or (leaves and result.itemsize == 4 and any(map(_is_left, values))):
+            return narrowed(world, made, ends_of(result))
+        return made
 
     weak = all(a.weak for a in arrays) and result.kind != "b"
     return SymbolicArray(tracing, shape, result, read, weak=weak)
@@ -358,12 +349,16 @@ def types_of(
     return ufunc.resolve_dtypes((*asked, *[None] * ufunc.nout))  # type: ignore[arg-type]
 
 
-def _guard(tracing: Tracing, ufunc: np.ufunc, result: np.dtype[Any]) -> None:
-    if ufunc not in _WRAPPING or result.kind not in "iu":
-        return
-    if result.itemsize < 4 or result.kind == "u":
-        raise Unknown(
-            f"the reference calls {name_of(ufunc)} on {result}, which may wrap"
-        )
-    if result.itemsize == 4:
+def _wraps(tracing: Tracing, result: np.dtype[Any]) -> bool:
+    """Whether numbers of a type wrap around.
+
+    Those of 32 and 64 bits with a sign are taken to fit.
+    """
+    if result.itemsize == 4 and result.kind == "i":
         tracing.assume(f"{result} arithmetic of the reference does not overflow")
+    return result.itemsize < 4 or result.kind == "u"
+
+
+def _is_left(value: Value) -> bool:
+    """Whether a number was cut to 32 bits before."""
+    return is_narrowed(value, (1 << 32,))

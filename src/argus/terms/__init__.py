@@ -16,7 +16,10 @@ obligations that the world lists. What has no term raises `Unknown`.
     substitution.py, sampling.py    variables replaced; a point of a set
     leaves.py, term.py, powers.py,
     ends.py                         terms in normal form; between which numbers one lies
-    magnitudes.py, bounds.py        how large a whole number of data may become
+    magnitudes.py, bounds.py,
+    remainders.py                   how large a whole number of data may become
+    narrowing.py, shifts.py         what is left in a type; bits that are moved
+    factored.py                     sizes that are products
     sums.py, maxima.py, folds.py,
     binding.py                      terms over sets of points; bound variables
     absorbing.py                    single points as parts of a sum or maximum

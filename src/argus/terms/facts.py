@@ -18,6 +18,7 @@ from argus.terms.bits import range_of_bits
 from argus.terms.choices import nothing_left
 from argus.terms.ends import ends
 from argus.terms.entries import same_entries
+from argus.terms.factored import factors_beside
 from argus.terms.integers import (
     Applied,
     Atom,
@@ -152,7 +153,7 @@ def alternatives(
     Minima and maxima are one of their arguments. Entries of one place are the same.
     A quotient of what its divisor divides is at least 1 where there is something to
     divide. And ``p // d >= b`` says for d > 0 that ``p >= b d``: that is asked for each
-    product of d that is mentioned, and 0.
+    product of d that is mentioned, and 0, and for sizes that are products with d.
     """
     found: list[tuple[IndexSet, IndexSet]] = []
     for atom in dict.fromkeys(a for m in monomials for a in m):
@@ -179,7 +180,10 @@ def _multiples(
     monomials: Sequence[Monomial],
 ) -> Iterator[tuple[IndexSet, IndexSet]]:
     """For ``p // d`` and products ``b d``: that it is below b, or not."""
-    if divisor.constant is not None or len(divisor.terms) != 1:
+    if divisor.constant is not None:
+        return
+    if len(divisor.terms) != 1:
+        yield from _factored(world, value, dividend, divisor)
         return
     ((wanted, times),) = divisor.terms.items()
     positive = world.compare(divisor, ">=", 1)
@@ -197,6 +201,18 @@ def _multiples(
         if natural:  # then the divisor is 0, and so is what it divides
             other = other & world.compare(whole, "==", 0)
         yield other | below & positive, above & positive
+
+
+def _factored(
+    world: World, value: Integer, dividend: Integer, divisor: Integer
+) -> Iterator[tuple[IndexSet, IndexSet]]:
+    """For ``p // d`` and sizes ``n == b d``: below b, and p below n, or not."""
+    positive = world.compare(divisor, ">=", 1)
+    for bound, whole in factors_beside(world, divisor):
+        below = world.compare(value, "<", bound) & world.compare(dividend, "<", whole)
+        above = world.compare(value, ">=", bound)
+        above = above & world.compare(dividend, ">=", whole)
+        yield ~positive | below, above & positive
 
 
 def _divided(monomial: Monomial, by: Monomial) -> Monomial | None:

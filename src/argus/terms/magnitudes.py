@@ -52,6 +52,7 @@ from argus.terms.integers import (
     Variable,
 )
 from argus.terms.leaves import Fold, Leaf, Max, Sum, Whole
+from argus.terms.remainders import remainders
 from argus.terms.sets import IndexSet
 from argus.terms.term import Product, Term
 from argus.terms.world import World
@@ -105,6 +106,15 @@ class _Reader:
 
     def integer(self, where: IndexSet, value: Integer) -> Between:
         found: Between = (NOTHING, NOTHING)
+        left, value = remainders(value)
+        if left:
+            # With the constant, which the bounds of each alone would lose.
+            low = high = value.terms.get((), 0)
+            for coefficient, count in left:
+                low += min(0, coefficient * (count - 1))
+                high += max(0, coefficient * (count - 1))
+            found = number(-low), number(high)
+            value = value - value.terms.get((), 0)
         for monomial, coefficient in value.terms.items():
             one: Between = (NOTHING, number(1))
             for atom in monomial:

@@ -11,12 +11,13 @@ from argus.terms.arithmetic import called, multiply
 from argus.terms.cast import truncated
 from argus.terms.cut_data import with_data_cut
 from argus.terms.folds import rebound_fold
-from argus.terms.integers import Atom, Truncated, Truth, Variable
+from argus.terms.integers import Atom, Integer, Opaque, Truncated, Truth, Variable
 from argus.terms.leaves import Base, Call, Fold, Generated, Leaf, Sum, Whole
 from argus.terms.maxima import Source, rebound_maximum
 from argus.terms.powers import exponential, raised
 from argus.terms.sets import IndexSet
 from argus.terms.settle import settled
+from argus.terms.substitution import of_others
 from argus.terms.sums import rebound, tidy
 from argus.terms.term import ZERO, Term, leaf_term, number, whole
 from argus.terms.unknown import Unknown
@@ -117,7 +118,19 @@ def _in_whole(
             if isinstance(atom, Truncated):
                 return whole(truncated(world, inner))
             return whole(world.truth_of(atom.op, inner))
+    if isinstance(atom, Opaque):
+        args = [_in_integer(world, x, where, hidden) for x in atom.args]
+        if None not in args and tuple(args) != atom.args:
+            left, right = (x for x in args if x is not None)
+            return whole(of_others(world, atom, left, right))
     return leaf_term(Whole(atom))
+
+
+def _in_integer(
+    world: World, x: Integer, where: IndexSet, hidden: frozenset[Variable]
+) -> Integer | None:
+    """An integer of data; None where it is none of terms that hold there."""
+    return restrict(world, whole(x), where, hidden).integer if x.height else x
 
 
 def cut_in_set(

@@ -76,6 +76,8 @@ class World:
         self.conventions: dict[str, None] = {}
         """What was taken for the same, or for defined, in words; in order."""
         self.entry_facts: dict[str, list[EntryFact]] = {}
+        self.tables: dict[str, tuple[int, int]] = {}
+        """The least and the greatest number that an integer tensor may hold."""
         self.distinct: dict[str, tuple[Integer, ...]] = {}
         """Integer tensors whose entries are different numbers, and their extents."""
         self.known = facts.Known()

@@ -48,7 +48,7 @@ WHOLE = {
         *("hashed", "quantised_rows", "optional_parts"),
     ),
     "grids.py": ("equal_parts",),
-    "handoffs.py": ("three_meet", "each_arrives", "two_readers"),
+    "handoffs.py": ("three_meet", "each_arrives", "two_readers", "two_buffers"),
     "losses.py": ("segment_max",),
     "products.py": ("gemm_w4",),
     "recurrences.py": ("mamba_scan", "segment_counter", "welford_chunk"),
@@ -308,6 +308,37 @@ MISTAKES = {
         ("live, x, pad", "live, x, 0.0"),
     ),
     ("parts.py", "ell_rows"): (("Val[m, l:]", "Val[m, 0:]"),),
+    # The other order, another threshold, a byte that is left out.
+    ("bits.py", "sign_bits"): (
+        ("1 << ag.index", "128 >> ag.index"),
+        ("x > t, 1, 0", "x >= t, 1, 0"),
+        ('1 << ag.index(x, "E")', '1 << (ag.index(x, "E") + 1)'),
+    ),
+    ("bits.py", "bits_of_bytes"): (("& 1)", "& 3)"), ("n // 8", "(n + 1) // 8")),
+    ("bits.py", "bytes_of_words"): (
+        ("x & 255", "x & 127"),
+        ("1 << (8 * e)", "1 << (4 * e)"),
+        ("w * 4 + e", "w * 4 + e + 1"),
+    ),
+    ("bits.py", "cut_prefix_sums"): (
+        (".to(i32)", ".to(i8).to(i32)"),
+        ('carry = ag.sum(x, "J") + carry', 'carry = ag.sum(x, "J")'),
+    ),
+    ("bits.py", "hashed_places"): (
+        ("x * 40503", "x * 40502"),
+        ("(x * 40503 + 7)", "(x.to(i64) * 40503 + 7)"),
+    ),
+    # Rows of as many windows as there are columns.
+    ("windows.py", "rows_of_windows"): (
+        ("p % (W - 2)", "p % (W - 1)"),
+        ("p // (W - 2)", "p // W"),
+        ("k % 3", "k // 3"),
+    ),
+    # The other buffer.
+    ("handoffs.py", "two_buffers"): (
+        ("ag.relu(b1.load())", "ag.relu(b0.load())"),
+        ("n * 128 + 64 :], full[1]", "n * 128 :], full[1]"),
+    ),
     # The other nibble, the scale of the next group.
     ("products.py", "gemm_w4"): (
         ("(w & 15)", "(w >> 4)"),

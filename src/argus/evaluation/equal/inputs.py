@@ -21,7 +21,7 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.ir.walk import walk
 
-__all__ = ["MODES", "draw", "near", "updated"]
+__all__ = ["MODES", "draw", "is_apart", "near", "updated"]
 
 _REDRAWN = 64
 """Rounds in which entries of tables are drawn again."""
@@ -31,6 +31,8 @@ _PAIRS = 2048
 
 _FIRST = 24
 """Special numbers that tables hold: the first are constants of the program."""
+_ENDS = (1 << 7, 1 << 8, 1 << 15, 1 << 16, 1 << 31, 1 << 32)
+"""Where types end to which numbers of more bits may be converted."""
 _NAMED = 4
 """One entry in so many is a number that an assumption names."""
 _SHARE = 13
@@ -69,6 +71,21 @@ def updated(program: Program) -> frozenset[str]:
             case _:
                 assert_never(op)
     return frozenset(found & set(program.outputs))
+
+
+def is_apart(program: Program) -> bool:
+    """Whether blocks write elements that differ, or what they write is a mistake.
+
+    What a table says of places may name one twice, of which references take the last.
+    The author has to have said that entries are different.
+    """
+    if any(op.others for op in annotations_of(program) if isinstance(op, Assume)):
+        return True
+    return all(
+        param.dtype.is_float or param.name in program.outputs
+        for param in program.params
+        if isinstance(param, GlobalTensor)
+    )
 
 
 def draw(
@@ -164,7 +181,7 @@ def _whole(
         return rng.integers(0, 2, shape).astype(kind)
     if mode.large:
         low, high = dtype.integers
-        around = near((*special[:_FIRST], 0, low, high, high // 2 + 1))
+        around = near((*special[:_FIRST], *_ENDS, 0, low, high, high // 2 + 1))
         least = low if dtype.bits < 32 or mode.signed else 0
         held = np.array([n for n in around if least <= n <= high], kind)
         return rng.choice(held, shape).astype(kind)

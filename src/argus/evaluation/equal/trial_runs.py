@@ -7,7 +7,7 @@ decided in `refuting.py`.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -23,8 +23,9 @@ from argus.equivalence.sizes import (
     shapes_of,
 )
 from argus.evaluation.drawing import DrawingMode, constants, specials
-from argus.evaluation.equal.inputs import draw, near
+from argus.evaluation.equal.inputs import draw, is_apart, near, updated
 from argus.evaluation.equal.trying import (
+    Difference,
     Trial,
     Unlike,
     expected,
@@ -55,6 +56,8 @@ _ELEMENTS = 1 << 21
 """Elements of all tensors of a trial, at most."""
 _BLOCKS = 96
 """Blocks of a small trial, all of which are run."""
+_BACKWARDS = 3
+"""One in so many runs is repeated with the last block first; those in place all are."""
 _MASK = -1e3
 """A constant that is no larger stands for minus infinity, as a rule."""
 _FEW_SMS = (4, 1)
@@ -122,6 +125,8 @@ class TrialRuns:
             for op in walk(program.body)
             if isinstance(op, o.StoreGlobal) and op.atomic is not None
         }
+        self.in_place = not self.adds >= updated(program)
+        self.apart = is_apart(program)
         self.most = _ELEMENTS
         self.place = TrialPlace({})
         self.made = Tried()
@@ -246,16 +251,38 @@ class TrialRuns:
         differences = wrong(wanted, outputs, whole=whole, missing=missing)
         if not differences:
             self.facets.keep(True)
+            often = self.in_place or self.made.runs % _BACKWARDS == 1
+            if whole and often and self.apart:
+                self._backwards(trial, wanted)
             return True
-        some = blocks if grid > ALL_BLOCKS else None
-        for difference in differences:
-            witness = confirmed(trial, self.reference, difference, self.request, some)
-            if witness is not None:
-                self.made.witness = witness
-                raise WitnessFound
+        self._confirm(trial, differences, blocks if grid > ALL_BLOCKS else None)
         self.made.differed += 1
         self.facets.keep(False)
         return False
+
+    def _backwards(self, trial: Trial, wanted: Mapping[str, np.ndarray]) -> None:
+        """The same with the last block first: nothing orders the blocks of a grid."""
+        blocks = range(trial.grid)[::-1]
+        if not 1 < len(blocks) <= ALL_BLOCKS:
+            return
+        try:
+            outputs = found_by(trial, blocks, seconds=2.0)
+        except Stuck:
+            return
+        self._confirm(trial, wrong(wanted, outputs, whole=True), blocks)
+
+    def _confirm(
+        self,
+        trial: Trial,
+        differences: Iterable[Difference],
+        blocks: Sequence[int] | None,
+    ) -> None:
+        """Raises WitnessFound if the interpreter shows one of several differences."""
+        for difference in differences:
+            witness = confirmed(trial, self.reference, difference, self.request, blocks)
+            if witness is not None:
+                self.made.witness = witness
+                raise WitnessFound
 
     def _overflows(self, trial: Trial, name: str, wanted: np.ndarray) -> bool:
         dtype = next(t.dtype for t in _tensors(trial.program) if t.name == name)

@@ -66,6 +66,8 @@ class Witness:
     """Of each tensor of the call, in elements."""
     span: Span | None = None
     """Where the element is written, if there are several places."""
+    backwards: bool = False
+    """Whether the last block ran first."""
 
     @property
     def element(self) -> str:
@@ -127,7 +129,8 @@ def confirmed(
         return None
     written = bool(real.written[found.index])
     shown = replace(found, got=float(got), written=written)
-    return _witness(trial, reference, shown, arrays)
+    witness = _witness(trial, reference, shown, arrays)
+    return replace(witness, backwards=len(blocks) > 1 and blocks[0] > blocks[-1])
 
 
 def far_off(trial: Trial, reference: Reference, request: Request) -> Witness | None:

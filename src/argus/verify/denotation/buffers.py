@@ -7,11 +7,33 @@ from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr
-from argus.ir.memory import BarrierAlloc, Ring, SharedAlloc, SharedView
+from argus.ir.memory import BarrierAlloc, BarrierRef, Ring, SharedAlloc, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import walk
 
-__all__ = ["Buffers", "bodies", "writes_shared"]
+__all__ = ["Buffers", "Mbarrier", "bodies", "writes_shared"]
+
+
+@dataclass(frozen=True)
+class Mbarrier:
+    """One mbarrier of an array; ``index`` is None where a program chooses one."""
+
+    alloc: BarrierAlloc
+    index: int | None
+
+    @staticmethod
+    def of(ref: BarrierRef) -> Mbarrier:
+        """The mbarrier that an operation uses."""
+        if ref.alloc.count == 1:
+            return Mbarrier(ref.alloc, 0)
+        fixed = ref.index.value if isinstance(ref.index, Const) else None
+        return Mbarrier(ref.alloc, None if fixed is None else int(fixed))
+
+    @property
+    def name(self) -> str:
+        """What it is called."""
+        several = self.alloc.count > 1 and self.index is not None
+        return f"{self.alloc.name}[{self.index}]" if several else self.alloc.name
 
 
 @dataclass
@@ -26,16 +48,15 @@ class Buffers:
     """Roles that write a buffer; "block" is the code before roles."""
     turning: set[SharedAlloc] = field(default_factory=set[SharedAlloc])
     """Buffers outside of rings whose stage is chosen when the program runs."""
-    handed: dict[SharedAlloc, BarrierAlloc] = field(
-        default_factory=dict[SharedAlloc, BarrierAlloc]
+    handed: dict[SharedAlloc, Mbarrier] = field(
+        default_factory=dict[SharedAlloc, Mbarrier]
     )
     """Buffers of one stage that one role copies into, and the barrier of all copies: a
-    single one that completes when that role, and nobody else, has expected once."""
+    single one that completes when that role, and nobody else, has expected once. No
+    barrier of its array is chosen when the program runs."""
     stored: set[SharedAlloc] = field(default_factory=set[SharedAlloc])
     """Buffers of one stage that one role alone writes, from registers."""
-    waiting: dict[BarrierAlloc, set[str]] = field(
-        default_factory=dict[BarrierAlloc, set[str]]
-    )
+    waiting: dict[Mbarrier, set[str]] = field(default_factory=dict[Mbarrier, set[str]])
     """Roles that wait for a barrier."""
     lets: dict[str, Expr] = field(default_factory=dict[str, Expr])
     """What named scalars are defined as."""
@@ -47,8 +68,8 @@ class Buffers:
         for ring in program.rings:
             for alloc in ring.fields.values():
                 found.ring[alloc] = ring
-        barriers: dict[SharedAlloc, set[BarrierAlloc | None]] = {}
-        arriving: dict[BarrierAlloc, set[str]] = {}
+        barriers: dict[SharedAlloc, set[Mbarrier | None]] = {}
+        arriving: dict[Mbarrier, set[str]] = {}
         for role, body in bodies(program):
             for op in walk(body):
                 view = writes_shared(op)
@@ -56,16 +77,17 @@ class Buffers:
                     found._written(role, view)
                     by = op.barrier if isinstance(op, o.CopyAsync) else None
                     known = barriers.setdefault(view.alloc, set())
-                    known.add(None if by is None else by.alloc)
+                    known.add(None if by is None else Mbarrier.of(by))
                 match op:
                     case o.Let():
                         found.lets[op.sym.name] = op.value
                     case o.BarrierWait():
-                        found.waiting.setdefault(op.barrier.alloc, set()).add(role)
+                        one = Mbarrier.of(op.barrier)
+                        found.waiting.setdefault(one, set()).add(role)
                     case o.BarrierExpect():
-                        arriving.setdefault(op.barrier.alloc, set()).add(role)
+                        arriving.setdefault(Mbarrier.of(op.barrier), set()).add(role)
                     case o.BarrierArrive() | o.CpAsyncArrive():
-                        arriving.setdefault(op.barrier.alloc, set()).add("other")
+                        arriving.setdefault(Mbarrier.of(op.barrier), set()).add("other")
                     case (
                         o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
                         | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
@@ -87,13 +109,16 @@ class Buffers:
     def _handed_over(
         self,
         alloc: SharedAlloc,
-        barriers: set[BarrierAlloc | None],
-        arriving: dict[BarrierAlloc, set[str]],
+        barriers: set[Mbarrier | None],
+        arriving: dict[Mbarrier, set[str]],
     ) -> None:
         if len(barriers) != 1 or alloc.stages != 1 or alloc in self.ring:
             return
         (barrier,) = barriers
-        if barrier is None or barrier.count != 1 or barrier.arrivals != 1:
+        if barrier is None or barrier.alloc.arrivals != 1:
+            return
+        used = (*arriving, *self.waiting)
+        if any(b.alloc is barrier.alloc and b.index is None for b in (barrier, *used)):
             return
         if (
             len(self.writers[alloc]) == 1

@@ -3,8 +3,8 @@
 Those of 8 and 16 bits, those without sign, and those of types that do not hold what is
 converted to them.
 
-What a table holds is in the range of its type, and so is what is made of such numbers:
-`argus.verify.denotation.registers` asks for it, and claims nothing where it is not.
+What a table holds is in the range of its type. What is made of such numbers wraps
+around (`argus.terms.narrowing`).
 """
 
 from __future__ import annotations
@@ -32,6 +32,8 @@ def range_of(dtype: DType, source: DType | None = None) -> tuple[int, int] | Non
 
 def assume_range(world: World, tensor: GlobalTensor) -> None:
     """Tell a world what the entries of a tensor can be."""
+    if tensor.dtype.kind == "int":
+        world.tables[tensor.name] = tensor.dtype.integers
     found = range_of(tensor.dtype)
     if found is None:
         return

@@ -29,6 +29,8 @@ from argus.terms.apply import COMPARISONS
 from argus.terms.arithmetic import cleared
 from argus.terms.cast import saturated
 from argus.terms.ends import ends
+from argus.terms.narrowing import is_narrowed, narrowed
+from argus.terms.shifts import shifted
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.combining import combined
 from argus.verify.denotation.ranges import range_of
@@ -38,7 +40,7 @@ from argus.verify.denotation.state import Context, integers, variable_of
 
 __all__ = ["converted", "product", "register_value"]
 
-_WRAPPING = ("add", "sub", "mul", "neg", "abs", "fma", "power", "floordiv")
+_WRAPPING = ("add", "sub", "mul", "neg", "abs", "fma", "power", "floordiv", "shl")
 """Functions whose results may leave the range of their arguments."""
 
 
@@ -105,10 +107,13 @@ def _register_value(context: Context, op: o.AnyRegisterOp) -> Value:
             if FUNCTIONS[op.fn].law == "exp":
                 argument = cast(context.world, args[0], "real")
                 context.notice("exponent", op, argument, op.result.dtype)
-            if op.fn in _WRAPPING and made.kind == "integer":
+            if op.fn not in _WRAPPING or made.kind == "truth":
+                return made
+            held = _left_of(op.result.dtype, args)
+            if held is not None:
+                return narrowed(context.world, made, held, context.state.where)
+            if made.kind == "integer":
                 context.notice("whole", op, made, op.result.dtype)
-            if op.fn in _WRAPPING:
-                require_range(context, made, op.result.dtype, f"{op.fn} in")
             return made
         case o.Cast():
             value = context.element(op.src, indices)
@@ -137,6 +142,12 @@ def _type_of(op: o.Elementwise) -> DType:
 
 
 def _applied(context: Context, op: o.Elementwise, args: Sequence[Value]) -> Value:
+    if op.fn in ("shl", "shr"):
+        value, amount = args
+        width = max(op.result.dtype.bits, 32)
+        here = context.state.where
+        left = op.fn == "shl"
+        return shifted(context.world, value, amount, width, left=left, where=here)
     if FUNCTIONS[op.fn].law in ("exp", "add", "sub") and context.finite.is_number(op):
         with context.world.obligations.muted("finite"):
             return apply(context.world, op.fn, *args)
@@ -217,7 +228,8 @@ def converted(
 ) -> Value:
     """A value as elements of a type. Conversions between floats are the identity.
 
-    Raises Unknown where a whole number may wrap to a narrower type.
+    Whole numbers wrap around to a narrower type. Raises Unknown where a float may not
+    fit it.
     """
     kind = "real" if dtype.is_float else "truth" if dtype.kind == "bool" else "integer"
     held = range_of(dtype)
@@ -226,10 +238,24 @@ def converted(
         whole = source is not None and not source.is_float
         if not whole or all(_within(term, held) for _, term in value.terms):
             return saturated(context.world, value, *held)
+    if source == dtype:
+        return cast(context.world, value, kind)
+    held = range_of(dtype, source)
+    if held is not None and source is not None and source.kind == "int":
+        return narrowed(context.world, value, held, context.state.where)
     made = cast(context.world, value, kind)
-    if source != dtype:
-        require_range(context, made, dtype, "a conversion to", source)
+    require_range(context, made, dtype, "a conversion to", source)
     return made
+
+
+def _left_of(dtype: DType, args: Sequence[Value]) -> tuple[int, int] | None:
+    """The ends of a type in which arithmetic is remainders; None where it is exact.
+
+    Numbers of 32 bits with a sign are taken to fit, but for what is left of others.
+    """
+    if dtype.name == "i32" and any(is_narrowed(a, (1 << 32,)) for a in args):
+        return dtype.integers
+    return range_of(dtype)
 
 
 def _within(term: Term, bounds: tuple[int, int]) -> bool:
@@ -246,7 +272,7 @@ def require_range(
     what: str,
     source: DType | None = None,
 ) -> None:
-    """Raises Unknown where a whole number may wrap to 8 or 16 bits, or from 64 to 32.
+    """Raises Unknown where a number may not fit a type that is asked, see `range_of`.
 
     That results of 32 and 64 bits fit is assumed, and said in the report.
     """

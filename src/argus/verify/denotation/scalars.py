@@ -13,7 +13,7 @@ from argus.ir.dtypes import i32
 from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym
 from argus.ir.wrapping import wrapped_parts
 from argus.terms import IndexSet, Integer, Unknown, Value, apply, cast, literal
-from argus.verify.denotation.narrow import outside
+from argus.terms.narrowing import outside
 from argus.verify.denotation.state import Context
 
 __all__ = ["integer", "integer_cases", "scalar", "scalars", "truth"]

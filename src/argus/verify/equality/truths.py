@@ -1,20 +1,33 @@
-"""Comparisons of data that are the same truth, as one.
+"""Comparisons of data that are the same truth, as one, and what is cut of data alike.
 
-What a kernel and its specification compare with a number may be one sum in two forms (a
-step that is taken before a loop, and the rest). Where both terms are shown to be equal
-wherever a value is stored, their truths are, and stand for each other.
+What a kernel and its specification compare with a number, or cut to a whole one, may
+be one sum in two forms (a step that is taken before a loop, and the rest). Where both
+terms are shown to be equal wherever a value is stored, what is made of them is the
+same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from typing import TypeAlias
 
-from argus.terms import Atom, IndexSet, Integer, Term, Truth, Value, World, replace
+from argus.terms import (
+    Atom,
+    IndexSet,
+    Integer,
+    Term,
+    Truncated,
+    Truth,
+    Value,
+    World,
+    replace,
+)
 from argus.verify.equality.mentioned import integers, overs
 from argus.verify.equality.same import same, within
 
 __all__ = ["alike"]
 
+_Made: TypeAlias = Truth | Truncated
 _ROUNDS = 4
 """How deep truths may stand in terms of which others speak."""
 
@@ -61,7 +74,7 @@ def _needed(world: World, where: IndexSet) -> IndexSet:
     """A set without truths that it does not depend on; nothing if it is empty."""
     if world.is_empty(where):
         return IndexSet.nothing
-    for truth in _in_set(where):
+    for truth in (t for t in _in_set(where) if isinstance(t, Truth)):
         number = Integer.atom(truth)
         bounds = world.compare(number, ">=", 0) & world.compare(number, "<=", 1)
         rest = where.without([world.space.name((truth,))])
@@ -71,10 +84,11 @@ def _needed(world: World, where: IndexSet) -> IndexSet:
 
 
 def _equal(
-    world: World, where: IndexSet, truth: Truth, others: list[Truth]
-) -> Truth | None:
+    world: World, where: IndexSet, truth: _Made, others: list[_Made]
+) -> _Made | None:
     """Another truth that is the same wherever a set holds."""
-    alike = [o for o in others if o.op == truth.op and o.height == truth.height]
+    kind = truth.height, _operation(truth)
+    alike = [o for o in others if (o.height, _operation(o)) == kind]
     here = world.close(where)
     mine = _term(world, here, truth)
     # Which of them it is is often plain; that it is one of the others is never.
@@ -82,22 +96,26 @@ def _equal(
     return next((o for o in alike if _same(world, where, truth, o)), None)
 
 
-def _term(world: World, here: IndexSet, truth: Truth) -> Term:
-    assert isinstance(truth.term, Term)
-    return within(world, truth.term, here)
+def _term(world: World, here: IndexSet, made: _Made) -> Term:
+    assert isinstance(made.term, Term)
+    return within(world, made.term, here)
 
 
-def _same(world: World, where: IndexSet, one: Truth, other: Truth) -> bool:
+def _same(world: World, where: IndexSet, one: _Made, other: _Made) -> bool:
     assert isinstance(one.term, Term)
     assert isinstance(other.term, Term)
     return same(world, where, one.term, other.term) is None
 
 
-def _truths(value: Value) -> dict[Truth, None]:
+def _operation(made: _Made) -> str:
+    return made.op if isinstance(made, Truth) else "cut"
+
+
+def _truths(value: Value) -> dict[_Made, None]:
     """Truths in the conditions and terms of a value, that speak of nothing bound."""
     if value.kind == "truth":
         return _in_set(value.where)
-    found: dict[Truth, None] = {}
+    found: dict[_Made, None] = {}
     for held, x in value.cases:
         found |= _in_set(held)
         if isinstance(x, Term):
@@ -110,13 +128,15 @@ def _truths(value: Value) -> dict[Truth, None]:
     return found
 
 
-def _in_set(where: IndexSet) -> dict[Truth, None]:
+def _in_set(where: IndexSet) -> dict[_Made, None]:
     return dict.fromkeys(_of(atom for m in where.monomials for atom in m))
 
 
-def _of(atoms: Iterable[Atom]) -> Iterator[Truth]:
+def _of(atoms: Iterable[Atom]) -> Iterator[_Made]:
     for atom in atoms:
-        if isinstance(atom, Truth) and not any(
-            v.name.startswith("$") for v in atom.variables
-        ):
+        if any(v.name.startswith("$") for v in atom.variables):
+            continue
+        if isinstance(atom, Truth | Truncated):
             yield atom
+        for argument in atom.arguments:
+            yield from _of(argument.atoms())

@@ -21,8 +21,9 @@ from argus.terms import IndexSet, Integer, Term, Value, Variable
 from argus.terms.integers import Applied, Atom, Entry, Opaque, Truncated, Truth
 from argus.terms.leaves import Fold, Sum, Whole
 from argus.terms.magnitudes import LARGEST_SCALAR, between, integer_of
+from argus.terms.narrowing import LARGEST_SIZE, outside
+from argus.terms.remainders import remainders
 from argus.verify.denotation import Denotation, Noticed
-from argus.verify.denotation.narrow import LARGEST_SIZE, outside
 from argus.verify.equality.additions import total
 
 __all__ = ["Bounds", "Overflow", "beyond", "overflow"]
@@ -172,6 +173,10 @@ def beyond(
 def _of_integer(x: Integer, entries: _Entries) -> Bounds | None:
     """Bounds of an integer for sizes below a limit; None where data take part."""
     low = high = 0
+    left, x = remainders(x)
+    for coefficient, count in left:
+        low += min(0, coefficient * (count - 1))
+        high += max(0, coefficient * (count - 1))
     for monomial, coefficient in x.terms.items():
         ends = (1, 1)
         for atom in monomial:

@@ -87,3 +87,33 @@ def two_readers(X: f32["M N"], Y: f32["M N"], Z: f32["M"]):
 @ag.reference
 def two_readers_reference(X):
     return {"Y": 3 * X, "Z": 3 * X.sum(1)}
+
+
+@ag.kernel
+def two_buffers(X: f32["M N"], Y: f32["M N"]):
+    """Two buffers by hand, each with a barrier of its own of an array."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 32))
+    b0, b1 = ag.shared(f32, (32, 64)), ag.shared(f32, (32, 64))
+    full, empty = ag.barriers(2), ag.barriers(2, arrivals=4)
+    with ag.role("load", warps=1):
+        for n in ag.range(0, ag.cdiv(N, 128)):
+            empty[0].wait(n - 1)
+            full[0].expect(32 * 64 * 4)
+            b0.copy(X[i * 32 :, n * 128 :], full[0])
+            empty[1].wait(n - 1)
+            full[1].expect(32 * 64 * 4)
+            b1.copy(X[i * 32 :, n * 128 + 64 :], full[1])
+    with ag.role("use", warpgroups=1):
+        for n in ag.range(0, ag.cdiv(N, 128)):
+            full[0].wait(n)
+            Y[i * 32 :, n * 128 :] = ag.relu(b0.load()).rename("M N")
+            empty[0].arrive(per="warp")
+            full[1].wait(n)
+            Y[i * 32 :, n * 128 + 64 :] = ag.relu(b1.load()).rename("M N")
+            empty[1].arrive(per="warp")
+
+
+@ag.reference
+def two_buffers_reference(X):
+    return np.maximum(X, 0)

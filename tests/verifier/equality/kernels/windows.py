@@ -215,3 +215,26 @@ def reflected(X: f32["B L"], Y: f32["B T"], *, P: int = 3, BT: int = 64):
 @ag.reference
 def reflected_reference(X):
     return np.pad(X, ((0, 0), (3, 3)), mode="reflect")
+
+
+@ag.kernel
+def rows_of_windows(X: f32["H W"], Y: f32["P K"], *, BP: int = 32):
+    """Each window of 3 by 3 as a row, without a border."""
+    H, W = X.shape
+    P, K = Y.shape
+    ag.require((H > 2) & (W > 2), "a window")
+    ag.require((P == (H - 2) * (W - 2)) & (K == 9), "windows")
+    i = ag.block(ag.cdiv(P, BP))
+    rows = X.view(
+        "P K",
+        shape=(P, 9),
+        at=lambda p, k: (p // (W - 2) + k // 3, p % (W - 2) + k % 3),
+    )
+    Y[i * BP :, :] = ag.load(rows[i * BP :, 0:], (BP, 16))
+
+
+@ag.reference
+def rows_of_windows_reference(X):
+    H, W = X.shape
+    windows = np.lib.stride_tricks.sliding_window_view(X, (3, 3))
+    return windows.reshape((H - 2) * (W - 2), 9)

@@ -1,0 +1,97 @@
+"""Bits: signs that are packed, bytes of words, what is left in a narrower type."""
+
+import argus as ag
+from argus import f32, i8, i32, i64, u8, u32
+
+
+@ag.kernel
+def sign_bits(X: f32["M N"], Y: u8["M P"], t: f32 = 0.0, *, BM: int = 8, BP: int = 32):
+    """X > t as bits, the first element in the lowest one."""
+    M, N = X.shape
+    P = Y.shape[1]
+    ag.require(N == 8 * P, "whole bytes")
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(P, BP))
+    x = ag.load(X[i * BM :, j * BP * 8 :], (BM, BP * 8))
+    x = ag.reshape(x, (BM, BP, 8), dims="M P E")
+    bit = ag.where(x > t, 1, 0)
+    weight = ag.broadcast(1 << ag.index(x, "E"), x)
+    Y[i * BM :, j * BP :] = ag.sum(bit * weight, "E").to(u8)
+
+
+@ag.reference
+def sign_bits_reference(X, t):
+    M, N = X.shape
+    bits = (X.reshape(M, N // 8, 8) > t).astype(np.int64)
+    return (bits << np.arange(8)).sum(2)
+
+
+@ag.kernel
+def bits_of_bytes(P: u8["M W"], Y: i8["M N"], *, BM: int = 4, BN: int = 64):
+    """Each bit of a byte as a number."""
+    M, W = P.shape
+    N = ag.dim("N")
+    ag.require(N == 8 * W, "bytes")
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    v = P.view("M N", shape=(M, N), at=lambda m, n: (m, n // 8))
+    p = ag.load(v[i * BM :, j * BN :], (BM, BN)).to(i32)
+    e = ag.broadcast((j * BN + ag.index(p, "N")) % 8, p)
+    Y[i * BM :, j * BN :] = ((p >> e) & 1).to(i8)
+
+
+@ag.reference
+def bits_of_bytes_reference(P):
+    M, W = P.shape
+    return ((P[:, :, None] >> np.arange(8)) & 1).reshape(M, 8 * W)
+
+
+@ag.kernel
+def bytes_of_words(X: i32["M N"], P: i32["M W"], *, BM: int = 4, BW: int = 16):
+    """The lowest bytes of three of four numbers, in one number."""
+    M, N = X.shape
+    W = ag.dim("W")
+    ag.require(N == 4 * W, "words")
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(W, BW))
+    s = ag.zeros((BM, BW), i32, dims="M W")
+    for e in ag.static_range(3):
+        each = X.view("M W", shape=(M, W), at=lambda m, w: (m, w * 4 + e))
+        x = ag.load(each[i * BM :, j * BW :], (BM, BW))
+        s = s + (x & 255) * (1 << (8 * e))
+    P[i * BM :, j * BW :] = s
+
+
+@ag.reference
+def bytes_of_words_reference(X):
+    M, N = X.shape
+    low = (X & 255).reshape(M, N // 4, 4)[:, :, :3]
+    return (low << (8 * np.arange(3))).sum(-1)
+
+
+@ag.kernel
+def cut_prefix_sums(X: i64["I J"], Y: i32["I J"], *, BJ: int = 64):
+    """Sums in 64 bits, of which 32 are kept."""
+    I, J = X.shape
+    i = ag.block(I)
+    carry = ag.full((), 0, i64)
+    for j in ag.range(0, J, BJ):
+        x = ag.load(X[i, j:], (BJ,))
+        Y[i, j:] = (ag.cumsum(x, "J") + carry).to(i32)
+        carry = ag.sum(x, "J") + carry
+
+
+@ag.reference
+def cut_prefix_sums_reference(X):
+    return np.cumsum(X, axis=1, dtype=np.int32)
+
+
+@ag.kernel
+def hashed_places(X: u32["N"], Y: i32["N"], *, B: int = 128):
+    """A multiplicative hash, which wraps around."""
+    N = X.shape[0]
+    i = ag.block(ag.cdiv(N, B))
+    x = ag.load(X[i * B :], (B,))
+    Y[i * B :] = ((x * 40503 + 7) % 1021).to(i32)
+
+
+@ag.reference
+def hashed_places_reference(X):
+    return (X.astype(np.uint32) * 40503 + 7) % 1021
