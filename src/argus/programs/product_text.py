@@ -20,7 +20,7 @@ from argus.programs.expression_text import bare, type_name
 from argus.programs.expressions import Border, ElementNode
 from argus.programs.kernel_file import KernelSource, file_text
 from argus.programs.lowering import LoweredGroup
-from argus.programs.naming import KernelTensor, TableDim, accessed
+from argus.programs.naming import KernelTensor, TableDim, accessed, table_dim
 from argus.programs.products import TMA_BYTES, TMA_DIMENSIONS, ProductForm
 from argus.programs.reference_text import reference_lines
 from argus.programs.tile_axes import GroupTiling, TileAxis
@@ -142,16 +142,20 @@ class ProductWriter(TileWriter):
         """Where a slice begins."""
         return self.letters[loop].lower()
 
-    def _factor(self, t: KernelTensor) -> str:
+    def _factor(self, node: ElementNode) -> str:
         """The view of a factor's tile."""
-        form = self.form
+        form, t = self.form, self.param(node)
         tiled = (form.row, form.column, form.inner)
-        parts = [
-            self._border(d)
-            if isinstance(d, Border)
-            else self.letters[d].lower() + (":" if d in tiled else "")
-            for d in t.walked
-        ]
+        tables = {table_dim(x): x.index for x in node.tables}
+        parts: list[str] = []
+        for d in t.dims:
+            match d:
+                case Border():
+                    parts.append(self._border(d))
+                case TableDim():
+                    parts.append(self._row(tables[d]))
+                case _:
+                    parts.append(self.letters[d].lower() + (":" if d in tiled else ""))
         return f"{t.name}[{', '.join(parts)}]"
 
     def _border(self, border: Border) -> str:
@@ -256,9 +260,9 @@ class ProductWriter(TileWriter):
             label: border
             for (name, border), label in self.labels.items()
             if name != self.output.name  # outside of it nothing is stored
+            and isinstance(border, Border)
         }
         for label, border in read.items():
-            assert isinstance(border, Border)  # a product of what tables choose is none
             last = [
                 f"({self.letters[n]} - 1)" + (f" * {c}" if c != 1 else "")
                 for n, c in border.index.terms
@@ -338,7 +342,7 @@ class ProductWriter(TileWriter):
             for node, field in self.fields.items():
                 shared = self.tile.cluster > 1 and node in right
                 extra = ", multicast=CLUSTER" if shared else ""
-                self.line(f"slot.{field}.load({self._factor(self.param(node))}{extra})")
+                self.line(f"slot.{field}.load({self._factor(node)}{extra})")
 
     def _split(self) -> None:
         """Tiles of f32 become three of bf16."""

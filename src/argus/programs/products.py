@@ -30,6 +30,7 @@ from argus.programs.expressions import (
 from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.pixel_tiles import PixelTile, pixel_tile
 from argus.programs.product_tiles import ProductTile, chosen_tile, followed_long
+from argus.programs.tables import scalar_index
 
 TMA_BYTES = 16
 """What TMA needs starts and strides to be multiples of."""
@@ -112,10 +113,9 @@ def product_form(group: LoweredGroup) -> ProductForm | None:
         raise NotFusedError("a product beside another reduction")
     if any(e.borders or e.fill is not None for e in group.elements):
         raise NotFusedError("a product of what has a border")
-    if any(e.tables for e in group.elements):
-        raise NotFusedError("a product beside what tables choose")
     (reduction,) = found
     _epilogue_fits(group, reduction)
+    _tables_fit(group, reduction)
     (precision,) = set(group.products)
     return _Loops(group, reduction, precision).form()
 
@@ -197,6 +197,19 @@ def _epilogue_fits(group: LoweredGroup, reduction: ReduceNode) -> None:
                 pass
 
 
+def _tables_fit(group: LoweredGroup, reduction: ReduceNode) -> None:
+    """Raises NotFusedError where tables choose anything but factors.
+
+    What chooses a factor is one number of the program for each of a batch.
+    """
+    factors = [f for s in flattened(reduction.body, "add") for f in factors_of(s) or ()]
+    for element in group.elements:
+        if element.tables and element not in factors:
+            raise NotFusedError("a product beside what tables choose")
+        if not all(scalar_index(t.index) for t in element.tables):
+            raise NotFusedError("a factor that is chosen by what is computed")
+
+
 class _Loops:
     """Which loop is what."""
 
@@ -227,7 +240,10 @@ class _Loops:
         units = (self._along(0), self._along(1))
         inner = self._inner(units)
         turned = (units[0] != inner, units[1] != inner)
-        pixels = None if any(turned) else self._pixels(rows, columns, inner)
+        chosen = self._chosen()
+        pixels = None
+        if not chosen and not any(turned):
+            pixels = self._pixels(rows, columns, inner)
         if pixels is not None:
             return pixels
         row = self._axis(units[0], rows, inner)
@@ -235,6 +251,8 @@ class _Loops:
         if element == f32 and turned != (rounded, False) and self.precision != "split":
             raise NotFusedError("tf32 of a factor that does not lie along K")
         self._addressed()
+        if chosen & {row, column, inner}:
+            raise NotFusedError("rows of a factor that tables choose")
         batch = tuple(n for n in self.group.rows if n not in (row, column))
         outer = tuple(n for n in self.group.columns if n != inner)
         sizes = self.sizes
@@ -301,7 +319,14 @@ class _Loops:
         return element
 
     def _loops(self, side: int) -> frozenset[str]:
-        return frozenset[str]().union(*(pair[side].offset.loops for pair in self.terms))
+        """Loops of a factor, with those of the tables that choose it."""
+        free = self.group.pool.free
+        return frozenset[str]().union(*(free(pair[side]) for pair in self.terms))
+
+    def _chosen(self) -> frozenset[str]:
+        """Loops of tables that choose factors."""
+        tables = (t.index for pair in self.terms for f in pair for t in f.tables)
+        return frozenset[str]().union(*map(self.group.pool.free, tables))
 
     def _unit(self, offset: Affine) -> str | None:
         units = [n for n, c in offset.terms if c == 1]
