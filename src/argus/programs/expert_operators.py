@@ -6,13 +6,16 @@ multiplied with the matrix that a table has for it, and results are read from th
 
 | value | has |
 | --- | --- |
+| `first`, `last` (G,) | the tiles of a group: from one to before the other |
 | `matrices` (T,) | the matrix of tile t |
-| `rows` (T, R) | the row of each place of a tile; 0: perhaps none |
+| `rows` (T, R) | the row of each place of a tile; below 0: none, but one from the end |
 | `places` (P,) | the place of each row, ``tile * R + row of the tile`` |
 
-There are as many tiles as any split of the rows over groups needs. Of places without a
-row nothing is read. Rows behind the last group, of which torch says nothing, are read
-from the first place.
+Sums along groups of rows are those of the tiles of a group.
+
+There are as many tiles as any split of the rows over groups needs. Places without a row
+have a row of the group, of whose product nothing is read, and 0 in one factor of a sum.
+Rows behind the last group, of which torch says nothing, are read from the first place.
 """
 
 from __future__ import annotations
@@ -45,20 +48,20 @@ def grouped_product(
 ) -> Any:  # fmt: skip
     """Of (P, K) and (G, K, N) with the ends (G,) of groups of rows: (P, N).
 
-    Of (G, M, K) and (K, P), whose groups are of columns, (M, P); without ends a product
-    of batches. Raises UntranslatedError for sums along groups (both are matrices), for
-    other elements than those of 16 bits, and for matrices that TMA does not read.
+    Of (G, M, K) and (K, P), whose groups are of columns, (M, P); of (M, P) and (P, N)
+    sums along groups, (G, M, N); without ends a product of batches. Raises
+    UntranslatedError for other elements than those of 16 bits, and for matrices that
+    TMA does not read.
     """
     if bias is not None:
         raise UntranslatedError("groups of rows with a bias")
     if x.ndim == y.ndim == 3:
         return np.matmul(x, y)
     if x.ndim == y.ndim:
-        raise UntranslatedError("sums along groups of rows, whose lengths a table has")
+        return _sums(x.T, y, offs)
     if x.ndim == 3:
         return grouped_product(y.T, np.swapaxes(x, 1, 2), offs).T
-    if x.element not in (bf16, f16) or y.element != x.element:
-        raise UntranslatedError(f"groups of rows of {x.element}")
+    _require_halves(x, y)
     _require_steps(y)
     tiles = _tiles(offs, x.shape[0])
     moved = tiles.moved(x)
@@ -68,6 +71,23 @@ def grouped_product(
     )
     whole = TensorArray(x.recorder, x.recorder.copied(product))
     return index_select(whole.reshape(-1, y.shape[2]), 0, tiles.places)
+
+
+def _sums(x: TensorArray, y: TensorArray, ends: Any) -> TensorArray:
+    """The sums (G, M, N) of products of rows (P, M) and (P, N), of each group."""
+    _require_halves(x, y)
+    tiles = _tiles(ends, x.shape[0])
+    left, right = tiles.moved(x, empty=True), tiles.moved(y)
+    product = contracted(
+        x.recorder, left.operand, right.operand, "trm", "trn", "gmn",
+        between=(tiles.first.operand, tiles.last.operand),
+    )  # fmt: skip
+    return TensorArray(x.recorder, product)
+
+
+def _require_halves(x: TensorArray, y: TensorArray) -> None:
+    if x.element not in (bf16, f16) or y.element != x.element:
+        raise UntranslatedError(f"groups of rows of {x.element}")
 
 
 def _require_steps(y: TensorArray) -> None:
@@ -82,13 +102,20 @@ def _require_steps(y: TensorArray) -> None:
 class _Tiles:
     """See the table above."""
 
+    first: TensorArray
+    last: TensorArray
     matrices: TensorArray
     rows: TensorArray
     places: TensorArray
 
-    def moved(self, x: TensorArray) -> TensorArray:
-        """Rows (P, K) in tiles (T, R, K)."""
-        return index_select(x, 0, self.rows)
+    def moved(self, x: TensorArray, empty: bool = False) -> Any:
+        """Rows (P, K) in tiles (T, R, K); where there is none another one, or 0."""
+        rows: Any = self.rows
+        read = index_select(x, 0, np.where(rows < 0, rows + x.shape[0], rows))
+        if not empty:
+            return read
+        zero = x.recorder.cast(0, x.element)
+        return np.where(np.greater_equal(rows, 0)[..., None], read, zero)
 
 
 def _tiles(ends: Any, count: int) -> _Tiles:
@@ -123,5 +150,8 @@ def _tiles(ends: Any, count: int) -> _Tiles:
     further: Any = stored(np.sum(np.where(begun, left[None, :], 0), 1))
     inside = np.less(positions(count), ends[groups - 1])
     places = stored(np.where(inside, positions(count) + further, 0))
-    rows = stored(np.where(np.less(rows, own[1]), rows, 0))
-    return _Tiles(matrices, rows, places)
+    rows = stored(
+        np.where(np.less(rows, own[1]), rows, np.maximum(own[1], 1) - 1 - count)
+    )
+    last = stored(np.minimum(first + needed, most))
+    return _Tiles(first, last, matrices, rows, places)

@@ -206,6 +206,12 @@ def _evaluated(value: ProgramValue, buffers: ProgramBuffers) -> Tensor:
             text = f"{made.left_letters},{made.right_letters}->{made.result}"
             # The types of operands meet in that of the result.
             a, b = (buffers.operand(x).to(dtype) for x in (left, right))
+            if made.between:
+                line = torch.arange(a.shape[0], device=a.device)
+                low, high = (buffers.operand(t)[:, None] for t in made.between)
+                own = ((line >= low) & (line < high)).to(dtype)
+                group = f"{made.result[0]}{made.left_letters[0]},"
+                return torch.einsum(group + text, own, a, b)
             if not made.terms:
                 return torch.einsum(text, a, b)
             each = [torch.einsum(text, a[i : i + 1], b[j : j + 1])
@@ -276,5 +282,7 @@ def _mapped(function: str, parts: list[Any], dtype: Any) -> Tensor:
         p if isinstance(p, torch.Tensor) else torch.tensor(p, device=device)
         for p in parts
     ]
+    if function == "fma":
+        return torch.addcmul(tensors[2], tensors[0], tensors[1]).to(dtype)
     name = _TORCH.get(function, function)
     return getattr(torch, name)(*tensors).to(dtype)

@@ -256,6 +256,13 @@ class ProductWriter(TileWriter):
         for loop in form.outer:
             letter = self.letters[loop]
             self.line(f'ag.require({letter} > 0, "there is something to sum")')
+        if form.between is not None:
+            low, high = (
+                self.param(n).name for n in (form.between.low, form.between.high)
+            )
+            last = self.letters[form.between.loop]
+            self.line(f"ag.assume(lambda row: row >= 0, {low})")
+            self.line(f"ag.assume(lambda row: row <= {last}, {high})")
         read = {
             label: border
             for (name, border), label in self.labels.items()
@@ -326,11 +333,15 @@ class ProductWriter(TileWriter):
     @contextmanager
     def _steps(self) -> Generator[None]:
         """All steps of a sum."""
+        between = self.form.between
         with ExitStack() as stack:
             for loop in (*self.form.outer, self.form.inner):
                 letter = self.letters[loop]
                 step = ", BK" if loop == self.form.inner else ""
-                head = f"for {letter.lower()} in ag.range(0, {letter}{step}):"
+                ends = f"0, {letter}{step}"
+                if between is not None and loop == between.loop:
+                    ends = f"{self._row(between.low)}, {self._row(between.high)}"
+                head = f"for {letter.lower()} in ag.range({ends}):"
                 stack.enter_context(self.loop(head))
             yield
 

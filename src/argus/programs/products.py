@@ -22,6 +22,7 @@ from argus.programs.expressions import (
     ApplyNode,
     ElementNode,
     ExpressionNode,
+    NumberNode,
     PositionNode,
     ReduceNode,
     flattened,
@@ -37,15 +38,59 @@ TMA_BYTES = 16
 TMA_DIMENSIONS = 5
 """Most dimensions of a tensor that TMA walks."""
 _SHORT_SUM = 16
+_STAGES_BETWEEN = 4
+"""Stages of a ring, at most, where tables say how long sums are: such sums are short,
+and each stage more is more orders in which roles may wait for each other."""
 _LEAST_ALONG = 16
 """Elements that lie side by side in the result, below which other rows are tiled."""
+
+
+@dataclass(frozen=True)
+class Between:
+    """Indices of a loop that are summed: from one number of tables up to another."""
+
+    loop: str
+    low: ElementNode
+    high: ElementNode
+
+
+def summed_between(body: ExpressionNode) -> tuple[ExpressionNode, Between | None]:
+    """What is summed, and of which indices that is not 0; None: of all."""
+    match body:
+        case ApplyNode(
+            function="where",
+            parts=(
+                ApplyNode(
+                    function="and",
+                    parts=(
+                        ApplyNode(function="ge", parts=(PositionNode() as at, low)),
+                        ApplyNode(function="lt", parts=(below, high)),
+                    ),
+                ),
+                inner,
+                NumberNode(value=0.0),
+            ),
+        ) if at is below and isinstance(low, ElementNode):
+            if isinstance(high, ElementNode) and len(at.index.terms) == 1:
+                ((loop, step),) = at.index.terms
+                if at.index == Affine.loop(loop) and step == 1:
+                    return inner, Between(loop, low, high)
+        case _:
+            pass
+    return body, None
+
+
+def summands(reduction: ReduceNode) -> list[ExpressionNode]:
+    """What a sum adds up at each step."""
+    return flattened(summed_between(reduction.body)[0], "add")
 
 
 @dataclass(frozen=True)
 class ProductForm:
     """Which loops of a group are M (``row``), N (``column``) and K (``inner``).
 
-    ``batch`` and ``outer``: further rows and columns. ``terms``: left and right factor
+    ``batch`` and ``outer``: further rows and columns; of one of the latter, some are
+    summed ``between`` numbers. ``terms``: left and right factor
     of each product that is summed. The factors are along K, or else (``turned``) along
     their other loop. ``pixels``: further loops that the tile walks.
     """
@@ -60,6 +105,7 @@ class ProductForm:
     turned: tuple[bool, bool]
     tile: ProductTile
     pixels: PixelTile | None = None
+    between: Between | None = None
 
     @property
     def element(self) -> DType:
@@ -139,7 +185,7 @@ def _narrow(node: ExpressionNode) -> ExpressionNode:
 
 def _reused(group: LoweredGroup, reduction: ReduceNode) -> bool:
     """Whether elements of both factors belong to several results."""
-    pairs = [factors_of(s) for s in flattened(reduction.body, "add")]
+    pairs = [factors_of(s) for s in summands(reduction)]
     if reduction.function != "sum" or None in pairs:
         return False
     rows, free = set(group.rows), group.pool.free
@@ -158,7 +204,7 @@ def _short(group: LoweredGroup, found: Sequence[ReduceNode]) -> bool:
     columns = [n for r in found for n in r.loops]
     if not short_sum(f32, group.products[0], prod(group.sizes[n] for n in columns)):
         return False
-    pairs = [factors_of(s) for r in found for s in flattened(r.body, "add")]
+    pairs = [factors_of(s) for r in found for s in summands(r)]
     factors = [f for pair in pairs if pair for f in pair]
     if any(f.dtype != f32 for f in factors):
         return False
@@ -202,7 +248,7 @@ def _tables_fit(group: LoweredGroup, reduction: ReduceNode) -> None:
 
     What chooses a factor is one number of the program for each of a batch.
     """
-    factors = [f for s in flattened(reduction.body, "add") for f in factors_of(s) or ()]
+    factors = [f for s in summands(reduction) for f in factors_of(s) or ()]
     for element in group.elements:
         if element.tables and element not in factors:
             raise NotFusedError("a product beside what tables choose")
@@ -219,7 +265,8 @@ class _Loops:
         self.group, self.reduction, self.precision = group, reduction, precision
         self.sizes = group.sizes
         terms: list[tuple[ElementNode, ElementNode]] = []
-        for summand in flattened(reduction.body, "add"):
+        self.between = summed_between(reduction.body)[1]
+        for summand in summands(reduction):
             match factors_of(summand):
                 case (ElementNode() as left, ElementNode() as right):
                     terms.append((left, right))
@@ -252,16 +299,18 @@ class _Loops:
             raise NotFusedError("tf32 of a factor that does not lie along K")
         self._addressed()
         if chosen & {row, column, inner}:
-            raise NotFusedError("rows of a factor that tables choose")
+            raise NotFusedError("what tables choose lies along a tile")
         batch = tuple(n for n in self.group.rows if n not in (row, column))
         outer = tuple(n for n in self.group.columns if n != inner)
         sizes = self.sizes
         tile = self._tile(
             sizes[row], sizes[column], inner, batch, turned, straight=rounded
         )
+        if self.between is not None:
+            tile = replace(tile, stages=min(tile.stages, _STAGES_BETWEEN))
         return ProductForm(
             self.reduction, tuple(self.terms), row, column, inner, batch, outer,
-            turned, tile,
+            turned, tile, between=self.between,
         )  # fmt: skip
 
     def _pixels(
@@ -324,8 +373,10 @@ class _Loops:
         return frozenset[str]().union(*(free(pair[side]) for pair in self.terms))
 
     def _chosen(self) -> frozenset[str]:
-        """Loops of tables that choose factors."""
-        tables = (t.index for pair in self.terms for f in pair for t in f.tables)
+        """Loops of tables that choose factors, or what is summed."""
+        tables = [t.index for pair in self.terms for f in pair for t in f.tables]
+        if self.between is not None:
+            tables += [self.between.low, self.between.high]
         return frozenset[str]().union(*map(self.group.pool.free, tables))
 
     def _unit(self, offset: Affine) -> str | None:
@@ -342,7 +393,8 @@ class _Loops:
 
     def _inner(self, units: tuple[str, str]) -> str:
         both = self._loops(0) & self._loops(1)
-        able = [n for n in self.group.columns if n in both]
+        apart = None if self.between is None else self.between.loop
+        able = [n for n in self.group.columns if n in both and n != apart]
         wanted = {u for u in units if u in self.group.columns}
         if len(wanted) > 1 or not wanted <= set(able) or not able:
             raise NotFusedError("factors that lie along different sums")
