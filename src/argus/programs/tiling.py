@@ -45,6 +45,8 @@ _WHOLE = (2048, 1024, 512)
 """Elements of tiles that may divide a row."""
 _ROW = 2048
 """Elements of a row of a tile, at most."""
+_MANY_RESULTS = 1 << 16
+"""Results of which each is a thread's sum of its own."""
 _MOST_DIMS = 8
 """Dimensions that a tensor of a kernel may have."""
 
@@ -98,7 +100,9 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     few &= not any(r.function.startswith("arg") for r in group.reductions)
     few &= not any(e.tables for e in group.elements)  # rows of a tile, not taps
     few &= len(levels_of(group)) == 1 and not _stores_columns(group)
-    if few and (vector not in group.columns or read_along(group)):
+    results = prod(group.sizes[n] for n in group.rows)
+    able = read_along(group) if vector in group.columns else results >= _MANY_RESULTS
+    if few and able:
         return windows_tiling(group, accesses, [])
     if vector in group.columns:
         return _along(group, vector)
