@@ -45,6 +45,8 @@ _WHOLE = (2048, 1024, 512)
 """Elements of tiles that may divide a row."""
 _ROW = 2048
 """Elements of a row of a tile, at most."""
+_LEAST_TILE, _MOST_TILE = 1024, 8192
+"""Elements of a tile of rows that are added up, of 256 threads together."""
 _MANY_RESULTS = 1 << 16
 """Results of which each is a thread's sum of its own."""
 _MOST_DIMS = 8
@@ -280,6 +282,21 @@ def _wide(size: int) -> int:
     return min(power(size), min(able, key=lambda w: -(-size // w) * w * (1 + 3 / w)))
 
 
+def _tile_across(group: LoweredGroup, vector: str) -> int:
+    """Elements of a tile: as many as are loaded at a time, and held in registers.
+
+    Those of each reduction are held, and those of each tensor that is read along both
+    axes; elements of 64 bits count twice.
+    """
+    inner = group.columns[-1]
+    held = [r.dtype for r in group.reductions]
+    held += [
+        e.dtype for e in group.elements if {inner, vector} <= group.pool.free(e)
+    ]
+    count = sum(max(1, t.bits // 32) for t in held)
+    return max(_LEAST_TILE, _MOST_TILE >> max(0, count - 2).bit_length())
+
+
 def _across(group: LoweredGroup, vector: str) -> GroupTiling:
     """Reductions across the vector axis, which belongs to the rows."""
     inner = group.columns[-1]
@@ -293,7 +310,7 @@ def _across(group: LoweredGroup, vector: str) -> GroupTiling:
     wide = _wide(size)
     while wide > 32 and others * -(-size // wide) < FEW_BLOCKS:
         wide //= 2
-    high = min(power(depth), max(1, 1024 // wide))
+    high = min(power(depth), max(1, _tile_across(group, vector) // wide))
     if len(group.columns) == 1 and passes > 1 and power(depth) * 32 <= _HELD:
         # Read once: a block holds as many elements of a row as it needs columns.
         high = power(depth)
