@@ -22,7 +22,7 @@ grouped: Any = vars(torch)["_grouped_mm"]
 
 
 class Layer(nn.Module):
-    """Groups of rows times matrices, which ``across`` are as linear layers have them."""
+    """Groups of rows times matrices; ``across``: as linear layers have them."""
 
     def __init__(self, across: bool) -> None:
         super().__init__()

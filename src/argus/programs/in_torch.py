@@ -164,7 +164,7 @@ def _filled(value: Any, operands: list[Tensor]) -> Any:
     if isinstance(value, CallOperand):
         return _lying(operands[value.index], value.strides)
     if isinstance(value, list | tuple):
-        kind = tuple if isinstance(value, tuple) else list
+        kind: Any = tuple if isinstance(value, tuple) else list
         return kind(_filled(v, operands) for v in cast("list[Any]", value))
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value)

@@ -82,7 +82,7 @@ def summed_between(body: ExpressionNode) -> tuple[ExpressionNode, Between | None
 
 def summands(reduction: ReduceNode) -> list[ExpressionNode]:
     """What a sum adds up at each step."""
-    return flattened(summed_between(reduction.body)[0], "add")
+    return list(flattened(summed_between(reduction.body)[0], "add"))
 
 
 @dataclass(frozen=True)

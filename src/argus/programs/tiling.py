@@ -290,9 +290,7 @@ def _tile_across(group: LoweredGroup, vector: str) -> int:
     """
     inner = group.columns[-1]
     held = [r.dtype for r in group.reductions]
-    held += [
-        e.dtype for e in group.elements if {inner, vector} <= group.pool.free(e)
-    ]
+    held += [e.dtype for e in group.elements if {inner, vector} <= group.pool.free(e)]
     count = sum(max(1, t.bits // 32) for t in held)
     return max(_LEAST_TILE, _MOST_TILE >> max(0, count - 2).bit_length())
 

@@ -28,7 +28,7 @@ def call_of(
 
     def noted(value: Any) -> Any:
         if isinstance(value, list | tuple):
-            kind = tuple if isinstance(value, tuple) else list
+            kind: Any = tuple if isinstance(value, tuple) else list
             return kind(noted(v) for v in cast("list[Any]", value))
         if isinstance(value, dict):
             items = cast("dict[Any, Any]", value)
@@ -54,7 +54,7 @@ def as_given(value: Any, given: Any) -> Any:
     if not isinstance(value, list):
         return value
     parts = zip(cast("list[Any]", value), given, strict=True)
-    kind = tuple if isinstance(given, tuple) else list
+    kind: Any = tuple if isinstance(given, tuple) else list
     return kind(as_given(v, g) for v, g in parts)
 
 
