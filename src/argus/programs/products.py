@@ -22,15 +22,14 @@ from argus.programs.expressions import (
     ApplyNode,
     ElementNode,
     ExpressionNode,
-    NumberNode,
     PositionNode,
     ReduceNode,
-    flattened,
     parts_of,
 )
 from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.pixel_tiles import PixelTile, pixel_tile
 from argus.programs.product_tiles import ProductTile, chosen_tile, followed_long
+from argus.programs.sums_between import Between, summands, summed_between
 from argus.programs.tables import scalar_index
 
 TMA_BYTES = 16
@@ -43,46 +42,6 @@ _STAGES_BETWEEN = 4
 and each stage more is more orders in which roles may wait for each other."""
 _LEAST_ALONG = 16
 """Elements that lie side by side in the result, below which other rows are tiled."""
-
-
-@dataclass(frozen=True)
-class Between:
-    """Indices of a loop that are summed: from one number of tables up to another."""
-
-    loop: str
-    low: ElementNode
-    high: ElementNode
-
-
-def summed_between(body: ExpressionNode) -> tuple[ExpressionNode, Between | None]:
-    """What is summed, and of which indices that is not 0; None: of all."""
-    match body:
-        case ApplyNode(
-            function="where",
-            parts=(
-                ApplyNode(
-                    function="and",
-                    parts=(
-                        ApplyNode(function="ge", parts=(PositionNode() as at, low)),
-                        ApplyNode(function="lt", parts=(below, high)),
-                    ),
-                ),
-                inner,
-                NumberNode(value=0.0),
-            ),
-        ) if at is below and isinstance(low, ElementNode):
-            if isinstance(high, ElementNode) and len(at.index.terms) == 1:
-                ((loop, step),) = at.index.terms
-                if at.index == Affine.loop(loop) and step == 1:
-                    return inner, Between(loop, low, high)
-        case _:
-            pass
-    return body, None
-
-
-def summands(reduction: ReduceNode) -> list[ExpressionNode]:
-    """What a sum adds up at each step."""
-    return list(flattened(summed_between(reduction.body)[0], "add"))
 
 
 @dataclass(frozen=True)

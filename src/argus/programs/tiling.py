@@ -47,8 +47,9 @@ _ROW = 2048
 """Elements of a row of a tile, at most."""
 _LEAST_TILE, _MOST_TILE = 1024, 8192
 """Elements of a tile of rows that are added up, of 256 threads together."""
-_MANY_RESULTS = 1 << 16
-"""Results of which each is a thread's sum of its own."""
+_MANY_RESULTS, _LOADED_TAPS = 1 << 16, 16
+"""Results that fill a device where each is a thread's sum of its own; elements of such
+a sum that a thread loads at a time, so that fewer results may do the same."""
 _MOST_DIMS = 8
 """Dimensions that a tensor of a kernel may have."""
 
@@ -98,12 +99,15 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         # Not because of the language: the verifier follows no such nest of sums.
         raise NotFusedError("reductions over several loops that need each other")
     vector = _vector(group, accesses)
-    few = prod(group.sizes[n] for n in group.columns) <= FEW_TAPS
+    taps = prod(group.sizes[n] for n in group.columns)
+    few = taps <= FEW_TAPS
     few &= not any(r.function.startswith("arg") for r in group.reductions)
     few &= not any(e.tables for e in group.elements)  # rows of a tile, not taps
     few &= len(levels_of(group)) == 1 and not _stores_columns(group)
     results = prod(group.sizes[n] for n in group.rows)
-    able = read_along(group) if vector in group.columns else results >= _MANY_RESULTS
+    able = results >= _MANY_RESULTS or taps <= _LOADED_TAPS
+    if vector in group.columns:
+        able = read_along(group)
     if few and able:
         return windows_tiling(group, accesses, [])
     if vector in group.columns:
