@@ -45,6 +45,21 @@ def extremes(a: Any) -> tuple[Any, ...]:
     return *a.max(1), *a.cummax(1), *a.cummin(0), a.amin(), a.sort(1)[0]
 
 
+def test_numbers_wrap_where_they_become_narrower() -> None:
+    """As in torch, which is proved; of a sum in a kernel of its own."""
+
+    def narrower(x: Any) -> tuple[Any, ...]:
+        small = x.to(torch.int32)
+        return (
+            small, small.to(torch.int8), x.to(torch.uint8), x.sum(0).to(torch.int16),
+        )  # fmt: skip
+
+    x = torch.tensor([[2**31 + 5, -129, 255, -(2**40)], [70000, 127, 128, -1]])
+    same(narrower, x)
+    plan = plan_of(Formula(narrower), (x,))
+    assert {proof_of(s).verdict for s in plan.kernels} == {Verdict.EQUAL}
+
+
 @pytest.mark.parametrize("name", ["int8", "uint8", "int16", "int32"])
 def test_sums_do_not_overflow_and_extremes_keep_their_type(name: str) -> None:
     kind = getattr(torch, name)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from argus.ir.dtypes import boolean
+from argus.ir.dtypes import DType, boolean
 from argus.ir.numerics import arithmetic
 from argus.programs.numpy_functions import wide_product
 from argus.programs.operator_table import own
@@ -122,8 +122,8 @@ def attention_gradients(
     if dropout_p:
         raise UntranslatedError("attention with dropout")
     factor, heads = _scale(q, scale), k.shape[-3]
-    k, v = (_repeated(x, q.shape[-3]) for x in (k, v))
-    scores = _scores(q, k, attn_mask, is_causal, factor)
+    k, v = (repeated_heads(x, q.shape[-3]) for x in (k, v))
+    scores = scores_of(q, k, attn_mask, is_causal, factor)
     shift: Any = np.expand_dims(logsumexp, -1)
     if attn_mask is not None:  # rows without any key
         shift = np.where(np.equal(shift, -inf), 0.0, shift)
@@ -170,7 +170,7 @@ def _scale(q: TensorArray, scale: float | None) -> float:
     return 1 / sqrt(q.shape[-1]) if scale is None else scale
 
 
-def _scores(
+def scores_of(
     q: TensorArray,
     k: TensorArray,
     mask: TensorArray | None,
@@ -208,21 +208,30 @@ def _attended(
         raise UntranslatedError("attention with dropout")
     factor = _scale(q, scale)
     if grouped:
-        k, v = (_repeated(x, q.shape[-3]) for x in (k, v))
-    scores = _scores(q, k, mask, causal, factor)
+        k, v = (repeated_heads(x, q.shape[-3]) for x in (k, v))
+    scores = scores_of(q, k, mask, causal, factor)
+    return attended_by(scores, v, q.element, masked=mask is not None)
+
+
+def attended_by(
+    scores: Any, v: TensorArray, element: DType, *, masked: bool
+) -> list[Any]:
+    """Values by the softmax of scores, rounded to a type, and logarithms of sums.
+
+    ``masked``: there may be rows without any key, which are 0.
+    """
     most: Any = np.max(scores, axis=-1, keepdims=True)
-    masked = mask is not None
     if masked:  # rows without any key; a causal query sees the first one
         most = np.where(np.equal(most, -inf), 0.0, most)
     weights: Any = np.exp(scores - most)
     total: Any = np.sum(weights, axis=-1, keepdims=True)
     divisor = np.where(np.equal(total, 0.0), 1.0, total) if masked else total
-    shares = (weights / divisor).cast(q.element)
+    shares = (weights / divisor).cast(element)
     logarithm = np.squeeze(np.log(total) + most, axis=-1)
-    return [_product(shares, v).cast(q.element), logarithm]
+    return [_product(shares, v).cast(element), logarithm]
 
 
-def _repeated(x: TensorArray, heads: int) -> TensorArray:
+def repeated_heads(x: TensorArray, heads: int) -> TensorArray:
     """Heads of keys or values, each for several of the queries'."""
     own = x.shape[-3]
     if own == heads:

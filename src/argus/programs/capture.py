@@ -18,6 +18,7 @@ from argus.diagnostics import ArgusError, fail
 from argus.programs.attention_gradients import gradient_decompositions
 from argus.programs.derived_gradients import derived_gradients
 from argus.programs.graph_capture import GivenFrom, GraphCapture
+from argus.programs.list_decompositions import list_decompositions
 from argus.programs.operators import known
 from argus.programs.own_decompositions import own_decompositions
 from argus.programs.recurrence_shapes import shapes_alone
@@ -272,9 +273,8 @@ def decompositions() -> Any:
         if name in _DECOMPOSED or not known(name):
             table.setdefault(overload, made)
     found = {op: how for op, how in table.items() if not _kept(op)}
-    return (
-        found | own_decompositions() | derived_gradients() | gradient_decompositions()
-    )
+    own = own_decompositions() | derived_gradients() | gradient_decompositions()
+    return found | own | list_decompositions()
 
 
 def _kept(overload: Any) -> bool:

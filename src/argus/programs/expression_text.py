@@ -44,6 +44,8 @@ def call_text(function: str, parts: list[str], module: str = "ag") -> str:
         return f"(-{parts[0]})"
     if function == "not":
         return f"(~{parts[0]})"
+    if function == "fma" and module != "ag":  # numpy has none
+        return f"({parts[0]} * {parts[1]} + {parts[2]})"
     return f"{module}.{function}({', '.join(bare(p) for p in parts)})"
 
 

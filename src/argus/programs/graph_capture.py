@@ -40,6 +40,7 @@ from argus.programs.tensor_program import (
 from argus.programs.torch_calls import (
     IN_PYTHON,
     arrays_of,
+    as_given,
     call_of,
     dense_strides,
     is_node,
@@ -297,7 +298,9 @@ class GraphCapture:
         return result.cast(wanted)
 
     def _outside(self, node: Any, args: list[Any], named: Any, why: str) -> Any:
-        """A call that torch makes."""
+        """A call that torch makes, of which tuples are tuples again."""
+        args = [as_given(a, n) for a, n in zip(args, node.args, strict=True)]
+        named = as_given(named, node.kwargs)
         call = call_of(node.target, args, named, why, self._strides(node))
         said = self.said(node)
         if isinstance(said, list | tuple):

@@ -21,7 +21,7 @@ from argus.programs.attention_chains import (
 )
 from argus.programs.attention_form import AttentionForm
 from argus.programs.chained_form import ChainedForm, chained_form
-from argus.programs.counting import require_bounded_scans, require_counted_once
+from argus.programs.counting import require_provable
 from argus.programs.forms import KernelForm, formed, source_of
 from argus.programs.loops import NotAffineError
 from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
@@ -96,8 +96,7 @@ def _one_kernel(
         group, form = formed(lowered([stored], inside, padded=True))
     worthwhile(group)
     if inside:
-        require_counted_once(group)
-        require_bounded_scans(group)
+        require_provable(group)
         if len({e.buffer for e in group.elements}) > _MOST_TENSORS:
             raise NotFusedError("more tensors than a kernel should read")
     source_of(group, form, "kernel", "")
@@ -193,21 +192,15 @@ def _alone(value: ProgramValue) -> bool:
     return isinstance(value.made, ContractPrimitive) and value.made.alone
 
 
-def _of_positions(value: ProgramValue) -> bool:
-    """Whether a value is a copy of whole numbers that were floats: of positions.
+def _of_computed(value: ProgramValue) -> bool:
+    """Whether a value is a copy of whole numbers that a function computes.
 
     It is stored as such, so that what reads it as a table knows its numbers.
     """
     match value.made:
         case MapPrimitive(function="cast", operands=(ViewedValue(value=whole),)):
-            pass
-        case _:
-            return False
-    if whole.dtype != value.dtype or value.dtype.kind != "int":
-        return False
-    match whole.made:
-        case MapPrimitive(function="cast", operands=(ViewedValue(value=number),)):
-            return number.dtype.is_float
+            kept = whole.dtype == value.dtype and value.dtype.kind == "int"
+            return kept and isinstance(whole.made, MapPrimitive)
         case _:
             return False
 
@@ -276,7 +269,7 @@ class _Grouping:
 
     def _place(self, value: ProgramValue, readers: list[ProgramValue]) -> None:
         roots: set[ProgramValue] = set()
-        stored = value in self.needed or _of_positions(value)
+        stored = value in self.needed or _of_computed(value)
         for reader in readers:
             found = self.root.get(reader)
             if found is None:  # torch reads it

@@ -163,8 +163,9 @@ def _filled(value: Any, operands: list[Tensor]) -> Any:
     """
     if isinstance(value, CallOperand):
         return _lying(operands[value.index], value.strides)
-    if isinstance(value, list):
-        return [_filled(v, operands) for v in cast("list[Any]", value)]
+    if isinstance(value, list | tuple):
+        kind: Any = tuple if isinstance(value, tuple) else list
+        return kind(_filled(v, operands) for v in cast("list[Any]", value))
     if isinstance(value, dict):
         items = cast("dict[Any, Any]", value)
         return {k: _filled(v, operands) for k, v in items.items()}
@@ -206,6 +207,12 @@ def _evaluated(value: ProgramValue, buffers: ProgramBuffers) -> Tensor:
             text = f"{made.left_letters},{made.right_letters}->{made.result}"
             # The types of operands meet in that of the result.
             a, b = (buffers.operand(x).to(dtype) for x in (left, right))
+            if made.between:
+                line = torch.arange(a.shape[0], device=a.device)
+                low, high = (buffers.operand(t)[:, None] for t in made.between)
+                own = ((line >= low) & (line < high)).to(dtype)
+                group = f"{made.result[0]}{made.left_letters[0]},"
+                return torch.einsum(group + text, own, a, b)
             if not made.terms:
                 return torch.einsum(text, a, b)
             each = [torch.einsum(text, a[i : i + 1], b[j : j + 1])
@@ -276,5 +283,7 @@ def _mapped(function: str, parts: list[Any], dtype: Any) -> Tensor:
         p if isinstance(p, torch.Tensor) else torch.tensor(p, device=device)
         for p in parts
     ]
+    if function == "fma":
+        return torch.addcmul(tensors[2], tensors[0], tensors[1]).to(dtype)
     name = _TORCH.get(function, function)
     return getattr(torch, name)(*tensors).to(dtype)

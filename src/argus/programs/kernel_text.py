@@ -19,13 +19,17 @@ from argus.programs.expression_text import (
     type_name,
 )
 from argus.programs.expressions import (
+    ApplyNode,
     Border,
+    ElementNode,
     NumberNode,
     ReduceNode,
+    walked,
 )
 from argus.programs.kernel_file import KernelSource, file_text
 from argus.programs.lowering import KernelStore, LoweredGroup, NotFusedError
 from argus.programs.naming import KernelTensor, accessed, table_dim
+from argus.programs.recorder import COMPARISONS
 from argus.programs.reference_text import reference_lines
 from argus.programs.tables import assumed_of
 from argus.programs.tile_axes import GroupTiling, levels_of
@@ -122,7 +126,7 @@ class KernelWriter(ColumnWriter):
                 self.line(f'ag.require({letter} <= B{letter}, "a block holds a row")')
             elif tiling.whole:
                 self.line(f'ag.require({letter} % B{letter} == 0, "tiles are whole")')
-        if group.columns or self._one_by_one():
+        if group.columns or self._one_by_one() or self._compared():
             self._assumed()
         if tiling.resident > 1:
             blocks = f", min_blocks={tiling.resident}"
@@ -161,10 +165,19 @@ class KernelWriter(ColumnWriter):
         axes = {a.loop for a in self.tiling.axes}
         return any(not free(table.index) & axes for table in tables)
 
+    def _compared(self) -> bool:
+        """Whether what a table chooses is compared, and so decides something."""
+        return any(
+            isinstance(inner, ElementNode) and inner.tables
+            for node in self.group.nodes
+            if isinstance(node, ApplyNode) and node.function in COMPARISONS
+            for inner in walked([node])
+        )
+
     def _assumed(self) -> None:
         """What torch requires of tables: with other numbers nothing is reduced.
 
-        And a single element is not read.
+        And a single element is not read, and nothing is decided.
         """
         said: dict[str, None] = {}
         for node in self.group.elements:

@@ -9,7 +9,7 @@ depends on them is stored. Adjacent loops that every access walks as one are one
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from math import prod
 
 from argus.ir.dtypes import boolean, i32, i64
@@ -374,6 +374,27 @@ class _Lowering:
             body = self._inside((index,), outside, body)
         return self.pool.scan(made.function, body, loop, factor < 0, value.dtype)
 
+    def _between(
+        self,
+        made: ContractPrimitive,
+        places: Mapping[str, Affine],
+        body: ExpressionNode,
+    ) -> ExpressionNode:
+        """A product where its position is one of those that are summed, else 0."""
+        pool = self.pool
+        low, high = (self._read(t, (places[made.result[0]],)) for t in made.between)
+        at = pool.position(places[made.left_letters[0]], low.dtype)
+        inside = pool.apply(
+            "and",
+            (
+                pool.apply("ge", (at, low), boolean),
+                pool.apply("lt", (at, high), boolean),
+            ),
+            boolean,
+        )
+        zero = pool.number(0.0, body.dtype)
+        return pool.apply("where", (inside, body, zero), body.dtype)
+
     def _contracted(
         self, value: ProgramValue, made: ContractPrimitive, at: tuple[Affine, ...]
     ) -> ExpressionNode:
@@ -405,6 +426,8 @@ class _Lowering:
             one = pool.apply("mul", pair, wide)
             total = one if total is None else pool.apply("add", (total, one), wide)
         assert total is not None
+        if made.between:
+            total = self._between(made, places, total)
         self.products.append(made.precision)
         self.windows |= over_windows(made)
         if loops:

@@ -18,7 +18,7 @@ from itertools import combinations
 from math import ceil, prod
 
 from argus.programs.alike import KnownKernels
-from argus.programs.counting import require_bounded_scans, require_counted_once
+from argus.programs.counting import require_provable
 from argus.programs.early_maps import TINY
 from argus.programs.forms import source_of
 from argus.programs.grouping import KernelGroup, worthwhile
@@ -230,8 +230,7 @@ def _one_kernel(
             group = unrolled(lowered(values, inside, dims))
             form = tiling_of(group)
             worthwhile(group)
-            require_counted_once(group)
-            require_bounded_scans(group)
+            require_provable(group)
             return group, form
 
         try:

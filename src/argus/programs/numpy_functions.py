@@ -256,6 +256,7 @@ def contracted(
     precision: str = "f32",
     terms: tuple[tuple[int, int], ...] = (),
     alone: bool = False,
+    between: tuple[ViewedValue, ...] = (),
 ) -> ViewedValue:
     """A sum of products of a type (None: that of the factors); see `ContractPrimitive`.
 
@@ -266,11 +267,15 @@ def contracted(
         for letter, n in zip(letters, shape, strict=True):
             if sizes.setdefault(letter, n) != n:
                 raise UntranslatedError(f"a product of {x.shape} and {y.shape}")
+    for table in between:
+        sizes[result[0]] = table.shape[0]
     if dtype is None:
         dtype = promoted([x.value.dtype, y.value.dtype])
     if any(sizes[s] == 0 for s in sizes if s not in result):
         return recorder.filled([sizes[s] for s in result], 0, dtype)
-    made = ContractPrimitive(x, y, left, right, result, precision, terms, alone)
+    made = ContractPrimitive(
+        x, y, left, right, result, precision, terms, alone, between
+    )
     return recorder.made("product", [sizes[s] for s in result], dtype, made)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from argus.ir.dtypes import boolean, f32, i64
 from argus.programs.operator_table import OWN, own
-from argus.programs.tensor_array import TensorArray
+from argus.programs.tensor_array import TensorArray, part_of
 from argus.programs.tensor_program import UntranslatedError
 from argus.specification.aten.table import OPERATORS
 
@@ -28,6 +28,7 @@ _PRIMS = (
     "trunc", "sign", "rsqrt", "reciprocal", "erf", "maximum", "minimum", "eq", "ne",
     "lt", "le", "gt", "ge", "add", "sub", "mul", "asin", "acos", "asinh", "acosh",
     "atanh", "atan2", "fmin", "fmax", "copysign", "signbit", "pow", "isfinite",
+    "fma",
 )  # fmt: skip
 
 
@@ -114,6 +115,13 @@ def atan2(y: TensorArray, x: TensorArray) -> Any:
 def _negative(x: Any) -> Any:
     """Below zero, or the zero that is; 1 over it is negative."""
     return np.less(x, 0.0) | (np.equal(x, 0.0) & np.less(np.reciprocal(x), 0.0))
+
+
+@own("fma")
+def fma(x: TensorArray, y: Any, z: Any) -> TensorArray:
+    """``x * y + z``, rounded once."""
+    recorder = x.recorder
+    return TensorArray(recorder, recorder.map("fma", *map(part_of, (x, y, z))))
 
 
 @own("signbit")

@@ -235,7 +235,7 @@ class _Preparing(ProgramRewriter):
             terms=len(TERMS) if split else max(1, len(made.terms)),
             repeats=sizes.get(most, 1),
         )
-        if counts == (1, 1) or made.left is made.right:
+        if counts == (1, 1) or made.left is made.right or made.between:
             return made
         if batch * m >= _MANY_QUERIES and softmax_before(value):
             return made

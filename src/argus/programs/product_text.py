@@ -20,7 +20,7 @@ from argus.programs.expression_text import bare, type_name
 from argus.programs.expressions import Border, ElementNode
 from argus.programs.kernel_file import KernelSource, file_text
 from argus.programs.lowering import LoweredGroup
-from argus.programs.naming import KernelTensor, TableDim, accessed
+from argus.programs.naming import KernelTensor, TableDim, accessed, table_dim
 from argus.programs.products import TMA_BYTES, TMA_DIMENSIONS, ProductForm
 from argus.programs.reference_text import reference_lines
 from argus.programs.tile_axes import GroupTiling, TileAxis
@@ -142,16 +142,20 @@ class ProductWriter(TileWriter):
         """Where a slice begins."""
         return self.letters[loop].lower()
 
-    def _factor(self, t: KernelTensor) -> str:
+    def _factor(self, node: ElementNode) -> str:
         """The view of a factor's tile."""
-        form = self.form
+        form, t = self.form, self.param(node)
         tiled = (form.row, form.column, form.inner)
-        parts = [
-            self._border(d)
-            if isinstance(d, Border)
-            else self.letters[d].lower() + (":" if d in tiled else "")
-            for d in t.walked
-        ]
+        tables = {table_dim(x): x.index for x in node.tables}
+        parts: list[str] = []
+        for d in t.dims:
+            match d:
+                case Border():
+                    parts.append(self._border(d))
+                case TableDim():
+                    parts.append(self._row(tables[d]))
+                case _:
+                    parts.append(self.letters[d].lower() + (":" if d in tiled else ""))
         return f"{t.name}[{', '.join(parts)}]"
 
     def _border(self, border: Border) -> str:
@@ -252,13 +256,20 @@ class ProductWriter(TileWriter):
         for loop in form.outer:
             letter = self.letters[loop]
             self.line(f'ag.require({letter} > 0, "there is something to sum")')
+        if form.between is not None:
+            low, high = (
+                self.param(n).name for n in (form.between.low, form.between.high)
+            )
+            last = self.letters[form.between.loop]
+            self.line(f"ag.assume(lambda row: row >= 0, {low})")
+            self.line(f"ag.assume(lambda row: row <= {last}, {high})")
         read = {
             label: border
             for (name, border), label in self.labels.items()
             if name != self.output.name  # outside of it nothing is stored
+            and isinstance(border, Border)
         }
         for label, border in read.items():
-            assert isinstance(border, Border)  # a product of what tables choose is none
             last = [
                 f"({self.letters[n]} - 1)" + (f" * {c}" if c != 1 else "")
                 for n, c in border.index.terms
@@ -322,11 +333,15 @@ class ProductWriter(TileWriter):
     @contextmanager
     def _steps(self) -> Generator[None]:
         """All steps of a sum."""
+        between = self.form.between
         with ExitStack() as stack:
             for loop in (*self.form.outer, self.form.inner):
                 letter = self.letters[loop]
                 step = ", BK" if loop == self.form.inner else ""
-                head = f"for {letter.lower()} in ag.range(0, {letter}{step}):"
+                ends = f"0, {letter}{step}"
+                if between is not None and loop == between.loop:
+                    ends = f"{self._row(between.low)}, {self._row(between.high)}"
+                head = f"for {letter.lower()} in ag.range({ends}):"
                 stack.enter_context(self.loop(head))
             yield
 
@@ -338,7 +353,7 @@ class ProductWriter(TileWriter):
             for node, field in self.fields.items():
                 shared = self.tile.cluster > 1 and node in right
                 extra = ", multicast=CLUSTER" if shared else ""
-                self.line(f"slot.{field}.load({self._factor(self.param(node))}{extra})")
+                self.line(f"slot.{field}.load({self._factor(node)}{extra})")
 
     def _split(self) -> None:
         """Tiles of f32 become three of bf16."""

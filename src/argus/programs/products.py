@@ -24,18 +24,22 @@ from argus.programs.expressions import (
     ExpressionNode,
     PositionNode,
     ReduceNode,
-    flattened,
     parts_of,
 )
 from argus.programs.lowering import LoweredGroup, NotFusedError
 from argus.programs.pixel_tiles import PixelTile, pixel_tile
 from argus.programs.product_tiles import ProductTile, chosen_tile, followed_long
+from argus.programs.sums_between import Between, summands, summed_between
+from argus.programs.tables import scalar_index
 
 TMA_BYTES = 16
 """What TMA needs starts and strides to be multiples of."""
 TMA_DIMENSIONS = 5
 """Most dimensions of a tensor that TMA walks."""
 _SHORT_SUM = 16
+_STAGES_BETWEEN = 4
+"""Stages of a ring, at most, where tables say how long sums are: such sums are short,
+and each stage more is more orders in which roles may wait for each other."""
 _LEAST_ALONG = 16
 """Elements that lie side by side in the result, below which other rows are tiled."""
 
@@ -44,7 +48,8 @@ _LEAST_ALONG = 16
 class ProductForm:
     """Which loops of a group are M (``row``), N (``column``) and K (``inner``).
 
-    ``batch`` and ``outer``: further rows and columns. ``terms``: left and right factor
+    ``batch`` and ``outer``: further rows and columns; of one of the latter, some are
+    summed ``between`` numbers. ``terms``: left and right factor
     of each product that is summed. The factors are along K, or else (``turned``) along
     their other loop. ``pixels``: further loops that the tile walks.
     """
@@ -59,6 +64,7 @@ class ProductForm:
     turned: tuple[bool, bool]
     tile: ProductTile
     pixels: PixelTile | None = None
+    between: Between | None = None
 
     @property
     def element(self) -> DType:
@@ -112,10 +118,9 @@ def product_form(group: LoweredGroup) -> ProductForm | None:
         raise NotFusedError("a product beside another reduction")
     if any(e.borders or e.fill is not None for e in group.elements):
         raise NotFusedError("a product of what has a border")
-    if any(e.tables for e in group.elements):
-        raise NotFusedError("a product beside what tables choose")
     (reduction,) = found
     _epilogue_fits(group, reduction)
+    _tables_fit(group, reduction)
     (precision,) = set(group.products)
     return _Loops(group, reduction, precision).form()
 
@@ -139,7 +144,7 @@ def _narrow(node: ExpressionNode) -> ExpressionNode:
 
 def _reused(group: LoweredGroup, reduction: ReduceNode) -> bool:
     """Whether elements of both factors belong to several results."""
-    pairs = [factors_of(s) for s in flattened(reduction.body, "add")]
+    pairs = [factors_of(s) for s in summands(reduction)]
     if reduction.function != "sum" or None in pairs:
         return False
     rows, free = set(group.rows), group.pool.free
@@ -158,7 +163,7 @@ def _short(group: LoweredGroup, found: Sequence[ReduceNode]) -> bool:
     columns = [n for r in found for n in r.loops]
     if not short_sum(f32, group.products[0], prod(group.sizes[n] for n in columns)):
         return False
-    pairs = [factors_of(s) for r in found for s in flattened(r.body, "add")]
+    pairs = [factors_of(s) for r in found for s in summands(r)]
     factors = [f for pair in pairs if pair for f in pair]
     if any(f.dtype != f32 for f in factors):
         return False
@@ -197,6 +202,19 @@ def _epilogue_fits(group: LoweredGroup, reduction: ReduceNode) -> None:
                 pass
 
 
+def _tables_fit(group: LoweredGroup, reduction: ReduceNode) -> None:
+    """Raises NotFusedError where tables choose anything but factors.
+
+    What chooses a factor is one number of the program for each of a batch.
+    """
+    factors = [f for s in summands(reduction) for f in factors_of(s) or ()]
+    for element in group.elements:
+        if element.tables and element not in factors:
+            raise NotFusedError("a product beside what tables choose")
+        if not all(scalar_index(t.index) for t in element.tables):
+            raise NotFusedError("a factor that is chosen by what is computed")
+
+
 class _Loops:
     """Which loop is what."""
 
@@ -206,7 +224,8 @@ class _Loops:
         self.group, self.reduction, self.precision = group, reduction, precision
         self.sizes = group.sizes
         terms: list[tuple[ElementNode, ElementNode]] = []
-        for summand in flattened(reduction.body, "add"):
+        self.between = summed_between(reduction.body)[1]
+        for summand in summands(reduction):
             match factors_of(summand):
                 case (ElementNode() as left, ElementNode() as right):
                     terms.append((left, right))
@@ -227,7 +246,10 @@ class _Loops:
         units = (self._along(0), self._along(1))
         inner = self._inner(units)
         turned = (units[0] != inner, units[1] != inner)
-        pixels = None if any(turned) else self._pixels(rows, columns, inner)
+        chosen = self._chosen()
+        pixels = None
+        if not chosen and not any(turned):
+            pixels = self._pixels(rows, columns, inner)
         if pixels is not None:
             return pixels
         row = self._axis(units[0], rows, inner)
@@ -235,15 +257,19 @@ class _Loops:
         if element == f32 and turned != (rounded, False) and self.precision != "split":
             raise NotFusedError("tf32 of a factor that does not lie along K")
         self._addressed()
+        if chosen & {row, column, inner}:
+            raise NotFusedError("what tables choose lies along a tile")
         batch = tuple(n for n in self.group.rows if n not in (row, column))
         outer = tuple(n for n in self.group.columns if n != inner)
         sizes = self.sizes
         tile = self._tile(
             sizes[row], sizes[column], inner, batch, turned, straight=rounded
         )
+        if self.between is not None:
+            tile = replace(tile, stages=min(tile.stages, _STAGES_BETWEEN))
         return ProductForm(
             self.reduction, tuple(self.terms), row, column, inner, batch, outer,
-            turned, tile,
+            turned, tile, between=self.between,
         )  # fmt: skip
 
     def _pixels(
@@ -301,7 +327,16 @@ class _Loops:
         return element
 
     def _loops(self, side: int) -> frozenset[str]:
-        return frozenset[str]().union(*(pair[side].offset.loops for pair in self.terms))
+        """Loops of a factor, with those of the tables that choose it."""
+        free = self.group.pool.free
+        return frozenset[str]().union(*(free(pair[side]) for pair in self.terms))
+
+    def _chosen(self) -> frozenset[str]:
+        """Loops of tables that choose factors, or what is summed."""
+        tables = [t.index for pair in self.terms for f in pair for t in f.tables]
+        if self.between is not None:
+            tables += [self.between.low, self.between.high]
+        return frozenset[str]().union(*map(self.group.pool.free, tables))
 
     def _unit(self, offset: Affine) -> str | None:
         units = [n for n, c in offset.terms if c == 1]
@@ -317,7 +352,8 @@ class _Loops:
 
     def _inner(self, units: tuple[str, str]) -> str:
         both = self._loops(0) & self._loops(1)
-        able = [n for n in self.group.columns if n in both]
+        apart = None if self.between is None else self.between.loop
+        able = [n for n in self.group.columns if n in both and n != apart]
         wanted = {u for u in units if u in self.group.columns}
         if len(wanted) > 1 or not wanted <= set(able) or not able:
             raise NotFusedError("factors that lie along different sums")

@@ -34,7 +34,7 @@ _FEW_ROWS = 1024
 _LONG_ROW = 8192
 _EXACT_FLOATS = 1 << 24
 """Whole numbers up to it are f32."""
-_COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
+COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
 _LOGICAL = frozenset({"and", "or", "xor", "not"})
 _EXACT = frozenset(
     {"add", "sub", "mul", "neg", "abs", "maximum", "minimum", "floordiv", "mod"}
@@ -167,7 +167,21 @@ class ProgramRecorder:
             one, zero = (1.0, 0.0) if dtype.is_float else (1, 0)
             made = MapPrimitive("where", (part, one, zero))
             return self._value("number", shape, dtype, made)
+        if part.value.dtype.kind == dtype.kind == "int":
+            part = self._wrapped(part, dtype)
         return self._value("cast", shape, dtype, MapPrimitive("cast", (part,)))
+
+    def _wrapped(self, part: ViewedValue, dtype: DType) -> ViewedValue:
+        """Whole numbers as fewer bits hold them: what is left of them, as in torch."""
+        if dtype.holds(part.value.dtype) or self._known.fit(part, dtype):
+            return part
+        low, high = dtype.integers
+        rest = self.map("mod", part, high - low + 1)
+        if not low:
+            return rest
+        return self.map(
+            "add", self.map("mod", self.map("sub", rest, low), high - low + 1), low
+        )
 
     def copied(self, part: ViewedValue) -> ViewedValue:
         """What is seen through views, as a value of its own."""
@@ -200,11 +214,11 @@ class ProgramRecorder:
         else:
             wanted = promoted(types)
             if wanted.kind == "bool" or (
-                wanted.kind == "int" and function not in _EXACT | _COMPARISONS
+                wanted.kind == "int" and function not in _EXACT | COMPARISONS
             ):
-                wanted = i64 if function in _EXACT | _COMPARISONS else f32
+                wanted = i64 if function in _EXACT | COMPARISONS else f32
             known = [self.cast(p, wanted) for p in known]
-            result = boolean if function in _COMPARISONS else wanted
+            result = boolean if function in COMPARISONS else wanted
         return self._mapped(function, known, _shape_of(parts), wanted, result)
 
     def _met(self, parts: Sequence[Part]) -> tuple[list[Part], list[DType]]:

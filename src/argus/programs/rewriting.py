@@ -37,8 +37,11 @@ def with_operands(
             return made if new is operand else replace(made, operand=new)
         case ContractPrimitive(left=left, right=right):
             a, b = changed(left), changed(right)
-            same = a is left and b is right
-            return made if same else replace(made, left=a, right=b)
+            between = tuple(map(changed, made.between))
+            pairs = zip((a, b, *between), (left, right, *made.between), strict=True)
+            if all(x is y for x, y in pairs):
+                return made
+            return replace(made, left=a, right=b, between=between)
         case GatherPrimitive(operand=operand, table=table):
             a, b = changed(operand), changed(table)
             same = a is operand and b is table

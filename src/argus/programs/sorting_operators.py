@@ -209,13 +209,17 @@ def histogram(x: Any, bins: int = 100, low: Any = 0, high: Any = 0) -> Any:
     """
     if low == high:
         raise UntranslatedError("a histogram between the least and the largest element")
-    wide = arithmetic(x.element)
+    whole = x.element.kind == "int"
+    wide = i64 if whole else arithmetic(x.element)
     line: Any = x.reshape(1, -1).cast(wide)
     if line.size * bins > _WORK:
         raise UntranslatedError(f"{line.size} elements in {bins} parts")
-    part: Any = np.floor((line - float(low)) * bins / float(high - low))
-    part = np.where(np.equal(part, float(bins)), float(bins - 1), part)
-    inside = (line >= float(low)) & (line <= float(high))
+    number = int if whole else float
+    low, high = number(low), number(high)
+    part: Any = (line - low) * bins
+    part = part // (high - low) if whole else np.floor(part / (high - low))
+    part = np.where(np.equal(part, number(bins)), number(bins - 1), part)
+    inside = (line >= low) & (line <= high)
     at: Any = TensorArray(x.recorder, x.recorder.positions((bins, 1), 0)).cast(wide)
     hits = np.logical_and(np.equal(part, at), inside)
     return np.sum(hits.cast(i64), -1).cast(x.element)

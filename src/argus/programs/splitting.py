@@ -40,6 +40,8 @@ _BLOCKS = 528
 """Parts together: four for each multiprocessor of an H100 or H200."""
 _LEAST = 2048
 """Elements of a part, at least."""
+_FEW_PARTS, _FEW_BLOCKS = 3, 66
+"""Fewer parts of so many blocks are no faster than one launch less."""
 _WIDE = 32
 """Results side by side in memory that a block computes, at least."""
 _MANY = 512
@@ -273,4 +275,9 @@ def _counts(sizes: list[int], rows: int, wide: int = 1) -> Iterator[int]:
         parts *= n
         if parts > wanted:
             break
-    yield from sorted(found - {1}, reverse=True)
+    blocks = rows // wide
+    yield from (
+        n
+        for n in sorted(found - {1}, reverse=True)
+        if n >= _FEW_PARTS or blocks < _FEW_BLOCKS
+    )

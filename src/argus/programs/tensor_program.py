@@ -205,6 +205,10 @@ class ContractPrimitive:
     operands are parts, and the first letter of each says of which number; what is
     summed are products of these parts of left and right (see `products.py`).
     ``alone``: a kernel stores it, and what reads it is in others.
+
+    ``between``: two tables with a number for each position of the result's first
+    letter, which no factor has: of the first letter of both factors, positions from the
+    first number up to the second one are summed, and no others.
     """
 
     left: ViewedValue
@@ -215,12 +219,16 @@ class ContractPrimitive:
     precision: str = "f32"
     terms: tuple[tuple[int, int], ...] = ()
     alone: bool = False
+    between: tuple[ViewedValue, ...] = ()
 
     @property
     def sizes(self) -> dict[str, int]:
         """The size of each letter."""
         left = zip(self.left_letters, self.left.shape, strict=True)
-        return {**dict(left), **dict(zip(self.right_letters, self.right.shape))}  # noqa: B905
+        found = {**dict(left), **dict(zip(self.right_letters, self.right.shape))}  # noqa: B905
+        for table in self.between:
+            found[self.result[0]] = table.shape[0]
+        return found
 
 
 @dataclass(frozen=True)
@@ -364,8 +372,8 @@ def operands_of(value: ProgramValue) -> tuple[ViewedValue, ...]:
             return tuple(x for x in operands if isinstance(x, ViewedValue))
         case ReducePrimitive(operand=operand) | ScanPrimitive(operand=operand):
             return (operand,)
-        case ContractPrimitive(left=left, right=right):
-            return (left, right)
+        case ContractPrimitive(left=left, right=right, between=between):
+            return (left, right, *between)
         case GatherPrimitive(operand=operand, table=table):
             return (operand, table)
         case JoinPrimitive(operands=operands):

@@ -48,6 +48,11 @@ _ROW = 2048
 _LONG_ROW = 256
 """Elements for a warp of rows that are read again. As many warps as have registers
 fill a multiprocessor with one block: of so few rows at a time L2 has what was read."""
+_LEAST_TILE, _MOST_TILE = 1024, 8192
+"""Elements of a tile of rows that are added up, of 256 threads together."""
+_MANY_RESULTS, _LOADED_TAPS = 1 << 16, 16
+"""Results that fill a device where each is a thread's sum of its own; elements of such
+a sum that a thread loads at a time, so that fewer results may do the same."""
 _MOST_DIMS = 8
 """Dimensions that a tensor of a kernel may have."""
 
@@ -97,11 +102,16 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         # Not because of the language: the verifier follows no such nest of sums.
         raise NotFusedError("reductions over several loops that need each other")
     vector = _vector(group, accesses)
-    few = prod(group.sizes[n] for n in group.columns) <= FEW_TAPS
+    taps = prod(group.sizes[n] for n in group.columns)
+    few = taps <= FEW_TAPS
     few &= not any(r.function.startswith("arg") for r in group.reductions)
     few &= not any(e.tables for e in group.elements)  # rows of a tile, not taps
     few &= len(levels_of(group)) == 1 and not _stores_columns(group)
-    if few and (vector not in group.columns or read_along(group)):
+    results = prod(group.sizes[n] for n in group.rows)
+    able = results >= _MANY_RESULTS or taps <= _LOADED_TAPS
+    if vector in group.columns:
+        able = read_along(group)
+    if few and able:
         return windows_tiling(group, accesses, [])
     if vector in group.columns:
         return _along(group, vector)
@@ -284,6 +294,19 @@ def _wide(size: int) -> int:
     return min(power(size), min(able, key=lambda w: -(-size // w) * w * (1 + 3 / w)))
 
 
+def _tile_across(group: LoweredGroup, vector: str) -> int:
+    """Elements of a tile: as many as are loaded at a time, and held in registers.
+
+    Those of each reduction are held, and those of each tensor that is read along both
+    axes; elements of 64 bits count twice.
+    """
+    inner = group.columns[-1]
+    held = [r.dtype for r in group.reductions]
+    held += [e.dtype for e in group.elements if {inner, vector} <= group.pool.free(e)]
+    count = sum(max(1, t.bits // 32) for t in held)
+    return max(_LEAST_TILE, _MOST_TILE >> max(0, count - 2).bit_length())
+
+
 def _across(group: LoweredGroup, vector: str) -> GroupTiling:
     """Reductions across the vector axis, which belongs to the rows."""
     inner = group.columns[-1]
@@ -297,7 +320,7 @@ def _across(group: LoweredGroup, vector: str) -> GroupTiling:
     wide = _wide(size)
     while wide > 32 and others * -(-size // wide) < FEW_BLOCKS:
         wide //= 2
-    high = min(power(depth), max(1, 1024 // wide))
+    high = min(power(depth), max(1, _tile_across(group, vector) // wide))
     if len(group.columns) == 1 and passes > 1 and power(depth) * 32 <= _HELD:
         # Read once: a block holds as many elements of a row as it needs columns.
         high = power(depth)

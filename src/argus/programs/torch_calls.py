@@ -27,8 +27,9 @@ def call_of(
     operands: list[ViewedValue] = []
 
     def noted(value: Any) -> Any:
-        if isinstance(value, list):
-            return [noted(v) for v in cast("list[Any]", value)]
+        if isinstance(value, list | tuple):
+            kind: Any = tuple if isinstance(value, tuple) else list
+            return kind(noted(v) for v in cast("list[Any]", value))
         if isinstance(value, dict):
             items = cast("dict[Any, Any]", value)
             return {k: noted(v) for k, v in items.items()}
@@ -41,6 +42,20 @@ def call_of(
     arguments = tuple(noted(a) for a in args)
     keywords = {k: noted(v) for k, v in named.items()}
     return TorchCall(str(target), target, arguments, keywords, tuple(operands), why)
+
+
+def as_given(value: Any, given: Any) -> Any:
+    """A value in which what is a tuple in ``given`` is one, too, and no list."""
+    if is_node(given):
+        return value
+    if isinstance(value, dict):
+        items = cast("dict[Any, Any]", value)
+        return {k: as_given(v, given[k]) for k, v in items.items()}
+    if not isinstance(value, list):
+        return value
+    parts = zip(cast("list[Any]", value), given, strict=True)
+    kind: Any = tuple if isinstance(given, tuple) else list
+    return kind(as_given(v, g) for v, g in parts)
 
 
 def nodes_of(value: Any) -> list[Any]:

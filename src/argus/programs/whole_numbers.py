@@ -37,6 +37,10 @@ class KnownNumbers:
             return part
         return self.unconverted(ViewedValue(source.value, (*source.views, *part.views)))
 
+    def fit(self, part: ViewedValue, dtype: DType) -> bool:
+        """Whether a type is known to hold all elements."""
+        return _held(self.range_of(part), dtype)
+
     def _kept(self, source: ViewedValue, part: ViewedValue) -> bool:
         kinds = source.value.dtype.kind, part.value.dtype.kind
         return kinds == ("int", "int") and _held(
