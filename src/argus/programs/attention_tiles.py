@@ -66,6 +66,8 @@ def attention_tile(
         sizes[form.along],
         causal=form.causal is not None,
         tma_store=staged,
+        heads=prod(sizes[n] for n in form.batch),
+        multiprocessors=table().multiprocessors,
     )
     known = {"BQ": 128, "BT": 128, "STAGES": 2, "WARPGROUPS": 2}
     known |= {"REGISTERS": 240, "QUERIES": 1}
