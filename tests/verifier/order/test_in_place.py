@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from argus.verify.order.sequential import sequential
 from argus.verify.verdict import Obligation, Verdict
 from argus.verify.verifier import verify
 from verifier.order.check_order import failing, placed, told
@@ -139,3 +140,18 @@ def test_within_a_block_only_in_place(name: str) -> None:
     found = _found(UNKNOWN[name])
     assert found, "proved"
     assert {o.verdict for o in found} == {Verdict.UNKNOWN}, told(found)
+
+
+def test_a_scalar_that_is_stored_twice_has_one_thread() -> None:
+    """A tile of one element has no axis, and one owner."""
+    text = (
+        HEAD
+        + """X: f32["N"], Y: f32["N"]):
+    N = X.shape[0]
+    i = ag.block(N)
+    y = ag.full((), X[i], f32)
+    Y[i] = y
+    Y[i] = y + 1.0
+"""
+    )
+    assert sequential(placed(text)) == {"X", "Y"}
