@@ -167,28 +167,32 @@ def require_right(request: Request) -> None:
     """Prove what is to be launched, unless the cache knows that it is proved.
 
     Raises ArgusError (an ErrorList) if it is refuted. What is not decided passes with
-    an ArgusWarning, and everything with ``ARGUS_CHECK=0`` (AG0908: not 0 or 1).
+    an ArgusWarning, and everything with ``ARGUS_CHECK=0`` (AG0908: not 0 or 1). Nor is
+    it decided where names of dimensions refute what terms could not be compared about.
     """
     if not checking() or _known_right(key_of(request)):
         return
     from argus.diagnostics.errors import ErrorList
     from argus.diagnostics.warning import warn
+    from argus.equivalence.settling import is_doubted
     from argus.verify.render.diagnostics import diagnostics
     from argus.verify.verdict import Verdict
 
     report = prove(request).report
     if report.verdict >= Verdict.PROVED:
         return
-    if report.verdict is Verdict.REFUTED:
+    if report.verdict is Verdict.REFUTED and not is_doubted(report):
         raise ErrorList(*(d for d in diagnostics(report) if d.severity == "error"))
     kernel = request.kernel
     first, *others = (
-        o for o in report.obligations if o.verdict is Verdict.UNKNOWN and not o.slow
+        o for o in report.obligations if o.verdict < Verdict.PROVED and not o.slow
     )
+    doubt = report.equality.reason if report.equality else ""
+    reason = first.reason or doubt
     warn(
         "AG0390",
         f"kernel `{kernel.name}` is not proved: at line {first.span.line} it is not "
-        f"known whether {first.claim} ({first.reason}), and {len(others)} more; "
+        f"known whether {first.claim} ({reason}), and {len(others)} more; "
         f"`argus check {kernel.file}` shows all, `ag.trust` accepts what is unknown, "
         "ARGUS_CHECK=0 proves nothing",
     )
@@ -208,7 +212,7 @@ def claimed(request: Request) -> str:
     if report.verdict >= Verdict.PROVED:
         return f"{report.verdict}, for arguments that the host program accepts"
     unknown = [
-        o for o in report.obligations if o.verdict is Verdict.UNKNOWN and not o.slow
+        o for o in report.obligations if o.verdict < Verdict.PROVED and not o.slow
     ]
     return f"not proved: {len(unknown)} obligations are not decided"
 

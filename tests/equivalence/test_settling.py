@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from argus.compiler import prove, require_right
-from argus.diagnostics import Span
+from argus.diagnostics import ArgusWarning, Span
 from argus.diagnostics.errors import ErrorList
 from argus.equivalence import denoted, settling
+from argus.equivalence.deciding import Decided
 from argus.equivalence.programs import KnownPrograms
 from argus.evaluation.proving import proved_all
 from argus.evaluation.requests import default_dtypes
@@ -138,6 +139,23 @@ def test_another_result_is_not_settled():
     request = request_of(ADDED.replace("S + X", "S + 2 * X"))
     assert rules(request) == {"AG0309"}
     with pytest.raises(ErrorList):
+        require_right(request)
+
+
+def test_names_alone_refuse_no_launch_where_terms_gave_up(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A right kernel was refused on a machine on which comparing took too long."""
+
+    def slow(*_: object, **__: object) -> Decided:
+        return Decided(None, "comparing takes more than 20 s of CPU time")
+
+    monkeypatch.setattr(settling, "decided", slow)
+    request = request_of(ADDED)
+    report = prove(request, fresh=True).report
+    assert report.verdict is Verdict.REFUTED
+    assert settling.is_doubted(report)
+    with pytest.warns(ArgusWarning, match="AG0390.*comparing takes more than 20 s"):
         require_right(request)
 
 

@@ -22,6 +22,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
+from argus.equivalence.concluding import equality_of
 from argus.equivalence.deciding import Decided
 from argus.equivalence.programs import KnownPrograms, Programs
 from argus.equivalence.references import reference_of
@@ -108,8 +109,10 @@ def settled(
     """The report without obligations on data flow, where the kernel is its reference.
 
     They are listed as what is settled. The report is returned as it is where none is
-    open, where the order is not proved, and where equality or refinement is not shown.
-    Where the kernel has no reference, see `argus.equivalence.unreferenced`.
+    open, where the order is not proved, and where equality or refinement is not shown;
+    and says why, where it is not known whether the kernel is its reference, whose terms
+    do not differ as far as they could be compared (see `is_doubted`). Where the kernel
+    has no reference, see `argus.equivalence.unreferenced`.
     ``known``: what else is asked of the kernel. Raises ArgusError of parsing and
     placing.
     """
@@ -125,6 +128,9 @@ def settled(
     if not asked(report):
         return report
     made = decided(request, declared, known=known)
+    said = equality_of(declared.name, made)
+    if not (said.shown or said.untraced or said.kernel):
+        return replace(report, equality=said)
     return settled_by(report, known.of(request), declared.name, made)
 
 
@@ -167,6 +173,17 @@ def is_wrong(report: Report) -> bool:
         o.verdict is Verdict.REFUTED and not o.slow and o.rule not in SETTLED
         for o in report.obligations
     )
+
+
+def is_doubted(report: Report) -> bool:
+    """Whether names of dimensions refute what terms could neither show nor refute.
+
+    A kernel that is right may be so, on a machine or of a size on which comparing takes
+    longer than it may. Only a run of it would tell.
+    """
+    found = report.equality
+    refuted = report.verdict is Verdict.REFUTED and not is_wrong(report)
+    return refuted and found is not None and not found.shown
 
 
 def _is_open(obligation: Obligation) -> bool:
