@@ -177,7 +177,9 @@ def owned(read: o.AnyOp, write: o.AnyOp, *, exactly: bool, idle: bool) -> bool:
 def holders(plan: VectorPlan, shape: tuple[int, ...], size: int) -> Any:
     """[threads or warps, elements]: who accesses which element."""
     table: Any = plan.layout.table().astype(np.int64)
-    flat: Any = np.ravel_multi_index(tuple(np.moveaxis(table, -1, 0)), shape)
+    flat: Any = np.zeros(table.shape[:-1], np.int64)
+    if shape:
+        flat = np.ravel_multi_index(tuple(np.moveaxis(table, -1, 0)), shape)
     threads = int(flat.shape[0])
     who: Any = np.broadcast_to(np.arange(threads)[:, None] // size, flat.shape)
     found = np.zeros((-(-threads // size), int(np.prod(shape))), np.bool_)
