@@ -86,7 +86,8 @@ def terms_first(
         programs = known.of(request)
         if any(_is_open(o) for o in found) or _stated(programs):
             return None
-        if not updated(programs.placed) <= programs.sequential:
+        changed = updated(programs.placed)
+        if changed and not changed <= programs.sequential:
             return None
         if gaps(programs.tile, programs.placed):
             return None
