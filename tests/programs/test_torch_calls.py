@@ -80,7 +80,7 @@ def test_translations_take_what_torch_passes() -> None:
     recorder, wrong, seen = ProgramRecorder(), list[str](), 0
     for name in sorted({*OWN, *OPERATORS}):
         op = overload(name)
-        if op is None:
+        if op is None or "." not in name:  # operators of functions have no schema
             continue
         seen += 1
         translation = operator_named(name, recorder)

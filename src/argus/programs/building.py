@@ -44,14 +44,16 @@ def workers() -> int:
 def build_side_by_side(steps: Sequence[KernelStep], target: str) -> None:
     """Prove and build what the disk cache lacks of these kernels.
 
-    Returns when all have been tried; a failure is left to whoever needs the kernel.
+    Those of many loops, whose proofs take longest, begin first, so that none of them is
+    waited for in the end. Returns when all have been tried; a failure is left to
+    whoever needs the kernel.
     """
     most = workers()
     if most < 2 or len(steps) < LEAST:
         return
     waiting: SimpleQueue[str] = SimpleQueue()
     ready: dict[str, bool] = {}
-    for step in steps:
+    for step in sorted(steps, key=lambda s: -len(s.source.sizes)):
         request, _ = request_for_step(kernel_of(step), step, target)
         line = as_line(request, step.source.text)
         if line not in ready:

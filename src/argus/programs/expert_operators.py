@@ -8,7 +8,7 @@ multiplied with the matrix that a table has for it, and results are read from th
 | --- | --- |
 | `first`, `last` (G,) | the tiles of a group: from one to before the other |
 | `matrices` (T,) | the matrix of tile t |
-| `rows` (T, R) | the row of each place of a tile; below 0: none, but one from the end |
+| `rows` (T, R) | the row of each place of a tile; where it is not `inside`, another |
 | `places` (P,) | the place of each row, ``tile * R + row of the tile`` |
 
 Sums along groups of rows are those of the tiles of a group.
@@ -106,16 +106,16 @@ class _Tiles:
     last: TensorArray
     matrices: TensorArray
     rows: TensorArray
+    inside: TensorArray
     places: TensorArray
 
     def moved(self, x: TensorArray, empty: bool = False) -> Any:
         """Rows (P, K) in tiles (T, R, K); where there is none another one, or 0."""
-        rows: Any = self.rows
-        read = index_select(x, 0, np.where(rows < 0, rows + x.shape[0], rows))
+        read = index_select(x, 0, self.rows)
         if not empty:
             return read
         zero = x.recorder.cast(0, x.element)
-        return np.where(np.greater_equal(rows, 0)[..., None], read, zero)
+        return np.where(self.inside[..., None], read, zero)
 
 
 def _tiles(ends: Any, count: int) -> _Tiles:
@@ -150,8 +150,8 @@ def _tiles(ends: Any, count: int) -> _Tiles:
     further: Any = stored(np.sum(np.where(begun, left[None, :], 0), 1))
     inside = np.less(positions(count), ends[groups - 1])
     places = stored(np.where(inside, positions(count) + further, 0))
-    rows = stored(
-        np.where(np.less(rows, own[1]), rows, np.maximum(own[1], 1) - 1 - count)
-    )
+    end: Any = np.maximum(own[1], 1)
+    within = np.less(rows, end)
+    rows = stored(np.where(within, rows, end - 1))
     last = stored(np.minimum(first + needed, most))
-    return _Tiles(first, last, matrices, rows, places)
+    return _Tiles(first, last, matrices, rows, within, places)

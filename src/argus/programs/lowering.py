@@ -220,7 +220,8 @@ class _Lowering:
             low, high = found.index.range(self.space.sizes)
             if low >= 0 and high < extent:
                 return found.index
-        if operand.value in self.inside:
+        stored = operand.value not in self.inside
+        if not stored and not isinstance(operand.value.made, GatherPrimitive):
             raise NotFusedError("a table chooses among what is stored")
         chosen = self.space.table(extent)
         for name in chosen.loops:

@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy
 
-from argus.ir.dtypes import bf16, f16, f32, i64
+from argus.ir.dtypes import DType, bf16, f16, f32, i64
 from argus.ir.numerics import arithmetic
+from argus.programs.known_tables import digit_table
 from argus.programs.numpy_functions import contracted
 from argus.programs.operator_table import own
 from argus.programs.table_operators import gather
@@ -123,13 +124,25 @@ def replaced(x: Any, table: Any, source: Any) -> Any:
     last = _last_hit(hits_of(table, x.shape[-1]))
     if isinstance(source, TensorArray):
         at: Any = np.broadcast_to(np.maximum(last, 0), x.shape)
-        given = source.cast(x.element)
-        if given.operand.views:  # no reshape chooses from what is not in order
-            given = TensorArray(x.recorder, x.recorder.copied(given.operand))
-        written: Any = gather(given, -1, at)
+        written: Any = _read(source, x.element, at)
     else:
         written = source
-    return np.where(np.greater_equal(last, 0), written, x)
+    found: Any = np.where(np.greater_equal(last, 0), written, x)
+    if x.element.kind != "int":
+        return found
+    return TensorArray(x.recorder, x.recorder.copied(found.operand))  # perhaps a table
+
+
+def _read(source: TensorArray, element: DType, at: Any) -> Any:
+    """Elements of rows at places; of positions in order they are the places."""
+    known = digit_table(source.reshape(-1).operand)
+    if known is not None and known.sizes == (source.shape[-1],):
+        places = at if known.factors == (1,) else at * known.factors[0]
+        return (places + known.start if known.start else places).cast(element)
+    given = source.cast(element)
+    if given.operand.views:  # no reshape chooses from what is not in order
+        given = TensorArray(given.recorder, given.recorder.copied(given.operand))
+    return gather(given, -1, at)
 
 
 def combined(x: Any, table: Any, source: Any, how: str, own_too: bool) -> Any:
