@@ -30,17 +30,14 @@ COMPILER = (
     *("-std=c++20", "-O0", "-w", "-fPIC", "-pthread", "-fno-strict-aliasing"),
 )
 SHIM = r"""
-#include <algorithm>
-#include <barrier>
 #include <bit>
 #include <cmath>
 #include <cstdint>
 #include <cstring>
-#include <thread>
 #include <type_traits>
-#include <vector>
 typedef unsigned short u16; typedef unsigned int u32; typedef unsigned long long u64;
-using std::min; using std::max;
+template <class T> constexpr T min(T a, T b) { return b < a ? b : a; }
+template <class T> constexpr T max(T a, T b) { return a < b ? b : a; }
 struct Dim { unsigned x; };
 static thread_local Dim threadIdx; static Dim blockIdx, gridDim;
 struct float2 { float x, y; }; struct float4 { float x, y, z, w; };
@@ -71,14 +68,14 @@ static double __longlong_as_double(u64 b) {
   double f; std::memcpy(&f, &b, 8); return f;
 }
 
-static std::barrier<>* block_barrier;
-static std::vector<std::barrier<>*> warp_barriers;
+void meet_block(); void meet_warp(int);  // THREADS
+void on_threads(unsigned, void (*)(unsigned, void**), void**);
 static u64 slots[32][32][8];
 static int warp_id() { return threadIdx.x / 32; }
 static int lane_id() { return threadIdx.x % 32; }
-static void warp_sync() { warp_barriers[warp_id()]->arrive_and_wait(); }
+static void warp_sync() { meet_warp(warp_id()); }
 static void __syncwarp() { warp_sync(); }
-static void __syncthreads() { block_barrier->arrive_and_wait(); }
+static void __syncthreads() { meet_block(); }
 static void argus_await_launches() {}
 static void argus_release_launches() {}
 static u64* slot(int lane) { return slots[warp_id()][lane]; }
@@ -138,7 +135,7 @@ static unsigned char argus_to_e4m3(float f) {
   float a = std::fabs(f);
   if (a >= 448) return sign | 0x7e;
   std::frexp(a, &e);
-  int unit = std::max(e - 4, -9);
+  int unit = max(e - 4, -9);
   a = std::ldexp(std::nearbyint(std::ldexp(a, -unit)), unit);
   if (a < 0x1p-6f) return sign | (int)(a * 512);
   std::frexp(a, &e);
@@ -157,7 +154,7 @@ static unsigned char argus_to_e5m2(float f) {
   float a = std::fabs(f);
   if (a >= 57344) return sign | 0x7b;
   std::frexp(a, &e);
-  int unit = std::max(e - 3, -16);
+  int unit = max(e - 3, -16);
   a = std::ldexp(std::nearbyint(std::ldexp(a, -unit)), unit);
   return sign | argus_to_f16(a) >> 8;
 }
@@ -274,10 +271,10 @@ static double argus_atom_add_f64(double* p, double v) {
 }
 static void argus_red_add_f64(double* p, double v) { argus_atom_add_f64(p, v); }
 static void argus_red_max_i32(int* p, int v) {
-  pairwise(p, [=](u32 x) { return (u32)std::max((int)x, v); });
+  pairwise(p, [=](u32 x) { return (u32)max((int)x, v); });
 }
 static void argus_red_min_i32(int* p, int v) {
-  pairwise(p, [=](u32 x) { return (u32)std::min((int)x, v); });
+  pairwise(p, [=](u32 x) { return (u32)min((int)x, v); });
 }
 static void argus_red_max_f32(float* p, float v) {
   pairwise(p, [=](u32 x) { return float_bits(argus_max(bits_float(x), v)); });
@@ -297,8 +294,8 @@ template <class F> u32 changing(void* p, F made) {
 #define ATOM_F32(fn, made) static float argus_atom_##fn##_f32(float* p, float v) { \
   return bits_float(changing(p, [=](u32 b) { \
     float x = bits_float(b); return float_bits(made); })); }
-ATOM_I32(add, (u32)x + (u32)v) ATOM_I32(max, std::max(x, v))
-ATOM_I32(min, std::min(x, v)) ATOM_I32(exchange, v)
+ATOM_I32(add, (u32)x + (u32)v) ATOM_I32(max, max(x, v))
+ATOM_I32(min, min(x, v)) ATOM_I32(exchange, v)
 ATOM_F32(add, x + v) ATOM_F32(max, argus_max(x, v)) ATOM_F32(min, argus_min(x, v))
 ATOM_F32(exchange, v)
 static int argus_atom_cas_i32(int* p, int c, int v) {
@@ -410,20 +407,34 @@ static int mma_u8(u32 x) { return (unsigned char)x; }
 #define argus_mma_m16n8k32_u8 mma<4, int, mma_u8>
 """
 
+THREADS = r"""
+#include <barrier>
+#include <memory>
+#include <thread>
+#include <vector>
+static std::unique_ptr<std::barrier<>> block;
+static std::vector<std::unique_ptr<std::barrier<>>> warps;
+void meet_block() { block->arrive_and_wait(); }
+void meet_warp(int w) { warps[w]->arrive_and_wait(); }
+void on_threads(unsigned threads, void (*call)(unsigned, void**), void** p) {
+  block = std::make_unique<std::barrier<>>(threads);
+  warps.clear();
+  for (unsigned w = 0; w < threads / 32; ++w)
+    warps.push_back(std::make_unique<std::barrier<>>(32));
+  std::vector<std::thread> pool;
+  for (unsigned t = 0; t < threads; ++t) pool.emplace_back(call, t, p);
+  for (auto& t : pool) t.join();
+}
+"""
+"""What needs headers that take longer to read than a kernel: compiled once."""
+
 DRIVER = r"""
-extern "C" void run(unsigned blocks, unsigned threads, void** p) {
+extern "C" void run(unsigned blocks, unsigned threads, void** given) {
   gridDim.x = blocks;
   for (unsigned b = 0; b < blocks; ++b) {
     blockIdx.x = b;
     std::memset(smem, 0xff, sizeof smem);
-    block_barrier = new std::barrier<>(threads);
-    warp_barriers.clear();
-    for (unsigned w = 0; w < threads / 32; ++w)
-      warp_barriers.push_back(new std::barrier<>(32));
-    std::vector<std::thread> pool;
-    for (unsigned t = 0; t < threads; ++t)
-      pool.emplace_back([=] { threadIdx.x = t; CALL; });
-    for (auto& t : pool) t.join();
+    on_threads(threads, [](unsigned t, void** p) { threadIdx.x = t; CALL; }, given);
   }
 }
 """
@@ -456,7 +467,7 @@ def fuses() -> bool:
 def _shim(*options: str) -> Path:
     """The header that every kernel includes, compiled once in a process for options.
 
-    Reading the standard library takes longer than a kernel does.
+    Beside it are the threads, `threads.o`.
     """
     folder = Path(tempfile.mkdtemp(prefix="emulator-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
@@ -464,6 +475,9 @@ def _shim(*options: str) -> Path:
     header.write_text(SHIM)
     made = ["-x", "c++-header", str(header), "-o", f"{header}.gch"]
     subprocess.run([*COMPILER, *options, *made], check=True)
+    (folder / "threads.cpp").write_text(THREADS)
+    made = ["-c", str(folder / "threads.cpp"), "-o", str(folder / "threads.o")]
+    subprocess.run([*COMPILER, *made], check=True)
     return header
 
 
@@ -494,8 +508,10 @@ def compiled(body: str, folder: Path, *options: str) -> ctypes.CDLL:
     """C++ after the shim, as a library."""
     path, library = folder / "kernel.cpp", folder / "kernel.so"
     path.write_text(body)
-    given = ["-include", str(_shim(*options)), "-shared", str(path), "-o", str(library)]
-    subprocess.run([*COMPILER, *options, *given], check=True)
+    header = _shim(*options)
+    threads = header.with_name("threads.o")
+    given = ["-include", header, "-shared", path, threads, "-o", library]
+    subprocess.run([*COMPILER, *options, *map(str, given)], check=True)
     return ctypes.CDLL(str(library))
 
 
