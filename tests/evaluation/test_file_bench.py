@@ -191,7 +191,7 @@ def test_what_is_shown(right: bool, file: str, monkeypatch: pytest.MonkeyPatch) 
         return
     assert done.exit_code == 0, done.output
     text = " ".join(done.output.split())
-    assert "scaled M=4 N=96: proved" in text
+    assert "scaled M=4 N=96: equal" in text
     assert "10.0 µs ± 1.0" in text
     assert "scaled_baseline_in_parts" in text and "argus is 3.000 of it" in text
     assert "predicted on an H200, limited by" in text

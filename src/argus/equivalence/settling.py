@@ -28,7 +28,7 @@ from argus.equivalence.programs import KnownPrograms, Programs
 from argus.equivalence.references import reference_of
 from argus.equivalence.traced import decided
 from argus.equivalence.unreferenced import questioned
-from argus.ir.annotations import Check, Tag, annotations_of
+from argus.ir.annotations import annotations_of
 from argus.requests import Request
 from argus.verify.order.sequential import updated
 from argus.verify.refinement import gaps
@@ -101,7 +101,7 @@ def terms_first(
 
 def _stated(programs: Programs) -> bool:
     """Whether the author states something of names of dimensions."""
-    return any(isinstance(op, Check | Tag) for op in annotations_of(programs.placed))
+    return any(op.is_of_names() for op in annotations_of(programs.placed))
 
 
 def settled(

@@ -60,6 +60,10 @@ class Tag(Annotation):
     target: Mentioned[Tile | SharedView | GlobalTensor]
     components: Mentioned[tuple[tuple[str, Expr], ...]]
 
+    def is_of_names(self) -> bool:
+        """It speaks of components of elements."""
+        return True
+
 
 @dataclass(eq=False)
 class Check(Annotation):
@@ -77,6 +81,10 @@ class Check(Annotation):
     shape: tuple[int, ...]
     dims: tuple[str | None, ...]
     cond: Mentioned[Expr]
+
+    def is_of_names(self) -> bool:
+        """It speaks of components of elements."""
+        return True
 
 
 @dataclass(eq=False)

@@ -111,6 +111,10 @@ class GroupWait(Synchronisation):
 class Annotation(Op):
     """The author says or asks something: no number of the program depends on it."""
 
+    def is_of_names(self) -> bool:
+        """Whether it speaks of names of dimensions, which nothing else knows."""
+        return False
+
     def keeps_residues(self, tile: Tile) -> bool:
         """It makes nothing of a tile."""
         del tile

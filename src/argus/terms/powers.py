@@ -28,9 +28,12 @@ from argus.terms.term import (
     simple,
     undefined,
 )
+from argus.terms.unknown import Unknown
 
 _LARGEST_PRIME = 1000
 """Numbers are divided by primes up to here; what is left counts as a prime."""
+_MOST_BITS = 2048
+"""Of a number that is written out; powers of two that are larger stay exponentials."""
 _EXPANDED = 8
 """Powers up to here are multiplied out; a higher one of a sum stays a power."""
 
@@ -106,9 +109,10 @@ def exponential(term: Term) -> Term:
     inside: dict[Product, Rational] = {}
     for part, coefficient in term.parts.items():
         leaf, power = part.factors[0] if len(part.factors) == 1 else (None, 0)
-        if part.exponent is None and power == 1 and leaf == LN2:
+        plain = part.exponent is None and power == 1
+        if plain and leaf == LN2 and abs(coefficient) < _MOST_BITS:
             outside = outside * raised(number(2), coefficient)
-        elif part.exponent is None and power == 1 and _is_log(leaf):
+        elif plain and _is_log(leaf):
             assert isinstance(leaf, Call)
             outside = outside * raised(leaf.args[0], coefficient)
         else:
@@ -236,6 +240,9 @@ def _raised_infinity(term: Term, power: Rational) -> Term:
 
 
 def _raised_number(value: Fraction, power: Rational) -> Term:
+    bits = max(value.numerator.bit_length(), value.denominator.bit_length())
+    if bits * abs(power) > _MOST_BITS and abs(value) != 1:
+        raise Unknown(f"a power of a number that has more than {_MOST_BITS} bits")
     if isinstance(power, int):
         return number(simple(value**power))
     if value < 0:

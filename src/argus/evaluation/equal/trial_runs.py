@@ -200,6 +200,9 @@ class TrialRuns:
         scalars: Mapping[str, int | float],
         mode: DrawingMode,
     ) -> Trial | None:
+        if any(n < 0 for n in sizes.values()):
+            self.made.why = "no tensor has such sizes"
+            return None
         shapes = shapes_of(self.program, sizes)
         elements = elements_of(self.program, sizes)
         if elements > self.most:

@@ -17,17 +17,17 @@ order are right is shown elsewhere.
     search.py      a block in which a condition turns out in a given way
     solving.py     the same, and other sizes, by the verifier's procedures
     writers.py     blocks that store an element
-    clock.py       the clock of all limits and deadlines
+    endings.py     how a run may end before its blocks do
 """
 
 from argus.clock import now
+from argus.evaluation.tiles.endings import NotExecutable, Stuck
 from argus.evaluation.tiles.execute import MANY, ExecutedBlocks, run_blocks
 from argus.evaluation.tiles.facet import Facet
 from argus.evaluation.tiles.facets import Facets
 from argus.evaluation.tiles.search import Place, places
 from argus.evaluation.tiles.solving import ChosenSizes, other_sizes
 from argus.evaluation.tiles.tensors import BlockTensor, Drawn, IndexTable, Written
-from argus.evaluation.tiles.watching import NotExecutable, Stuck
 from argus.evaluation.tiles.writers import writers
 
 __all__ = [

@@ -17,11 +17,12 @@ from typing import Any, assert_never
 import numpy as np
 
 from argus.clock import now
+from argus.evaluation.tiles.endings import Stuck
 from argus.evaluation.tiles.indices import axes_of, flat
 from argus.evaluation.tiles.order import BlockOrder, ClusterOrder, Env, RoleState, Steps
 from argus.evaluation.tiles.tensors import BlockTensor
 from argus.evaluation.tiles.values import TileOp, computed, filled, fitted
-from argus.evaluation.tiles.watching import Stuck, Watch
+from argus.evaluation.tiles.watching import Watch
 from argus.interpret.numbers import Array
 from argus.interpret.scalars import scalar_value
 from argus.ir import ops as o

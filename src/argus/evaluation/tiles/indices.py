@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
+from argus.evaluation.tiles.endings import NotExecutable
 from argus.evaluation.tiles.order import Env
-from argus.evaluation.tiles.watching import NotExecutable
 from argus.interpret.numbers import Array
 from argus.ir.access import Ints, global_place
 from argus.ir.memory import GlobalView

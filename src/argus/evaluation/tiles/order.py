@@ -10,6 +10,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, field
 from typing import Any, assert_never
 
+from argus.evaluation.tiles.endings import Stuck
 from argus.interpret.numbers import Array
 from argus.interpret.scalars import scalar_value
 from argus.ir import ops as o
@@ -109,8 +110,13 @@ class ClusterOrder:
         self.met = Meeting()
 
     def barrier(self, role: RoleState, ref: BarrierRef) -> BarrierPhase:
-        """The mbarrier of a role's block that a reference names."""
-        return role.block.barriers[ref.alloc, int(scalar_value(ref.index, role.env))]
+        """The mbarrier of a role's block that a reference names. Raises Stuck."""
+        index = int(scalar_value(ref.index, role.env))
+        found = role.block.barriers.get((ref.alloc, index))
+        if found is None:
+            count = ref.alloc.count
+            raise Stuck(f"{ref.alloc.name} has {count}, not number {index}")
+        return found
 
     def run(self, role: RoleState, op: SyncOp, roles: int) -> Steps:
         """Execute one operation; ``roles`` are running in all blocks."""

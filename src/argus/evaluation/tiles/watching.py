@@ -1,4 +1,4 @@
-"""Who looks on while blocks run on whole tiles, and how a run may end."""
+"""Who looks on while blocks run on whole tiles."""
 
 from __future__ import annotations
 
@@ -9,15 +9,7 @@ from argus.evaluation.tiles.order import Env
 from argus.interpret.numbers import Array
 from argus.ir import ops as o
 
-__all__ = ["NotExecutable", "Stuck", "Watch"]
-
-
-class NotExecutable(Exception):  # noqa: N818 - a result, not a fault
-    """The program does what this executor does not know; says what."""
-
-
-class Stuck(Exception):  # noqa: N818 - a result, not a fault
-    """Every role waits, a block takes too long, or an index is outside its tensor."""
+__all__ = ["Watch"]
 
 
 class Watch(Protocol):

@@ -7,10 +7,10 @@ from typing import assert_never
 
 import numpy as np
 
+from argus.evaluation.tiles.endings import NotExecutable
 from argus.evaluation.tiles.facet import Facet, Scope
 from argus.evaluation.tiles.search import Search
 from argus.evaluation.tiles.tensors import BlockTensor
-from argus.evaluation.tiles.watching import NotExecutable
 from argus.interpret.numbers import Array
 from argus.ir import ops as o
 from argus.ir.expr import evaluate

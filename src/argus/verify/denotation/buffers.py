@@ -11,23 +11,23 @@ from argus.ir.memory import BarrierAlloc, BarrierRef, Ring, SharedAlloc, SharedV
 from argus.ir.program import Program
 from argus.ir.walk import walk
 
-__all__ = ["Buffers", "Mbarrier", "bodies", "writes_shared"]
+__all__ = ["Buffers", "OneBarrier", "bodies", "writes_shared"]
 
 
 @dataclass(frozen=True)
-class Mbarrier:
+class OneBarrier:
     """One mbarrier of an array; ``index`` is None where a program chooses one."""
 
     alloc: BarrierAlloc
     index: int | None
 
     @staticmethod
-    def of(ref: BarrierRef) -> Mbarrier:
+    def of(ref: BarrierRef) -> OneBarrier:
         """The mbarrier that an operation uses."""
         if ref.alloc.count == 1:
-            return Mbarrier(ref.alloc, 0)
+            return OneBarrier(ref.alloc, 0)
         fixed = ref.index.value if isinstance(ref.index, Const) else None
-        return Mbarrier(ref.alloc, None if fixed is None else int(fixed))
+        return OneBarrier(ref.alloc, None if fixed is None else int(fixed))
 
     @property
     def name(self) -> str:
@@ -48,15 +48,17 @@ class Buffers:
     """Roles that write a buffer; "block" is the code before roles."""
     turning: set[SharedAlloc] = field(default_factory=set[SharedAlloc])
     """Buffers outside of rings whose stage is chosen when the program runs."""
-    handed: dict[SharedAlloc, Mbarrier] = field(
-        default_factory=dict[SharedAlloc, Mbarrier]
+    handed: dict[SharedAlloc, OneBarrier] = field(
+        default_factory=dict[SharedAlloc, OneBarrier]
     )
     """Buffers of one stage that one role copies into, and the barrier of all copies: a
     single one that completes when that role, and nobody else, has expected once. No
     barrier of its array is chosen when the program runs."""
     stored: set[SharedAlloc] = field(default_factory=set[SharedAlloc])
     """Buffers of one stage that one role alone writes, from registers."""
-    waiting: dict[Mbarrier, set[str]] = field(default_factory=dict[Mbarrier, set[str]])
+    waiting: dict[OneBarrier, set[str]] = field(
+        default_factory=dict[OneBarrier, set[str]]
+    )
     """Roles that wait for a barrier."""
     lets: dict[str, Expr] = field(default_factory=dict[str, Expr])
     """What named scalars are defined as."""
@@ -68,8 +70,8 @@ class Buffers:
         for ring in program.rings:
             for alloc in ring.fields.values():
                 found.ring[alloc] = ring
-        barriers: dict[SharedAlloc, set[Mbarrier | None]] = {}
-        arriving: dict[Mbarrier, set[str]] = {}
+        barriers: dict[SharedAlloc, set[OneBarrier | None]] = {}
+        arriving: dict[OneBarrier, set[str]] = {}
         for role, body in bodies(program):
             for op in walk(body):
                 view = writes_shared(op)
@@ -77,17 +79,19 @@ class Buffers:
                     found._written(role, view)
                     by = op.barrier if isinstance(op, o.CopyAsync) else None
                     known = barriers.setdefault(view.alloc, set())
-                    known.add(None if by is None else Mbarrier.of(by))
+                    known.add(None if by is None else OneBarrier.of(by))
                 match op:
                     case o.Let():
                         found.lets[op.sym.name] = op.value
                     case o.BarrierWait():
-                        one = Mbarrier.of(op.barrier)
+                        one = OneBarrier.of(op.barrier)
                         found.waiting.setdefault(one, set()).add(role)
                     case o.BarrierExpect():
-                        arriving.setdefault(Mbarrier.of(op.barrier), set()).add(role)
+                        arriving.setdefault(OneBarrier.of(op.barrier), set()).add(role)
                     case o.BarrierArrive() | o.CpAsyncArrive():
-                        arriving.setdefault(Mbarrier.of(op.barrier), set()).add("other")
+                        arriving.setdefault(OneBarrier.of(op.barrier), set()).add(
+                            "other"
+                        )
                     case (
                         o.Structure() | o.Binding() | o.RegisterOp() | o.Dot()
                         | o.Access() | o.Copy() | o.Synchronisation() | o.RingOp()
@@ -109,8 +113,8 @@ class Buffers:
     def _handed_over(
         self,
         alloc: SharedAlloc,
-        barriers: set[Mbarrier | None],
-        arriving: dict[Mbarrier, set[str]],
+        barriers: set[OneBarrier | None],
+        arriving: dict[OneBarrier, set[str]],
     ) -> None:
         if len(barriers) != 1 or alloc.stages != 1 or alloc in self.ring:
             return

@@ -14,7 +14,7 @@ from argus.ir import ops as o
 from argus.ir.memory import Ring
 from argus.ir.walk import walk
 from argus.terms import Integer, Unknown, Value, apply
-from argus.verify.denotation.buffers import Mbarrier, writes_shared
+from argus.verify.denotation.buffers import OneBarrier, writes_shared
 from argus.verify.denotation.scalars import integer, integer_cases
 from argus.verify.denotation.state import Context
 
@@ -55,9 +55,9 @@ def _name(context: Context, op: o.AnyOp) -> str | None:
         case o.RingWait():
             return f"#drain of {op.ring.name}"
         case o.BarrierExpect():
-            return f"#phases of {Mbarrier.of(op.barrier).name}"
+            return f"#phases of {OneBarrier.of(op.barrier).name}"
         case o.BarrierWait():
-            return f"#wait for {Mbarrier.of(op.barrier).name}"
+            return f"#wait for {OneBarrier.of(op.barrier).name}"
         case o.Sync() if op.name is not None:
             return f"#meetings at {op.name}"
         case (
@@ -101,7 +101,7 @@ def _one(context: Context, value: Value | Unknown | None, what: str) -> Integer:
     return cases[0][1]
 
 
-def waited(context: Context, key: Ring | Mbarrier) -> Integer:
+def waited(context: Context, key: Ring | OneBarrier) -> Integer:
     """The fill, or the completion, that was waited for last. Raises Unknown."""
     kind = "drain of" if isinstance(key, Ring) else "wait for"
     name = f"#{kind} {key.name}"
@@ -114,7 +114,7 @@ def filled(context: Context, ring: Ring) -> Integer:
     return _one(context, counted(context, name), f"how often `{ring.name}` was filled")
 
 
-def expected(context: Context, barrier: Mbarrier) -> Integer:
+def expected(context: Context, barrier: OneBarrier) -> Integer:
     """How often this role has expected copies on a barrier. Raises Unknown."""
     name = f"#phases of {barrier.name}"
     return _one(context, counted(context, name), f"the phase of `{barrier.name}`")

@@ -30,6 +30,7 @@ from argus.terms import (
     union,
 )
 from argus.terms.leaves import Generator
+from argus.terms.term import Rational
 from argus.verify.equality.mentioned import leaves
 from argus.verify.equality.stored import shape_of
 from argus.verify.named.steps import granularity, steps
@@ -142,8 +143,11 @@ class TileFaults:
             yield world.substitute(where, dict.fromkeys(sizes, number))
 
     def _overlapping(self, term: Term) -> Iterator[str]:
-        """Two sums of the same products over sets that overlap by tiles."""
-        sums: dict[tuple[str, int], list[Sum]] = {}
+        """Two sums of the same products over sets that overlap by tiles.
+
+        Of such sums what is in both may stand by itself, with the larger number.
+        """
+        sums: dict[tuple[str, int], list[tuple[Rational, Sum]]] = {}
         for part, coefficient in term.parts.items():
             found = [
                 x for x, power in part.factors if isinstance(x, Sum) and power == 1
@@ -151,14 +155,20 @@ class TileFaults:
             if len(found) == 1 and part.exponent is None:
                 (leaf,) = found
                 rest = [x.key for x, _ in part.factors if x is not leaf]
-                key = f"{coefficient} {rest} {leaf.body.key}"
-                sums.setdefault((key, len(leaf.variables)), []).append(leaf)
+                key = f"{rest} {leaf.body.key}"
+                one = (coefficient, leaf)
+                sums.setdefault((key, len(leaf.variables)), []).append(one)
         for several in sums.values():
-            for a, b in combinations(several, 2):
+            for (much, a), (little, b) in combinations(several, 2):
                 if not reads(a.body) or _of_data(a.domain) or _of_data(b.domain):
                     continue
                 world = self.world
-                both, either = a.domain & b.domain, a.domain | b.domain
+                either = a.domain | b.domain
+                both = a.domain & b.domain
+                if much != little:
+                    if not all(isinstance(x, int) and x > 0 for x in (much, little)):
+                        continue
+                    both = a.domain if much > little else b.domain
                 if world.sample(both) is None or world.sample(either - both) is None:
                     continue
                 for v in a.variables:

@@ -108,7 +108,7 @@ def panels(program: Program, obligation: Obligation) -> tuple[Panel, ...]:
 
 def _at(program: Program, span: Span) -> Iterable[o.AnyOp]:
     """Operations at a span; those of its line where none has exactly that span."""
-    every = [op for op in walk(program.body) if not isinstance(op, o.For | o.If)]
+    every = [op for op in walk(program.body) if not isinstance(op, o.Structure)]
     exact = [op for op in every if op.span == span]
     if exact:
         return exact

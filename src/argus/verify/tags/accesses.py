@@ -16,7 +16,6 @@ from typing import assert_never
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.annotations import Assume, Check, Expect, Tag, Trust
 from argus.ir.expr import binary
 from argus.ir.memory import GlobalView, SharedView
 from argus.ir.placement import TmaPlan, VectorPlan, WgmmaPlan
@@ -28,7 +27,7 @@ from argus.verify.combining import associative
 from argus.verify.decide import negate
 from argus.verify.tags import loops
 from argus.verify.tags.alignment import check_box, check_vectors
-from argus.verify.tags.annotated import assume, contradiction
+from argus.verify.tags.annotated import contradiction, noted
 from argus.verify.tags.boxes import box_place, ranks_of
 from argus.verify.tags.compare import Agreement, unknown
 from argus.verify.tags.findings import Findings
@@ -42,6 +41,7 @@ from argus.verify.tags.stages import (
     stage_exists,
     symbolic_origin,
 )
+from argus.verify.tags.transfers import AnyCopy, CopyEnds, ends_of
 from argus.verify.tags.values import Vague
 from argus.verify.verdict import Obligation, Verdict
 
@@ -113,7 +113,7 @@ def _branch(place: WalkPlace, op: o.If, label: str) -> None:
 
 def _operation(place: WalkPlace, op: o.AnyOp) -> None:
     match op:
-        case o.Let() | o.LoadScalar() | o.Extract():
+        case o.Binding():
             loops.let(place.world, op, place.scope, place.env)
             if isinstance(op, o.LoadScalar):
                 _scalar(place, op)
@@ -127,22 +127,12 @@ def _operation(place: WalkPlace, op: o.AnyOp) -> None:
             _vectors(place, op, op.plan, op.view, op.src.layout)
         case o.LoadShared() | o.StoreShared():
             check_slots(place, op, op.plan, op.view)
-        case o.CopyAsync():
-            if isinstance(op.plan, TmaPlan):
-                _boxes(place, op, op.plan, op.src, op.dst)
-            elif op.plan is not None:
-                check_slots(place, op, op.plan, op.dst)
-                _vectors(place, op, op.plan, op.src, op.plan.layout)
-        case o.CopyOut():
-            if op.plan is not None:
-                _boxes(place, op, op.plan, op.dst, op.src)
-        case Assume():
-            assume(place, op)
-            if not op.tables:
-                contradiction(place, op.span)
+        case o.Copy():
+            _copy(place, op)
+        case o.Annotation():
+            noted(place, op)
         case (
-            Tag() | Check() | Expect() | Trust() | o.Print() | o.RegisterOp()
-            | o.Synchronisation() | o.RingOp() | o.Structure()
+            o.RegisterOp() | o.Synchronisation() | o.RingOp() | o.Structure()
         ):  # fmt: skip
             pass
         case _:
@@ -165,15 +155,19 @@ def _vectors(
     check_vectors(place, op, plan, view, placed)
 
 
-def _boxes(
-    place: WalkPlace,
-    op: o.CopyAsync | o.CopyOut,
-    plan: TmaPlan,
-    view: GlobalView,
-    shared: SharedView,
-) -> None:
+def _copy(place: WalkPlace, op: AnyCopy) -> None:
+    ends = ends_of(op)
+    if isinstance(ends.plan, TmaPlan):
+        _boxes(place, op, ends.plan, ends)
+    elif ends.plan is not None:
+        check_slots(place, op, ends.plan, ends.shared)
+        _vectors(place, op, ends.plan, ends.view, ends.plan.layout)
+
+
+def _boxes(place: WalkPlace, op: o.AnyOp, plan: TmaPlan, ends: CopyEnds) -> None:
+    view, shared = ends.view, ends.shared
     stage_exists(place, op, shared)
-    for rank in ranks_of(plan) if isinstance(op, o.CopyAsync) else (None,):
+    for rank in (None,) if ends.stored else ranks_of(plan):
         for box in plan.boxes:
             bases, offset = box_place(place, box, rank)
             if offset is None:

@@ -115,6 +115,14 @@ def contradiction(place: WalkPlace, span: Span) -> None:
     )
 
 
+def noted(place: WalkPlace, op: o.Annotation) -> None:
+    """Take what an annotation says of sizes, scalars and tables for given."""
+    if isinstance(op, Assume):
+        assume(place, op)
+        if not op.tables:
+            contradiction(place, op.span)
+
+
 def assume(place: WalkPlace, op: Assume) -> None:
     """A fact that holds from here on; of tables, for each or each two elements."""
     if not op.tables:

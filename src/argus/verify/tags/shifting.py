@@ -165,7 +165,7 @@ def _added(
 
 def met(
     state: WalkState,
-    op: o.Elementwise | o.Dot,
+    op: o.AnyOp,
     first: AbstractValue,
     second: AbstractValue,
     shifts: tuple[Shift | None, Shift | None],

@@ -69,7 +69,7 @@ def _views(place: WalkPlace, op: o.AnyOp, view: SharedView) -> list[SharedView]:
 
 def check_operand(
     place: WalkPlace,
-    op: o.Dot,
+    op: o.AnyOp,
     operand: MatrixOperand,
     view: SharedView,
     rows: int,

@@ -8,7 +8,8 @@ each coordinate, the element that has it (AG0305), complete (AG0308), not padded
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from typing import TypeAlias, assert_never
 
 import numpy as np
 
@@ -39,8 +40,33 @@ from argus.verify.tags.values import (
     moved,
 )
 
-__all__ = ["copy_in", "copy_out", "load_global", "load_shared", "store_global",
-           "store_shared"]  # fmt: skip
+__all__ = [
+    "AnyCopy", "CopyEnds", "copy_in", "copy_out", "ends_of", "load_global",
+    "load_shared", "store_global", "store_shared",
+]  # fmt: skip
+
+AnyCopy: TypeAlias = o.CopyAsync | o.CopyOut
+
+
+@dataclass(frozen=True)
+class CopyEnds:
+    """Between which memories a copy moves elements; ``stored``: into global memory."""
+
+    plan: TmaPlan | VectorPlan | None
+    view: GlobalView
+    shared: SharedView
+    stored: bool
+
+
+def ends_of(op: AnyCopy) -> CopyEnds:
+    """The ends of a copy."""
+    match op:
+        case o.CopyAsync():
+            return CopyEnds(op.plan, op.src, op.dst, stored=False)
+        case o.CopyOut():
+            return CopyEnds(op.plan, op.dst, op.src, stored=True)
+        case _:
+            assert_never(op)
 
 
 # -------------------------------------------------------------------- registers
