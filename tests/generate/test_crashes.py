@@ -150,3 +150,45 @@ def test_a_search_survives_coordinates_beyond_64_bits() -> None:
     (kernel,) = load_kernels("made.py", BEYOND).kernels.values()
     report = proved_all(kernel, {}, "sm_90a", fresh=True).report
     assert report.verdict < Verdict.PROVED
+
+
+WHOLE = {
+    "sizes of which one would be less than none": """
+def k(X: f32["M N"], Y: f32["M H"]):
+    M, H = Y.shape
+    ag.require(X.shape[1] == 2 - H, "whole groups")
+    i, j = ag.block(ag.cdiv(M, 4), ag.cdiv(H, 16))
+    x = ag.load(X[i * 4 :, j * 32 :], (4, 32))
+    Y[i * 4 :, j * 16 :] = (x[:, 0::2] - x[:, 1::2]).rename("M H")
+
+
+@ag.reference
+def reference(X, H):
+    return X[:, 0::2] - X[:, 1::2]
+""",
+    "an mbarrier that an array does not have": """
+def k(X: f32["N"], Y: f32["N"]):
+    i = ag.block(ag.cdiv(X.shape[0], 128))
+    full = ag.barriers(2)
+    tile = ag.shared(f32, (128,))
+    with ag.role("fill", warps=4):
+        tile.store(ag.load(X[i * 128 :], (128,)))
+        for c in ag.range(0, 2):
+            full[c].arrive()
+    with ag.role("use", warps=4):
+        for c in ag.range(0, 2):
+            full[c * 2].wait(0)
+        Y[i * 128 :] = tile.load()
+
+
+@ag.reference
+def reference(X):
+    return X
+""",
+}
+
+
+@pytest.mark.parametrize("text", list(WHOLE.values()), ids=list(WHOLE))
+def test_a_check_answers(text: str) -> None:
+    kernel = load_kernels("crash.py", HEAD + text.lstrip("\n")).kernels["k"]
+    assert proved_all(kernel, {}, "sm_90a", fresh=True).report.obligations

@@ -33,6 +33,7 @@ from argus.terms import (
     show,
 )
 from argus.terms.powers import exponential, logarithm, raised
+from argus.terms.term import LN2
 
 X = leaf_term(Scalar("x"))
 Y = leaf_term(Scalar("y"))
@@ -327,3 +328,12 @@ def test_an_index_of_an_inner_sum_does_not_become_an_outer_variable(size: int) -
         expected += Fraction(sum(held), 1) / sum(y * y for y in held)
     point = dict.fromkeys(term.free_variables(), size)
     assert abs(evaluate(term, point, data) - expected) < 1e-9 * (1 + abs(expected))
+
+
+def test_a_number_of_many_digits_is_not_written_out() -> None:
+    """A power of two stays one; of other numbers nothing is said."""
+    tiny = exponential(leaf_term(LN2).scaled(-(10**9)))
+    assert tiny.constant is None
+    assert exponential(leaf_term(LN2).scaled(-3)) == number(Fraction(1, 8))
+    with pytest.raises(Unknown, match="2048 bits"):
+        raised(number(3), 10**6)
