@@ -167,23 +167,43 @@ def reference(X, H):
     return X[:, 0::2] - X[:, 1::2]
 """,
     "an mbarrier that an array does not have": """
-def k(X: f32["N"], Y: f32["N"]):
-    i = ag.block(ag.cdiv(X.shape[0], 128))
-    full = ag.barriers(2)
-    tile = ag.shared(f32, (128,))
-    with ag.role("fill", warps=4):
-        tile.store(ag.load(X[i * 128 :], (128,)))
-        for c in ag.range(0, 2):
-            full[c].arrive()
-    with ag.role("use", warps=4):
-        for c in ag.range(0, 2):
-            full[c * 2].wait(0)
-        Y[i * 128 :] = tile.load()
+def k(X: f32["M N"], E: i32["T"], S: f32["M"]):
+    M, N = X.shape
+    ag.assume(lambda e: (e >= 0) & (e <= N), E)
+    ag.require(E.shape[0] == ag.cdiv(M, 32), "an end for each tile")
+    i = ag.block(ag.cdiv(M, 32))
+    tile = ag.shared(f32, (32, 32), stages=2)
+    full, empty = ag.barriers(2, arrivals=1), ag.barriers(2, arrivals=4)
+    with ag.role("fill", warps=1):
+        c = 0
+        last = E[i]
+        for n in ag.range(0, last, 32):
+            empty[c % 2].wait(c // 2 - 1)
+            full[c % 2].expect(4096)
+            tile[c % 2].copy(X[i * 32 :, n:], full[c % 2])
+            c += 1
+    with ag.role("use", warpgroups=1):
+        c = 0
+        last = E[i]
+        acc = ag.zeros((32,), f32, dims="M")
+        for n in ag.range(0, last, 32):
+            full[c * 2].wait(c // 2)
+            x = tile[c % 2].load().rename("M N")
+            ag.fence_async()
+            empty[c % 2].arrive(per="warp")
+            c += 1
+            x = ag.where(ag.index(x, "N") + n < last, x, 0.0)
+            acc = acc + ag.sum(x, "N")
+        S[i * 32 :] = acc
 
 
 @ag.reference
-def reference(X):
-    return X
+def reference(X, E):
+    import numpy as np
+
+    M, N = X.shape
+    inside = np.arange(N)[None, :] < E[np.arange(M) // 32][:, None]
+    return np.where(inside, X, 0).sum(-1)
 """,
 }
 
