@@ -184,11 +184,8 @@ def require_right(request: Request) -> None:
     if report.verdict is Verdict.REFUTED and not is_doubted(report):
         raise ErrorList(*(d for d in diagnostics(report) if d.severity == "error"))
     kernel = request.kernel
-    first, *others = (
-        o for o in report.obligations if o.verdict < Verdict.PROVED and not o.slow
-    )
-    doubt = report.equality.reason if report.equality else ""
-    reason = first.reason or doubt
+    first, *others = (o for o in report.obligations if o.is_open)
+    reason = first.reason or (report.equality.reason if report.equality else "")
     warn(
         "AG0390",
         f"kernel `{kernel.name}` is not proved: at line {first.span.line} it is not "
@@ -211,10 +208,8 @@ def claimed(request: Request) -> str:
     report = prove(request).report
     if report.verdict >= Verdict.PROVED:
         return f"{report.verdict}, for arguments that the host program accepts"
-    unknown = [
-        o for o in report.obligations if o.verdict < Verdict.PROVED and not o.slow
-    ]
-    return f"not proved: {len(unknown)} obligations are not decided"
+    count = sum(o.is_open for o in report.obligations)
+    return f"not proved: {count} obligations are not decided"
 
 
 def _known_right(key: str) -> bool:

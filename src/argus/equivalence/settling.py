@@ -84,7 +84,7 @@ def terms_first(
 
     def equal(found: Sequence[Obligation]) -> Equality | None:
         programs = known.of(request)
-        if any(_is_open(o) for o in found) or _stated(programs):
+        if any(o.is_open for o in found) or _stated(programs):
             return None
         changed = updated(programs.placed)
         if changed and not changed <= programs.sequential:
@@ -120,9 +120,7 @@ def settled(
     known = known or KnownPrograms()
     declared = reference_of(request.kernel)
     if declared is None:
-        found = tuple(
-            o for o in report.obligations if _is_open(o) and o.rule in SETTLED
-        )
+        found = tuple(o for o in report.obligations if o.is_open and o.rule in SETTLED)
         if not found or is_wrong(report):
             return report
         return questioned(report, found, bool(asked(report)), known.of(request))
@@ -137,7 +135,7 @@ def settled(
 
 def asked(report: Report) -> tuple[Obligation, ...]:
     """What is open and may be settled; nothing where a premise of that is open."""
-    open_ = [o for o in report.obligations if _is_open(o)]
+    open_ = [o for o in report.obligations if o.is_open]
     if "order" not in report.seconds or any(
         o.rule.startswith(_PREMISES) for o in open_
     ):
@@ -185,7 +183,3 @@ def is_doubted(report: Report) -> bool:
     found = report.equality
     refuted = report.verdict is Verdict.REFUTED and not is_wrong(report)
     return refuted and found is not None and not found.shown
-
-
-def _is_open(obligation: Obligation) -> bool:
-    return obligation.verdict < Verdict.PROVED and not obligation.slow

@@ -211,15 +211,13 @@ def _recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
     Overlapping windows read it so. Behind the product it is computed once, and stored
     in its place.
     """
-    large = value
-    while isinstance(large.made, MapPrimitive):
-        if reader.lowered is None or not large.made.operands:
-            return False
-        large = max((o.value for o in operands_of(large)), key=lambda v: v.size)
-    if large is value or not isinstance(large.made, ContractPrimitive):
+    if reader.lowered is None:
         return False
-    assert reader.lowered is not None
-    return prod(reader.lowered.sizes.values()) >= _OFTEN * value.size
+    made = value
+    while isinstance(made.made, MapPrimitive) and made.made.operands:
+        made = max((o.value for o in operands_of(made)), key=lambda v: v.size)
+    of_product = made is not value and isinstance(made.made, ContractPrimitive)
+    return of_product and prod(reader.lowered.sizes.values()) >= _OFTEN * value.size
 
 
 class _Grouping:

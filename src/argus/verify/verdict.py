@@ -46,6 +46,11 @@ class Obligation:
     specialisation: str = ""
     """Where it is so, in words, if the report is about several specialisations."""
 
+    @property
+    def is_open(self) -> bool:
+        """Whether it binds, and is not proved: refuted, or not known."""
+        return self.verdict < Verdict.PROVED and not self.slow
+
 
 @dataclass(frozen=True)
 class Assumption:

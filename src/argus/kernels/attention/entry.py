@@ -1,6 +1,6 @@
 """Attention: sizes, reference. The kernel is in ``kernel.py``."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from math import ceil
 from typing import Any
 
@@ -36,12 +36,13 @@ _TWO, _THREE = (128, 1.16), (192, 1.0)
 takes (H100, tiles that are full: 318 and 282 us). Three hide more of each softmax."""
 
 
-def _queries(tiles: Callable[[int], int], multiprocessors: int) -> int:
+def _queries(heads: int, rows: int, multiprocessors: int) -> int:
     """Queries of a block with which the waves of blocks take the least time."""
 
     def time(choice: tuple[int, float]) -> float:
-        rows, each = choice
-        return ceil(tiles(rows) / multiprocessors) * rows * each
+        queries, each = choice
+        waves = ceil(heads * ceil(rows / queries) / multiprocessors)
+        return waves * queries * each
 
     return min((_THREE, _TWO), key=time)[0]
 
@@ -80,7 +81,7 @@ def attention_form(
         if rows <= 64:
             statics |= small
         elif d <= 64 and keys > 128:
-            queries = _queries(lambda n: heads * ceil(rows / n), multiprocessors)
+            queries = _queries(heads, rows, multiprocessors)
             if queries == _THREE[0]:
                 statics |= {"BQ": queries, "WARPGROUPS": 3, "REGISTERS": 160}
         elif d > 192:
