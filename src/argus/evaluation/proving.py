@@ -275,11 +275,7 @@ def _accepted(found: _Proofs) -> tuple[_Proofs, list[Refused]]:
     kept: _Proofs = []
     refused: list[Refused] = []
     for said, proof in found:
-        broken = [
-            o
-            for o in proof.report.obligations
-            if o.is_open
-        ]
+        broken = [o for o in proof.report.obligations if o.is_open]
         if kept and broken and all(o.rule == _EXPECTED for o in broken):
             refused.append(Refused(said.text, _EXPECTED, broken[0].claim))
         else:
