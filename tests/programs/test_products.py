@@ -109,6 +109,37 @@ def test_products_of_f32_are_as_near_as_those_of_torch() -> None:
     assert float(ours / exact.norm()) < 2e-7  # torch's: 1e-7 to 2e-7
 
 
+def test_parts_of_a_factor_are_made_once() -> None:
+    """Though several products read it, and through other views."""
+
+    def function(x: Any, v: Any, w: Any) -> Any:
+        rows = x.view(2, 40, 3, 32)  # by heads, as attention has them
+        one, other = torch.einsum("bshd,bthd->bhst", v, rows), rows.transpose(1, 2)
+        return one.relu() @ other, x.view(80, 96) @ w, x.view(80, 96).T @ x.view(80, 96)
+
+    inputs = (torch.randn(2, 40, 96), torch.randn(2, 40, 3, 32), torch.randn(96, 64))
+    plan = plan_of(Formula(function), inputs)
+    (source, *_) = plan.program.values
+    split = [k for k in plan.kernels if source in k.read]
+    assert len(split) == 1
+    found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    for got, wanted in zip(found, function(*inputs), strict=True):
+        torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-4)
+
+
+def test_short_sums_that_no_neighbour_lies_along_take_tensor_cores() -> None:
+    """Elements one by one would lie a whole sum apart."""
+
+    def function(x: Any, w: Any) -> Any:
+        return x @ w
+
+    apart = torch.empty(8, 64, 16, device="meta"), torch.empty(8, 64, 16, device="meta")
+    plan = plan_of(Formula(lambda x, w: x @ w.transpose(1, 2)), apart)
+    assert isinstance(plan.kernels[-1].group.form, ProductForm)
+    plan = plan_of(Formula(function), (apart[0], apart[1].view(8, 16, 64)))
+    assert not isinstance(plan.kernels[-1].group.form, ProductForm)
+
+
 def test_few_rows_and_long_sums_of_f32_are_split_in_the_kernel() -> None:
     inputs = (random(66, 4100), random(70, 4100))
     plan = planned(lambda a, b: torch.relu(a @ b.T) + 1, inputs)

@@ -8,6 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch.nn import functional  # noqa: E402
+
 from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.plan import plan_of  # noqa: E402
 from argus.programs.proofs import proof_of  # noqa: E402
@@ -33,3 +35,25 @@ def test_a_long_row_that_is_read_again_has_a_multiprocessor(
     assert proof_of(step).verdict is Verdict.EQUAL
     found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
     torch.testing.assert_close(found, function(*inputs), rtol=1e-5, atol=1e-7)
+
+
+def test_rows_whose_results_lie_across_them_are_read_once():
+    """A block holds as many as fill sectors, and results go through shared memory."""
+
+    def function(x: Any, w: Any) -> Any:
+        return functional.normalize((x - w.T).transpose(1, 2).contiguous())
+
+    many = (torch.empty(600, 32, 130, device="meta"),)
+    plan = plan_of(Formula(function), (*many, torch.empty(130, 32, device="meta")))
+    form = plan.kernels[0].group.form
+    assert isinstance(form, GroupTiling)
+    assert form.held
+    assert min(a.size for a in form.axes) >= 8
+    inputs = (torch.randn(20, 32, 130), torch.randn(130, 32))
+    plan = plan_of(Formula(function), inputs)
+    (step,) = plan.kernels
+    assert step.source.text.count("ag.shared(") == 2  # of what is read across, too
+    assert step.source.text.count(" in ag.range(") == 0
+    assert proof_of(step).verdict is Verdict.EQUAL
+    found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(found, function(*inputs), rtol=1e-5, atol=1e-6)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -79,6 +80,19 @@ def test_results_lie_across_windows():
     source = next(e for e in step.group.lowered.elements if vector in e.whole.loops)
     assert source.whole.factor(vector) == 2
     assert min(a.size for a in form.axes) >= 16
+
+
+@pytest.mark.parametrize("side", [17, 33, 20, 63])
+def test_tiles_leave_little_of_odd_sides_empty(side: int):
+    """A side of 17 in tiles of 16 would be more than three times as many results."""
+    inputs = (torch.empty(8, 64, 2 * side, 2 * side, device="meta"),)
+    plan = plan_of(Formula(lambda x: functional.max_pool2d(torch.tanh(x), 2)), inputs)
+    (step,) = plan.kernels
+    form, sizes = step.group.form, step.group.lowered.sizes
+    assert isinstance(form, GroupTiling)
+    filled = math.prod(-(-sizes[a.loop] // a.size) * a.size for a in form.axes)
+    assert filled <= 1.7 * math.prod(sizes[a.loop] for a in form.axes)
+    assert form.axes[-1].size >= 8  # elements of a sector
 
 
 def test_short_sums_of_products_are_taken_without_tensor_cores():

@@ -1,6 +1,7 @@
 """Where the elements of an operand are in its value, through its views.
 
 strides, start = offsets_through(operand)      # None where it has no strides
+digits, start = digits_through(operand)        # where a dimension may have several
 source_offset(operand, coordinates, space)     # of loops that `space` knows
 """
 
@@ -8,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from itertools import pairwise
 
 from argus.programs.affine import Affine
 from argus.programs.loops import LoopSpace, NeedsSplitError, NotAffineError
@@ -18,6 +18,7 @@ from argus.programs.views import BorderedView, LinearView, ReshapedView
 __all__ = [
     "MOST_SPLITS",
     "FoundBorders",
+    "digits_through",
     "offset_of",
     "offsets_through",
     "source_coordinates",
@@ -41,18 +42,32 @@ def offset_of(value: ProgramValue, coordinates: Sequence[Affine]) -> Affine:
 
 def offsets_through(operand: ViewedValue) -> tuple[tuple[int, ...], int] | None:
     """Strides and start of an operand in elements of its value; None if it has none."""
+    found = digits_through(operand)
+    if found is None or any(len(digits) > 1 for digits in found[0]):
+        return None
+    return tuple(digits[0][1] if digits else 1 for digits in found[0]), found[1]
+
+
+def digits_through(
+    operand: ViewedValue,
+) -> tuple[tuple[tuple[tuple[int, int], ...], ...], int] | None:
+    """Digits of each dimension of an operand, and its start in elements of its value.
+
+    A digit is a size and a step in elements, the outermost first; digits that follow
+    each other are one. Operands that show the same have the same. None: no steps.
+    """
     if 0 in operand.shape:
-        return (0,) * len(operand.shape), 0
+        return (((1, 0),),) * len(operand.shape), 0
     if any(isinstance(v, BorderedView) for v in operand.views):
         return None
     space = LoopSpace()
     for _ in range(MOST_SPLITS):
         at: list[Affine] = []
-        digits: list[tuple[str, ...]] = []
+        loops: list[tuple[str, ...]] = []
         for d, n in enumerate(operand.shape):
-            index, loops = space.index(f"o{d}", n)
+            index, own = space.index(f"o{d}", n)
             at.append(index)
-            digits.append(loops)
+            loops.append(own)
         try:
             offset = source_offset(operand, at, space)
         except NeedsSplitError as need:
@@ -60,14 +75,19 @@ def offsets_through(operand: ViewedValue) -> tuple[tuple[int, ...], int] | None:
             continue
         except NotAffineError:
             return None
-        strides: list[int] = []
-        for loops in digits:
-            for outer, inner in pairwise(loops):
-                if offset.factor(outer) != offset.factor(inner) * space.sizes[inner]:
-                    return None
-            strides.append(offset.factor(loops[-1]) if loops else 1)
-        return tuple(strides), offset.constant
+        pairs = [[(space.sizes[n], offset.factor(n)) for n in own] for own in loops]
+        return tuple(map(_followed, pairs)), offset.constant
     return None
+
+
+def _followed(digits: Sequence[tuple[int, int]]) -> tuple[tuple[int, int], ...]:
+    """Digits with those as one that follow each other."""
+    found: list[tuple[int, int]] = []
+    for size, step in digits:
+        if found and found[-1][1] == step * size:
+            size *= found.pop()[0]
+        found.append((size, step))
+    return tuple(found)
 
 
 def source_offset(

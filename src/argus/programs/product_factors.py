@@ -15,7 +15,7 @@ from math import ceil, prod
 
 from argus.ir.dtypes import DType, f32
 from argus.programs.affine import Affine
-from argus.programs.offsets import offsets_through
+from argus.programs.offsets import digits_through, offsets_through
 from argus.programs.products import addressed
 from argus.programs.tensor_program import (
     ContractPrimitive,
@@ -42,16 +42,23 @@ class Factor:
 
 
 def unit_of(factor: Factor, made: ContractPrimitive, dtype: DType) -> str | None:
-    """The letter along which a factor lies; None where TMA cannot take it so."""
-    found = offsets_through(factor.operand)
+    """The letter along which a factor lies; None where TMA cannot take it so.
+
+    A batch may have several steps (sequences and heads, say): a kernel walks each.
+    """
+    found = digits_through(factor.operand)
     if found is None:
         return None
-    pairs = zip(factor.letters, found[0], factor.operand.shape, strict=True)
-    steps = {letter: step for letter, step, n in pairs if n > 1 and step}
+    both = set(made.left_letters) & set(made.right_letters) & set(made.result)
+    steps: dict[str, int] = {}
+    for letter, digits in zip(factor.letters, found[0], strict=True):
+        if len(digits) > 1 and letter not in both:
+            return None
+        stepped = [step for size, step in digits if size > 1 and step]
+        steps |= {f"{letter}{i}": step for i, step in enumerate(stepped)}
     if not addressed(Affine.of(steps, found[1]), dtype):
         return None
-    both = set(made.left_letters) & set(made.right_letters) & set(made.result)
-    units = [s for s, step in steps.items() if step == 1 and s not in both]
+    units = [s[0] for s, step in steps.items() if step == 1 and s[0] not in both]
     if not units or (units[0] in made.result and made.sizes[units[0]] % _ROWS):
         return None  # a kernel knows of such strides what divides those of its result
     return units[0]

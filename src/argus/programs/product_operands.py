@@ -22,7 +22,7 @@ from math import ceil, prod
 from argus.ir.dtypes import bf16, f16, f32
 from argus.programs.attention_chains import softmax_before
 from argus.programs.lowering import over_windows
-from argus.programs.offsets import offsets_through
+from argus.programs.offsets import digits_through, offsets_through
 from argus.programs.product_factors import Factor, rounded_inside, unit_of
 from argus.programs.product_tiles import parts_of_sum
 from argus.programs.products import (
@@ -61,6 +61,8 @@ _LONG_SUM = 4096
 """Rows of both factors, and elements that are summed, with which a product splits
 factors of f32 itself: each is used in a few tiles, and writing parts takes as long as
 the product."""
+_FEW_STEPS = 8
+"""Elements of a short sum that are read one by one, wherever they lie."""
 _SHORT_ROW = 8
 """Elements of a row below which room for whole steps of 16 bytes is wasted."""
 
@@ -78,6 +80,9 @@ class _Preparing(ProgramRewriter):
             self.recorder.named(value.name)
         self.stored: dict[ProgramValue, ProgramValue] = {}
         """Values with room between rows, by the dense ones."""
+        self.copies: dict[object, ViewedValue] = {}
+        self.parts: dict[object, ProgramValue] = {}
+        """What was made of factors, by what they show: several products may read it."""
 
     def replaced(self, value: ProgramValue, made: Primitive) -> Primitive:
         """The product of operands that are prepared, or parts of its sum."""
@@ -92,7 +97,8 @@ class _Preparing(ProgramRewriter):
         if not many or len(types) > 1 or not types <= {bf16, f16, f32}:
             return made
         length = prod(n for s, n in sizes.items() if s not in result)
-        if short_sum(made.left.value.dtype, made.precision, length):
+        short = short_sum(made.left.value.dtype, made.precision, length)
+        if short and not (length > _FEW_STEPS and _stored_across_sum(made)):
             return made
         left, right = Factor(made.left, made.left_letters), Factor(
             made.right, made.right_letters
@@ -148,11 +154,13 @@ class _Preparing(ProgramRewriter):
         """A copy, the innermost dimension of which is summed."""
         order = _order(factor, made, last)
         operand = _in_order(factor, order)
-        dtype = factor.operand.value.dtype
-        copy = MapPrimitive("cast", (operand,))
-        name = f"{factor.operand.value.name}_rows"
-        dense = self.recorder.made(name, operand.shape, dtype, copy)
-        return Factor(self._with_room(dense), order)
+        shown = _shown(operand)
+        if shown not in self.copies:
+            copy = MapPrimitive("cast", (operand,))
+            name, dtype = f"{operand.value.name}_rows", operand.value.dtype
+            dense = self.recorder.made(name, operand.shape, dtype, copy)
+            self.copies[shown] = self._with_room(dense)
+        return Factor(self.copies[shown], order)
 
     def _with_room(self, dense: ViewedValue) -> ViewedValue:
         """A value of the recorder, with rows that are multiples of 16 bytes."""
@@ -176,14 +184,17 @@ class _Preparing(ProgramRewriter):
             letters = letter + factor.letters
             like = replace(value, shape=_parts_shape(value.shape), dtype=bf16)
             if unit_of(Factor(_each_part(_roomy(like), views), letters), made, bf16):
-                return Factor(self._split(ViewedValue(value), views), letters)
+                parts = self._split(ViewedValue(value))
+                return Factor(_each_part(parts, views), letters)
         order = _order(factor, made)
-        return Factor(self._split(_in_order(factor, order), ()), letter + order)
+        parts = self._split(_in_order(factor, order))
+        return Factor(_each_part(parts, ()), letter + order)
 
-    def _split(
-        self, operand: ViewedValue, views: tuple[OperandView, ...]
-    ) -> ViewedValue:
-        """Parts of a tensor, each seen through views."""
+    def _split(self, operand: ViewedValue) -> ProgramValue:
+        """Parts of a tensor."""
+        shown = _shown(operand)
+        if shown in self.parts:
+            return self.parts[shown]
         r, shape = self.recorder, operand.shape
         high = r.cast(operand, bf16)
         rest = r.map("sub", operand, r.cast(high, f32))
@@ -199,7 +210,8 @@ class _Preparing(ProgramRewriter):
         number = r.positions(wide, len(shape) - 1)
         later = r.map("where", r.map("eq", number, 1), each[1], each[2])
         parts = r.map("where", r.map("eq", number, 0), each[0], later)
-        return _each_part(self._with_room(parts).value, views)
+        self.parts[shown] = self._with_room(parts).value
+        return self.parts[shown]
 
     # -- sums in parts
 
@@ -275,6 +287,29 @@ def _splits_itself(made: ContractPrimitive, mine: set[str], theirs: set[str]) ->
     )
     few = all(prod(sizes[s] for s in x) in _FEW_ROWS for x in (mine, theirs))
     return given and few and longest >= _LONG_SUM
+
+
+def _stored_across_sum(made: ContractPrimitive) -> bool:
+    """Whether a factor lies along the sum and not along what its results lie along.
+
+    Taken one by one, elements of neighbouring results would be far apart.
+    """
+    last = made.result[-1]
+    for operand, letters in (
+        (made.left, made.left_letters),
+        (made.right, made.right_letters),
+    ):
+        found = digits_through(operand) if last in letters else None
+        if found is not None:
+            steps = {s: d[-1][1] for s, d in zip(letters, found[0], strict=True) if d}
+            return any(steps.get(s) == 1 for s in letters if s not in made.result)
+    return False
+
+
+def _shown(operand: ViewedValue) -> object:
+    """What is alike of operands that have the same elements."""
+    found = digits_through(operand)
+    return operand if found is None else (operand.value, operand.shape, found)
 
 
 def _roomy(value: ProgramValue) -> ProgramValue:

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from math import prod
 
 from argus.programs.expressions import (
+    ElementNode,
     ExpressionNode,
     ExpressionPool,
     ReduceNode,
@@ -55,6 +56,11 @@ def matched(
     if alone and free < set(loops):
         # Results that are repeated: each is computed where it is stored.
         rows, columns = loops, list(found[0].loops)
+    elif rows != loops and not any(
+        isinstance(n, ElementNode) and pool.free(n) & set(columns)
+        for n in walked(nodes)
+    ):
+        raise NotFusedError("positions alone along what is as long as a reduction")
     for reduction in found:
         names.update(_paired(space, reduction.loops, columns))
 

@@ -15,8 +15,8 @@ SQUARE = 32
 """Sides of a tile that some access walks along the other axis."""
 FEW_BLOCKS = 264
 """Two for each multiprocessor of an H100 or H200."""
-_LEAST_SIDE = 16
-"""Elements of a row of a tile that are 64 bytes, below which sectors are wasted."""
+_LEAST_SIDE = 8
+"""Elements of a row of a tile, below which sectors of 32 bytes are wasted."""
 
 
 @dataclass(frozen=True)
@@ -69,21 +69,29 @@ def tile_size(points: int) -> int:
 def sides(
     group: LoweredGroup, loops: Sequence[str], tile: int, longest: int
 ) -> tuple[TileAxis, ...]:
-    """As many of the loops, the last one first, as make a tile of so many elements.
-
-    A side is the largest power of two that leaves no more than a fifth of it empty.
-    """
+    """As many of the loops, the last one first, as make a tile of so many elements."""
     axes: list[TileAxis] = []
     points = 1
     for loop in reversed(loops):
-        size = group.sizes[loop]
-        side = min(power(size), tile // points, longest)
-        while side > _LEAST_SIDE and 4 * -(-size // side) * side > 5 * size:
-            side //= 2
+        least = 1 if axes else _LEAST_SIDE
+        side = _side(group.sizes[loop], min(tile // points, longest), least)
         if side > 1:
             axes.insert(0, TileAxis(loop, side))
             points *= side
     return tuple(axes)
+
+
+def _side(size: int, most: int, least: int) -> int:
+    """The largest power of two that leaves no more than a fifth of a side empty.
+
+    Where none is: of those that are not too small, one that leaves least.
+    """
+    largest = min(power(size), most)
+    able = [largest >> k for k in range(largest.bit_length())]
+    able = [s for s in able if s >= least] or [largest]
+    filled = {s: -(-size // s) * s for s in able}
+    full = [s for s in able if 4 * filled[s] <= 5 * size]
+    return full[0] if full else min(able, key=filled.__getitem__)
 
 
 def levels_of(group: LoweredGroup) -> list[list[ReduceNode]]:

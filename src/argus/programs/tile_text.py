@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from math import prod
 
 from argus.ir.dtypes import DType, f64, i64
 from argus.programs.affine import Affine
@@ -38,6 +39,8 @@ _LONG = 52
 """Letters of an expression that gets a name of its own."""
 _VECTOR = 16
 """Bytes of the widest access."""
+_STAGED = 200 << 10
+"""Bytes of tiles that a block turns in shared memory, at most."""
 
 
 def _wide(node: ExpressionNode) -> bool:
@@ -78,6 +81,7 @@ class TileWriter:
             self.param(node)
         self.lines: list[str] = []
         self.depth = 1
+        self.staged = 0
         self.scopes: list[dict[ExpressionNode, str]] = [{}]
         self.uses: dict[ExpressionNode, int] = {}
         for node in group.nodes:
@@ -306,24 +310,30 @@ class TileWriter:
     def turned(self, text: str, axes: Sequence[str], dtype: DType) -> str:
         """A tile of two axes with them in the other order.
 
-        Of maps and of reductions over windows through shared memory, so that both sides
-        are walked along their rows; but not in loops. Raises NotFusedError for a tile
-        of more axes.
+        Through shared memory, so that both sides are walked along their rows; but not
+        in loops, nor more than there is. Raises NotFusedError for a tile of more axes.
         """
         if len(axes) > 2:
             raise NotFusedError("a tile of many axes in another order")
-        plain = bool(self.group.columns) and not self.tiling.taps
-        if plain or self.depth > 1 or dtype.kind == "bool":
+        tiling = self.tiling
+        plain = bool(self.group.columns) and not tiling.taps and not tiling.held
+        filled = prod(tiling.size(n) or 1 for n in axes) * dtype.bytes
+        fits = self.staged + filled <= _STAGED
+        if plain or self.depth > 1 or dtype.kind == "bool" or not fits:
             return f"{text}.T"
-        stage = self.names.fresh("stage")
-        shape, threads = self.shape(axes), 32 * self.tiling.warps
+        self.staged += filled
+        stage, threads = self.names.fresh("stage"), 32 * tiling.warps
+        first, last = (tiling.size(n) or 1 for n in axes)
+        rows = axes if first <= last else axes[::-1]  # long rows, few bank conflicts
+        shape, along = self.shape(rows), rows.index(axes[0])
         self.line(f"{stage} = ag.shared({type_name(dtype)}, {shape})")
-        self.line(f"{stage}.store({bare(text)})")
-        vector = min(self.tiling.size(axes[0]) or 1, _VECTOR // dtype.bytes)
-        order = f"{threads}, vector={vector}, order=(0, 1)"
+        self.line(f"{stage}.store({bare(text if along == 0 else f'{text}.T')})")
+        vector = min(first, _VECTOR // dtype.bytes)
+        order = f"{threads}, vector={vector}, order=({along}, {1 - along})"
         layout = f"ag.layouts.blocked({shape}, {order})"
-        dims = " ".join(self.letters[n] for n in axes)
-        return f'{stage}.load(layout={layout}).rename("{dims}").T'
+        dims = " ".join(self.letters[n] for n in rows)
+        found = f'{stage}.load(layout={layout}).rename("{dims}")'
+        return f"{found}.T" if along == 0 else found
 
     def _truth(self, node: ElementNode, t: KernelTensor, wish: str) -> str:
         """One truth value, which the language reads in tiles only."""

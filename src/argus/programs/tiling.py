@@ -53,12 +53,20 @@ _LEAST_TILE, _MOST_TILE = 1024, 8192
 _MANY_RESULTS, _LOADED_TAPS = 1 << 16, 16
 """Results that fill a device where each is a thread's sum of its own; elements of such
 a sum that a thread loads at a time, so that fewer results may do the same."""
+_TURNED, _LEAST_ROW = 8192, 8
+"""Elements of a tile of rows beside which others lie across them, and of a row of the
+latter: sectors of 32 bytes."""
 _MOST_DIMS = 8
 """Dimensions that a tensor of a kernel may have."""
 
 
 def _stores_columns(group: LoweredGroup) -> bool:
     return any(s.offset.loops & set(group.columns) for s in group.stores)
+
+
+def _passes(group: LoweredGroup) -> int:
+    """How often the columns are walked, unless a block holds them."""
+    return len(levels_of(group)) + _stores_columns(group)
 
 
 def tiling_of(group: LoweredGroup) -> GroupTiling:
@@ -102,6 +110,8 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         # Not because of the language: the verifier follows no such nest of sums.
         raise NotFusedError("reductions over several loops that need each other")
     vector = _vector(group, accesses)
+    if vector in group.rows and _turns(group, accesses, vector):
+        return _along(group, group.columns[0])
     taps = prod(group.sizes[n] for n in group.columns)
     few = taps <= FEW_TAPS
     few &= not any(r.function.startswith("arg") for r in group.reductions)
@@ -135,17 +145,23 @@ def _of_pixels(
     return summed > max(taps, FEW_TAPS) and _vector(group, accesses) in group.columns
 
 
-def _vectors(group: LoweredGroup, accesses: list[Affine]) -> list[str]:
-    """Loops along which most elements lie next to each other; the first is the inner.
-
-    Raises NotFusedError where there is none.
-    """
+def _weights(group: LoweredGroup, accesses: list[Affine]) -> dict[str, int]:
+    """How many elements lie next to each other along each loop."""
     weights = dict.fromkeys((*group.rows, *group.columns), 0)
     for access in accesses:
         points = prod(group.sizes[n] for n in access.loops)
         for name, factor in access.terms:
             if factor == 1:
                 weights[name] += points
+    return weights
+
+
+def _vectors(group: LoweredGroup, accesses: list[Affine]) -> list[str]:
+    """Loops along which most elements lie next to each other; the first is the inner.
+
+    Raises NotFusedError where there is none.
+    """
+    weights = _weights(group, accesses)
     best = max(weights.values(), default=0)
     names = (*group.columns[::-1], *group.rows[::-1])
     able = [n for n in names if weights[n] == best]
@@ -250,9 +266,7 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
     """Reductions along the vector axis: rows lie next to each other in memory."""
     size = group.sizes[vector]
     levels = levels_of(group)
-    passes = len(levels) + any(
-        s.offset.loops & set(group.columns) for s in group.stores
-    )
+    passes = _passes(group)
     arg = any(r.function.startswith("arg") for level in levels for r in level)
     single = len(group.columns) == 1
     if arg and not single:
@@ -275,17 +289,35 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
         dividing = [n for n in _WHOLE if size % n == 0]
         whole, wide = bool(dividing), max((*dividing, 0)) or wide
     rows = prod(group.sizes[n] for n in group.rows)
-    high = 1
-    if group.rows and wide < 512:
-        other = group.sizes[group.rows[-1]]
-        high = min(power(other), 1024 // wide)
+    high, other = 1, ""
+    across = _lies_across(group, vector) if held and passes > 1 else ""
+    if across and _TURNED // wide >= _LEAST_ROW:
+        high, other = min(SQUARE, _TURNED // wide), across
+    elif group.rows and wide < 512:
+        high, other = 1024 // wide, group.rows[-1]
+    if other:
+        high = min(power(group.sizes[other]), high)
         while high > 1 and rows // high < FEW_BLOCKS:
             high //= 2
     warps = max(1, min(16 if held else 8, high * wide // 256))
     axes = (TileAxis(vector, wide),)
     if high > 1:
-        axes = (TileAxis(group.rows[-1], high), *axes)
+        axes = (TileAxis(other, high), *axes)
     return GroupTiling(axes, held, warps, whole=whole)
+
+
+def _lies_across(group: LoweredGroup, vector: str) -> str:
+    """The row along which a large tensor lies that has all columns; "": none."""
+    accesses = [e.offset for e in group.elements] + [s.offset for s in group.stores]
+    points = {a: prod(group.sizes[n] for n in a.loops) for a in accesses}
+    found = [
+        n
+        for a in accesses
+        if a.factor(vector) > 1 and 4 * points[a] >= max(points.values())
+        for n, factor in a.terms
+        if factor == 1 and n in group.rows
+    ]
+    return found[0] if found else ""
 
 
 def _wide(size: int) -> int:
@@ -307,6 +339,19 @@ def _tile_across(group: LoweredGroup, vector: str) -> int:
     return max(_LEAST_TILE, _MOST_TILE >> max(0, count - 2).bit_length())
 
 
+def _turns(group: LoweredGroup, accesses: list[Affine], vector: str) -> bool:
+    """Whether a block holds rows that half of what is moved lies along.
+
+    The other half lies along `vector` (results that are turned, say): rows are read
+    once, and what lies across them goes through shared memory.
+    """
+    if len(group.columns) > 1 or _passes(group) < 2:
+        return False
+    weights, (column,) = _weights(group, accesses), group.columns
+    alike = 8 * weights[column] >= 7 * weights[vector]
+    return alike and power(group.sizes[column]) <= _TURNED // _LEAST_ROW
+
+
 def _across(group: LoweredGroup, vector: str) -> GroupTiling:
     """Reductions across the vector axis, which belongs to the rows."""
     inner = group.columns[-1]
@@ -314,9 +359,7 @@ def _across(group: LoweredGroup, vector: str) -> GroupTiling:
     levels = levels_of(group)
     arg = any(r.function.startswith("arg") for level in levels for r in level)
     others = prod(group.sizes[n] for n in group.rows if n != vector)
-    passes = len(levels) + any(
-        s.offset.loops & set(group.columns) for s in group.stores
-    )
+    passes = _passes(group)
     wide = _wide(size)
     while wide > 32 and others * -(-size // wide) < FEW_BLOCKS:
         wide //= 2
