@@ -110,8 +110,9 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         # Not because of the language: the verifier follows no such nest of sums.
         raise NotFusedError("reductions over several loops that need each other")
     vector = _vector(group, accesses)
-    if vector in group.rows and _turns(group, accesses, vector):
-        return _along(group, group.columns[0])
+    turned = _turned(group, accesses, vector) if vector in group.rows else ""
+    if turned:
+        return _along(group, turned)
     taps = prod(group.sizes[n] for n in group.columns)
     few = taps <= FEW_TAPS
     few &= not any(r.function.startswith("arg") for r in group.reductions)
@@ -339,17 +340,18 @@ def _tile_across(group: LoweredGroup, vector: str) -> int:
     return max(_LEAST_TILE, _MOST_TILE >> max(0, count - 2).bit_length())
 
 
-def _turns(group: LoweredGroup, accesses: list[Affine], vector: str) -> bool:
-    """Whether a block holds rows that half of what is moved lies along.
+def _turned(group: LoweredGroup, accesses: list[Affine], vector: str) -> str:
+    """The column that half of what is moved lies along, if a block holds rows of it.
 
     The other half lies along `vector` (results that are turned, say): rows are read
-    once, and what lies across them goes through shared memory.
+    once, and what lies across them goes through shared memory. "": none.
     """
-    if len(group.columns) > 1 or _passes(group) < 2:
-        return False
-    weights, (column,) = _weights(group, accesses), group.columns
+    if len(group.columns) != 1 or _passes(group) < 2:
+        return ""
+    weights, column = _weights(group, accesses), group.columns[0]
     alike = 8 * weights[column] >= 7 * weights[vector]
-    return alike and power(group.sizes[column]) <= _TURNED // _LEAST_ROW
+    few = power(group.sizes[column]) <= _TURNED // _LEAST_ROW
+    return column if alike and few else ""
 
 
 def _across(group: LoweredGroup, vector: str) -> GroupTiling:
