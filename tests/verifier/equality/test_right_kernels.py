@@ -156,6 +156,14 @@ MISTAKES = {
         ('ag.arrive("full", threads=256)', 'ag.arrive("full", threads=288)'),
     ),
     ("handoffs.py", "two_readers"): (("n:], (64, 32)) * 3.0", "0:], (64, 32)) * 3.0"),),
+    # The other role's half, and a part of it.
+    ("handoffs.py", "own_halves"): (
+        (":, j * 64 :], half)", ":, j * 64 :], out[64 - r * 64 : 128 - r * 64, :])"),
+        ("j * 64 :], half)", "j * 64 :], out[r * 32 : r * 32 + 64, :])"),
+        ("half = out[r * 64 : (r + 1) * 64, :]", "half = out[r * 32 : r * 32 + 64, :]"),
+        ("* 128 + r * 64 :, j", "* 128 + 64 - r * 64 :, j"),
+        ("slot.x[r * 64 : (r + 1) * 64", "slot.x[r * 32 : r * 32 + 64"),
+    ),
     ("losses.py", "kl_divergence"): (
         ("e * (p - q)", "e * (q - p)"),
         ("d = d * ag.exp(mp - np_)", "d = d * ag.exp(mq - nq)"),

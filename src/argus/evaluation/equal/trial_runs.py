@@ -70,6 +70,8 @@ _HELD = {"f16": 6e4, "e4m3": 449.0, "e5m2": 57400.0}
 """The same of narrower floats. Those of eight bits are what rows are scaled to."""
 _TYPED, _TYPED_BLOCKS = 1 << 15, 24
 """Elements and blocks of a trial that runs in the kernel's own types, at most."""
+_USUAL = 1024.0
+"""The largest scalar of floats in such a trial."""
 
 
 @dataclass
@@ -131,7 +133,11 @@ class TrialRuns:
         self.place = TrialPlace({})
         self.made = Tried()
         self.ordinary: dict[str, Trial] = {}
-        """The last small trial that was compared, for each manner of inputs."""
+        """The last small trial that was compared, for each manner of inputs.
+
+        Of scalars as callers give them: those of a kernel's own constants may be such
+        that a product leaves the range of its type.
+        """
 
     def not_taken(self) -> str:
         """Why the reference says nothing of the kernel's results, if so.
@@ -178,7 +184,9 @@ class TrialRuns:
                 trial = self._trial(sizes, given, mode)
                 if trial is not None and self._compare(trial, block):
                     elements = sum(a.size for a in trial.arrays.values())
-                    if elements <= _TYPED and trial.grid <= _TYPED_BLOCKS:
+                    small = elements <= _TYPED and trial.grid <= _TYPED_BLOCKS
+                    scales = [abs(x) for x in given.values() if isinstance(x, float)]
+                    if small and max(scales, default=0.0) <= _USUAL:
                         self.ordinary[mode.name] = trial
                 return
             except Unlike as why:

@@ -46,6 +46,10 @@ class Buffers:
         default_factory=dict[SharedAlloc, set[str]]
     )
     """Roles that write a buffer; "block" is the code before roles."""
+    written: dict[SharedAlloc, list[tuple[str, SharedView]]] = field(
+        default_factory=dict[SharedAlloc, list[tuple[str, SharedView]]]
+    )
+    """The views that they write."""
     turning: set[SharedAlloc] = field(default_factory=set[SharedAlloc])
     """Buffers outside of rings whose stage is chosen when the program runs."""
     handed: dict[SharedAlloc, OneBarrier] = field(
@@ -107,8 +111,20 @@ class Buffers:
 
     def _written(self, role: str, view: SharedView) -> None:
         self.writers.setdefault(view.alloc, set()).add(role)
+        self.written.setdefault(view.alloc, []).append((role, view))
         if view.alloc not in self.ring and not isinstance(view.stage, Const):
             self.turning.add(view.alloc)
+
+    def is_own(self, role: str, view: SharedView) -> bool:
+        """Whether what a role reads there is only written by itself and before roles.
+
+        Other roles may write other parts of the buffer, at constant places.
+        """
+        return all(
+            _apart(view, other)
+            for writer, other in self.written.get(view.alloc, ())
+            if writer not in (role, "block")
+        )
 
     def _handed_over(
         self,
@@ -140,6 +156,24 @@ class Buffers:
             if single and alloc not in copied and alloc not in self.ring:
                 self.stored.add(alloc)
         self.stored -= self.turning
+
+
+def _apart(one: SharedView, other: SharedView) -> bool:
+    """Whether two views of a buffer have no element in common, by constants."""
+    stages = one.stage, other.stage
+    if all(isinstance(s, Const) for s in stages) and stages[0] != stages[1]:
+        return True
+    for axis, (a, b) in enumerate(zip(one.origin, other.origin, strict=True)):
+        if isinstance(a, Const) and isinstance(b, Const):
+            low, high = sorted(((a.value, one), (b.value, other)), key=lambda x: x[0])
+            if low[0] + _extent(low[1], axis) <= high[0]:
+                return True
+    return False
+
+
+def _extent(view: SharedView, axis: int) -> int:
+    """How many elements of an axis of the buffer a view has."""
+    return view.shape[view.axes.index(axis)] if axis in view.axes else 1
 
 
 def writes_shared(op: o.AnyOp) -> SharedView | None:

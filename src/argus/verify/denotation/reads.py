@@ -45,8 +45,7 @@ def shared_element(
         if number is None:
             raise Unknown(f"a stage of `{alloc.name}` that is not `number % stages`")
         return drained(context, alloc, alloc, number, coords)
-    mine = context.buffers.writers.get(alloc, set()) <= {context.role, "block"}
-    if mine:
+    if context.buffers.is_own(context.role, view):
         return program_order(context, alloc, integer(context, view.stage), coords)
     if alloc in context.buffers.handed:
         number = _handed_over(context, alloc)

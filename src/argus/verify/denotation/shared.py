@@ -2,9 +2,9 @@
 
 Which write a read sees follows from numbers, as `argus.verify.order` shows them: a
 stage that is written ``x % S`` belongs to fill (drain) x, and the read with number x
-finds what the fill with number x left (`fills.py`). A constant stage that one role
-alone writes holds what was written last in program order. What neither rule covers is
-Unknown.
+finds what the fill with number x left (`fills.py`). A part of a constant stage that one
+role alone writes holds what was written last in program order. What neither rule
+covers is Unknown.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Roles that hand a buffer over by named barriers."""
 
 import argus as ag
-from argus import f32
+from argus import bf16, f32
 
 
 @ag.kernel
@@ -117,3 +117,28 @@ def two_buffers(X: f32["M N"], Y: f32["M N"]):
 @ag.reference
 def two_buffers_reference(X):
     return np.maximum(X, 0)
+
+
+@ag.kernel
+def own_halves(X: bf16["M K"], W: bf16["N K"], Y: bf16["M N"], *, K: int = 64):
+    """Two roles multiply, and store through halves of one buffer."""
+    M, N = Y.shape
+    i, j = ag.block(ag.cdiv(M, 128), ag.cdiv(N, 64))
+    ring = ag.ring(1, x=bf16.tile(128, K), w=bf16.tile(64, K))
+    out = ag.shared(bf16, (128, 64))
+    with ag.role("load", warps=1):
+        with ring.fill() as slot:
+            slot.x.load(X[i * 128 :, :])
+            slot.w.load(W[j * 64 :, :])
+    for r in ag.static_range(2):
+        with ag.role(f"math{r}", warpgroups=1):
+            with ring.drain() as slot:
+                acc = ag.dot(slot.x[r * 64 : (r + 1) * 64, :], slot.w.T)
+            half = out[r * 64 : (r + 1) * 64, :]
+            half.store(ag.maximum(acc, 0.0).to(bf16))
+            ag.tma_store(Y[i * 128 + r * 64 :, j * 64 :], half)
+
+
+@ag.reference
+def own_halves_reference(X, W):
+    return np.maximum(X @ W.T, 0)
