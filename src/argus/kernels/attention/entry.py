@@ -25,8 +25,7 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
 
 
 WIDE = 128
-"""Wide heads are wider. `masked_attention` is faster for these under a causal mask: its
-tiles of queries may be larger than those of keys."""
+"""Wide heads are wider."""
 _NARROW = 80
 """Keys of a block of wide heads, and where there are no more."""
 

@@ -13,7 +13,7 @@ from argus.dispatch import (
     LaunchSequence,
     LaunchStep,
 )
-from argus.kernels.attention.entry import WIDE, attention_form
+from argus.kernels.attention.entry import attention_form
 from argus.kernels.attention.plan import HeadSizes, best_split, launches
 from argus.kernels.attention_backward import op as training
 from argus.kernels.autograd import followed, without_gradient
@@ -99,21 +99,15 @@ def _choose(
         heads = HeadSizes(b, h, rows, k.shape[2], d)
         if (split := best_split(heads, multiprocessors(q))) is not None:
             return launches(split, heads)
-    if causal and d > WIDE:
+    keys, store = k.shape[2], tma_rows(out)
+    rest = {"heads": b * h, "multiprocessors": multiprocessors(q)}
+    statics = causal_statics(d, rows, keys, tma_store=store, **rest) if causal else None
+    if statics is not None:
         logs = Buffer("f32", (b, h, rows))
         given = (GivenTensor(i) for i in range(4))
         values = (*given, logs, GivenScalar(4), 1.0, None)  # no cap, no sinks
-        statics = causal_statics(d, rows, tma_store=tma_rows(out))
         return LaunchSequence((LaunchStep(masked_attention, values, statics),))
-    return attention_form(
-        d,
-        rows,
-        k.shape[2],
-        causal=causal,
-        tma_store=tma_rows(out),
-        heads=b * h,
-        multiprocessors=multiprocessors(q),
-    )
+    return attention_form(d, rows, keys, causal=causal, tma_store=store, **rest)
 
 
 def _choose_masked(

@@ -224,10 +224,15 @@ def _forward_arguments(case: Case) -> tuple[Argument, ...]:
 
 
 def _forward_choose(case: Case, target: str) -> KernelChoice:
-    d = case.sizes["D"]
-    statics = training_statics(d, causal="causal" in case.options)
+    from argus.model.hardware import H200
+
+    b, h, _, s, _, d = _sizes(case)
+    causal, count = "causal" in case.options, H200.multiprocessors
+    statics = training_statics(d, s, causal=causal, heads=b * h, multiprocessors=count)
     return KernelChoice(attention_training, statics | case.statics, {"scale": d**-0.5})
 
+
+MANY_ROWS = training_statics(64, 4096, causal=False, heads=64, multiprocessors=132)
 
 FORWARD = replace(
     ATTENTION,
@@ -239,6 +244,7 @@ FORWARD = replace(
     small=(
         _case(1, 2, 1, 70, 100, "shared keys", 64),
         _case(1, 1, 1, 100, 100, "causal", 80, causal=1),
+        _case(1, 1, 1, 200, 140, "many rows", 64, **MANY_ROWS),
     ),
     odd=KEYS.odd,
     large=KEYS.large,

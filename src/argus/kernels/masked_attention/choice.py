@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 __all__ = ["causal_statics", "masked_statics"]
+
+NARROW, WIDE = 64, 128
+"""Head dimensions up to which, and beyond which, tiles of queries under a causal mask
+may be larger than those of keys: `attention` has none such."""
+_LONG, _SHORT = (192, 128), (64, 64)
+"""Queries and keys of a tile of narrow heads, here and in `attention`."""
+_SLOWER = 1.21
+"""What a score takes there beside one here (H200, sequences of 1000 to 10000)."""
 
 
 def masked_statics(
@@ -21,14 +31,48 @@ def masked_statics(
     return statics
 
 
-def causal_statics(d: int, rows: int, *, tma_store: bool) -> dict[str, object]:
-    """Those of wide heads under a causal mask alone.
+def causal_statics(
+    d: int,
+    rows: int,
+    keys: int,
+    *,
+    tma_store: bool,
+    heads: int,
+    multiprocessors: int,
+) -> dict[str, object] | None:
+    """Those under a causal mask alone; None: `attention` is faster.
 
-    ``d`` is from 144 to 256; ``rows`` of queries of a head; ``tma_store``: TMA can
-    address the rows of the output.
+    ``rows`` of queries and ``keys`` of a head, of so many ``heads`` in all batches;
+    ``tma_store``: TMA can address the rows of the output.
     """
-    statics: dict[str, object] = {"D": d, "LEFT": -1, "RIGHT": 0, "BT": 80}
+    statics: dict[str, object] = {"D": d, "LEFT": -1, "RIGHT": 0}
+    if d <= NARROW:
+        if not _long(heads, rows, keys, multiprocessors):
+            return None
+        tile = {"BQ": _LONG[0], "BT": _LONG[1], "WARPGROUPS": 3, "REGISTERS": 160}
+        return {**statics, **tile, "TMA_STORE": tma_store}
+    if d <= WIDE:
+        return None
+    statics["BT"] = 80
     if rows <= 64:
         statics |= {"BQ": 64, "WARPGROUPS": 1}
     # Beyond 192 there is no room for tiles of the output.
     return {**statics, "TMA_STORE": tma_store and d <= 192}
+
+
+def _long(heads: int, rows: int, keys: int, multiprocessors: int) -> bool:
+    """Whether tiles of `_LONG` take less time than those of `_SHORT`.
+
+    They have more of what the mask hides, and one block fills a multiprocessor.
+    """
+
+    def blocks(tile: tuple[int, int]) -> list[int]:
+        queries, each = tile
+        ends = range(queries, rows + queries, queries)
+        return [min(ceil(keys / each), ceil(end / each)) for end in ends]
+
+    most, least = blocks(_LONG), blocks(_SHORT)
+    size = _LONG[0] * _LONG[1]
+    long = size * max(max(most), heads * sum(most) / multiprocessors)
+    short = _SHORT[0] * _SHORT[1] * heads * sum(least) / multiprocessors
+    return long < _SLOWER * short

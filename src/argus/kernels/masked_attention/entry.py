@@ -132,7 +132,16 @@ def _case(
     return Case(name, sizes, options)
 
 
-WIDE_HEADS = {**causal_statics(192, 150, tma_store=True), "BQ": 128, "WARPGROUPS": 2}
+def _causal(d: int, rows: int) -> dict[str, object]:
+    """Those of many causal heads."""
+    found = causal_statics(
+        d, rows, rows, tma_store=True, heads=256, multiprocessors=132
+    )
+    assert found is not None
+    return found
+
+
+WIDE_HEADS = {**_causal(192, 150), "BQ": 128, "WARPGROUPS": 2}
 
 MASKED_ATTENTION = LibraryEntry(
     name="masked_attention",
@@ -147,6 +156,7 @@ MASKED_ATTENTION = LibraryEntry(
         _case(1, 2, 2, 70, 100, "sinks", 64, sinks=1, LEFT=30, RIGHT=30),
         _case(1, 1, 1, 100, 100, "capped with sinks", 64, capped=1, sinks=1),
         _case(1, 1, 1, 150, 150, "causal, wide heads", 192, **WIDE_HEADS),
+        _case(1, 2, 1, 260, 260, "causal, narrow heads", 64, **_causal(64, 4096)),
     ),
     odd=(
         _case(1, 1, 1, 1, 1, "one query", LEFT=0, RIGHT=0),
