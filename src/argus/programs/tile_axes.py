@@ -15,8 +15,8 @@ SQUARE = 32
 """Sides of a tile that some access walks along the other axis."""
 FEW_BLOCKS = 264
 """Two for each multiprocessor of an H100 or H200."""
-_LEAST_SIDE = 8
-"""Elements of a row of a tile, below which sectors of 32 bytes are wasted."""
+_SECTOR = 32
+"""Bytes that memory moves together: a row of a tile has as many, or they are wasted."""
 
 
 @dataclass(frozen=True)
@@ -73,12 +73,22 @@ def sides(
     axes: list[TileAxis] = []
     points = 1
     for loop in reversed(loops):
-        least = 1 if axes else _LEAST_SIDE
+        least = 1 if axes else _sector(group, loop)
         side = _side(group.sizes[loop], min(tile // points, longest), least)
         if side > 1:
             axes.insert(0, TileAxis(loop, side))
             points *= side
     return tuple(axes)
+
+
+def _sector(group: LoweredGroup, loop: str) -> int:
+    """Results along a loop of which the elements that are read fill a sector."""
+    found = [
+        e.dtype.bytes * step
+        for e in group.elements
+        if (step := e.whole.factor(loop)) > 0 and e.dtype.bits >= 8
+    ]
+    return max(1, _SECTOR // min(found, default=_SECTOR // 8))
 
 
 def _side(size: int, most: int, least: int) -> int:
