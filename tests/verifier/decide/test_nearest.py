@@ -80,7 +80,7 @@ def problems(draw: st.DrawFn) -> tuple[list[Expr], dict[str, int], dict[str, int
 
 
 @given(problems())
-@settings(max_examples=300, deadline=None, derandomize=True)
+@settings(max_examples=120, deadline=None, derandomize=True)
 def test_what_has_a_solution_is_solved(
     problem: tuple[list[Expr], dict[str, int], dict[str, int]],
 ) -> None:
