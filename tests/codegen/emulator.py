@@ -4,8 +4,8 @@ Device functions that are plain C++ are those of the text; those that are an ins
 are replaced by C++ of the same meaning, as the PTX ISA has it. The threads of a block
 take turns on one of the host: each runs until it comes to what a warp or a block does
 together (shuffles, ldmatrix, mma.sync, barriers) and waits for the others there. One
-that would wait for ever ends the process. No TMA, no mbarrier, no wgmma: the interpreter
-and the GPU tests cover those.
+that would wait for ever ends the process. No TMA, no mbarrier, no wgmma: the
+interpreter and the GPU tests cover those.
 """
 
 from __future__ import annotations
