@@ -23,7 +23,7 @@ def test_small_case(entry: LibraryEntry, case: Case, target: str) -> None:
     assert done.ok, "\n".join(done.why())
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("entry", LIBRARY.values(), ids=LIBRARY)
 def test_other_interleavings_and_data(entry: LibraryEntry, seed: int) -> None:
     case = entry.small[seed % len(entry.small)]
