@@ -14,8 +14,9 @@ import pytest
 
 from argus.diagnostics import ArgusError
 from argus.equivalence.programs import KnownPrograms
+from argus.equivalence.references import reference_of
 from argus.equivalence.settling import settled
-from argus.equivalence.traced import decided_case
+from argus.equivalence.traced import decided
 from argus.evaluation.requests import request_for
 from argus.ir.program import Program
 from argus.kernels.library import LIBRARY, Case, LibraryEntry
@@ -82,9 +83,11 @@ def test_library(entry: LibraryEntry, case: Case, target: str) -> None:
     request, _ = request_for(entry, case, target)
     check(placed_program(request), request, by_terms=entry.name in BY_TERMS)
     if target == entry.targets[-1] and is_compared_elsewhere(entry):
-        # Not in `equality/test_inventory.py`, but here.
+        # Not in `equality/test_inventory.py`, but here: mostly it is known by now.
         known, _ = known_of(request.kernel.file)
-        made = decided_case(request, entry.reference, case, known=known)
+        reference = reference_of(request.kernel)
+        assert reference is not None
+        made = decided(request, reference, known=known)
         assert made.equal, made.reason
 
 
