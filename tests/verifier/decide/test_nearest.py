@@ -141,6 +141,18 @@ def test_near(
     assert nearest(conditions, wanted, list(wanted)).values == expected
 
 
+def test_factors_of_a_number() -> None:
+    """What is multiplied is tried at divisors of the constants."""
+    factors = (A, B, ceil(C, 16))
+    product = binary("*", binary("*", A, B), factors[2])
+    conditions = [binary("==", product, 101 * 103 * 107)]
+    conditions += [binary(">", f, 1) for f in factors]
+    found = nearest(conditions, dict.fromkeys(NAMES, 1), NAMES)
+    assert found.values is not None, found.open
+    values = [int(evaluate(f, found.values)) for f in factors]
+    assert sorted(values) == [101, 103, 107]
+
+
 @pytest.mark.parametrize(
     "conditions",
     [
