@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import ast
+import re
 from collections import defaultdict
 from pathlib import Path
 
@@ -21,9 +21,9 @@ def _names() -> dict[str, list[str]]:
         file = path.relative_to(ROOT).as_posix()
         if file.startswith(AUTHORS):
             continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                found[node.name].append(f"{file}:{node.lineno}")
+        # The line tells, and 900 files need not be parsed.
+        for name in re.findall(r"^ *class ([A-Za-z]\w*)[(:\[]", path.read_text(), re.M):
+            found[name].append(file)
     return found
 
 

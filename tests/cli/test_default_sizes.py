@@ -15,8 +15,9 @@ from argus import f32
 def k(X: f32["A B C D"], Y: f32["A B C D"]):
     A, B, C, D = X.shape
     ag.require(D % 24 == 0, "whole groups")
-    a, b, c, d = ag.block(A, B, C, ag.cdiv(D, 64))
-    Y[a, b, c, d * 64 :] = ag.load(X[a, b, c, d * 64 :], (64,)) + 1.0
+    a, b, c, d = ag.block(A, B, ag.cdiv(C, 8), ag.cdiv(D, 64))
+    x = ag.load(X[a, b, c * 8 :, d * 64 :], (8, 64))
+    Y[a, b, c * 8 :, d * 64 :] = x + 1.0
 
 
 @ag.reference

@@ -43,7 +43,7 @@ def test_golden(argus, golden, name: str, width: int) -> None:
     "words",
     [
         ["list", "grouped"],
-        ["check", "gemm"],
+        ["check", "rope"],
         ["run", "attention", "--interpret", "--case", "2"],
         ["doctor"],
         pytest.param(["demo"], marks=pytest.mark.compiler),

@@ -1,9 +1,10 @@
 """Runs a printed kernel on the CPU: the text itself, compiled by the host's compiler.
 
 Device functions that are plain C++ are those of the text; those that are an instruction
-are replaced by C++ of the same meaning, as the PTX ISA has it. Each thread of a
-block is a host thread, and what a warp or a block does together (shuffles, ldmatrix,
-mma.sync, barriers) meets at a host barrier. No TMA, no mbarrier, no wgmma: the
+are replaced by C++ of the same meaning, as the PTX ISA has it. The threads of a block
+take turns on one of the host: each runs until it comes to what a warp or a block does
+together (shuffles, ldmatrix, mma.sync, barriers) and waits for the others there. One
+that would wait for ever ends the process. No TMA, no mbarrier, no wgmma: the
 interpreter and the GPU tests cover those.
 """
 

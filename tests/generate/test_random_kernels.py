@@ -18,9 +18,16 @@ from generate.changes import KINDS
 from generate.examine import examine
 from generate.running import launched_sizes, request_of
 
-COUNT = int(os.environ.get("ARGUS_RANDOM", "24"))
+COUNT = int(os.environ.get("ARGUS_RANDOM", "22"))
 
 
+@pytest.fixture
+def few_searches(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Kernels are right: where terms are open, there is one search for a difference."""
+    monkeypatch.setattr("argus.evaluation.equal.proof._SEARCHES", 0)
+
+
+@pytest.mark.usefixtures("few_searches")
 @pytest.mark.parametrize("seed", range(COUNT))
 def test_a_random_kernel_is_judged_rightly(seed: int) -> None:
     """The first seeds take each family in turn."""
@@ -58,7 +65,7 @@ def test_kernels_combine_features() -> None:
 
 def test_mutants_parse_and_differ() -> None:
     kinds: Counter[str] = Counter()
-    for seed in range(150):
+    for seed in range(75):
         generated = generate(seed)
         mutant = mutate(generated, seed)
         kinds[mutant.kind] += 1

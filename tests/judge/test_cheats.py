@@ -1,6 +1,6 @@
 """No kernel of the table of cheats is accepted, and every right one is; no GPU.
 
-By default one cheat in eight of each problem; all with ``ARGUS_CHEATS=all``.
+By default one cheat in twelve of each problem; all with ``ARGUS_CHEATS=all``.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from argus.requests import placed_program
 from argus.runs.records import JudgeVerdict
 from judge.cheats import CHEATS, PROBLEMS, RIGHT, Cheat
 
-STEP = 1 if os.environ.get("ARGUS_CHEATS") == "all" else 8
+STEP = 1 if os.environ.get("ARGUS_CHEATS") == "all" else 12
 PASSED = JudgeVerdict(status="correct", stage="build")
 
 

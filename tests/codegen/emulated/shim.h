@@ -7,7 +7,7 @@ typedef unsigned short u16; typedef unsigned int u32; typedef unsigned long long
 template <class T> constexpr T min(T a, T b) { return b < a ? b : a; }
 template <class T> constexpr T max(T a, T b) { return a < b ? b : a; }
 struct Dim { unsigned x; };
-static thread_local Dim threadIdx; static Dim blockIdx, gridDim;
+static Dim threadIdx, blockIdx, gridDim;  // of the thread whose turn it is
 struct float2 { float x, y; }; struct float4 { float x, y, z, w; };
 struct int2 { int x, y; }; struct int4 { int x, y, z, w; };
 struct uint2 { u32 x, y; }; struct uint4 { u32 x, y, z, w; };
@@ -41,9 +41,9 @@ void on_threads(unsigned, void (*)(unsigned, void**), void**);
 static u64 slots[32][32][8];
 static int warp_id() { return threadIdx.x / 32; }
 static int lane_id() { return threadIdx.x % 32; }
-static void warp_sync() { meet_warp(warp_id()); }
+static void warp_sync() { Dim me = threadIdx; meet_warp(warp_id()); threadIdx = me; }
 static void __syncwarp() { warp_sync(); }
-static void __syncthreads() { meet_block(); }
+static void __syncthreads() { Dim me = threadIdx; meet_block(); threadIdx = me; }
 static void argus_await_launches() {}
 static void argus_release_launches() {}
 static u64* slot(int lane) { return slots[warp_id()][lane]; }

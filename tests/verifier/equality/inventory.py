@@ -17,7 +17,6 @@ from pathlib import Path
 from types import MappingProxyType
 
 from argus.equivalence.deciding import Decided
-from argus.equivalence.file_reference import FileReference
 from argus.equivalence.references import reference_of
 from argus.equivalence.traced import decided, decided_case
 from argus.evaluation.forms import form_requests
@@ -171,8 +170,12 @@ def _library() -> Iterator[Subject]:
 
 
 def is_compared_elsewhere(entry: LibraryEntry) -> bool:
-    """Whether `proved/test_proved.py` compares an entry's kernels to its reference."""
-    return entry.name in BY_TERMS and isinstance(entry.reference, FileReference)
+    """Whether `proved/test_proved.py` compares an entry's kernels with a reference.
+
+    That is the one in their file. Where the entry's is another, `kernels/
+    test_interpreter.py` holds the numbers of all small cases against it.
+    """
+    return entry.name in BY_TERMS
 
 
 def _case(name: str, entry: LibraryEntry, case: Case, request: Request) -> Subject:
