@@ -90,6 +90,7 @@ from argus.terms.term import (
     whole,
 )
 from argus.terms.unknown import (
+    Changing,
     Exhausted,
     Failing,
     Unknown,
@@ -110,6 +111,7 @@ __all__ = [
     "Base",
     "Call",
     "Carried",
+    "Changing",
     "Constant",
     "Element",
     "Entry",

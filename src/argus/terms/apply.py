@@ -142,7 +142,7 @@ def _made(
         needed = needs(world, args[-1])
     needed = needed.union(*(needs(world, x) for x in args[:-1]))
     if needed:
-        note_lost(world, where, needed, needs(world, made))
+        note_lost(world, where, args, needed, needs(world, made))
     return made
 
 
@@ -161,7 +161,7 @@ def compared(world: World, op: Comparison, left: Value, right: Value) -> Value:
             holds = compared_terms(world, op, x, y)
             needed = needs(world, x) | needs(world, y)
             if needed:
-                note_lost(world, where, needed, needs(world, holds))
+                note_lost(world, where, [x, y], needed, needs(world, holds))
             found.append(where & holds)
     return Value.truth(union(found))
 
@@ -284,7 +284,8 @@ def _quotient(
         raise Unknown(f"a division by 0: {dividend} // 0")
     made = world.quotient(dividend, divisor)
     if divisor.constant is None:
-        note_lost(world, where, [Need("divisor", whole(divisor))], divisors(made))
+        needed = [Need("divisor", whole(divisor))]
+        note_lost(world, where, [], needed, divisors(made))
     return made
 
 

@@ -15,7 +15,7 @@ by needs nothing of its divisor: with s = 0 it is infinite, and what it divides 
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Iterator, Sequence
 from fractions import Fraction
 from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 
@@ -38,6 +38,7 @@ __all__ = [
     "need_of",
     "needs",
     "note_lost",
+    "placed",
     "said",
 ]
 
@@ -71,12 +72,23 @@ def needs(world: World, x: Term | IndexSet) -> frozenset[Need]:
 
 
 def note_lost(
-    world: World, where: IndexSet, before: Iterable[Need], after: frozenset[Need]
+    world: World,
+    where: IndexSet,
+    args: Sequence[Term],
+    before: Iterable[Need],
+    after: frozenset[Need],
 ) -> None:
-    """Note what was needed and is not seen any more."""
+    """Note what was needed and is not seen any more.
+
+    Of what is needed in sums of ``args``, their points are where.
+    """
     for need in before:
-        if not said(need, after):
-            found = TermObligation(need.kind, need.term, where, None, "it cancels")
+        if said(need, after):
+            continue
+        inside = (x for arg in args for x in placed(world, where, arg))
+        places = dict.fromkeys(place for found, place in inside if found == need)
+        for place in places or (where,):
+            found = TermObligation(need.kind, need.term, place, None, "it cancels")
             world.obligations.add(found)
 
 
@@ -145,6 +157,15 @@ def _of_term(world: World, term: Term) -> frozenset[Need]:
 
 
 def _of_leaf(world: World, leaf: Leaf, power: Rational) -> frozenset[Need]:
+    return _own(leaf, power).union(
+        *(needs(world, x) for x in leaf.terms),
+        *(needs(world, x.domain) for x in leaf.overs),
+        *(_of_atoms(world, x.atoms()) for x in leaf.integers),
+    )
+
+
+def _own(leaf: Leaf, power: Rational) -> frozenset[Need]:
+    """What a power of a leaf needs beside what is in the leaf."""
     found: set[Need] = set()
     below = _below(leaf)
     if power < 0 and below.constant is None and not is_positive(below):
@@ -156,11 +177,27 @@ def _of_leaf(world: World, leaf: Leaf, power: Rational) -> frozenset[Need]:
         (inner,) = leaf.args
         if inner.constant is None and not is_positive(inner):
             found.add(Need("logarithm", inner))
-    return frozenset(found).union(
-        *(needs(world, x) for x in leaf.terms),
-        *(needs(world, x.domain) for x in leaf.overs),
-        *(_of_atoms(world, x.atoms()) for x in leaf.integers),
-    )
+    return frozenset(found)
+
+
+def placed(
+    world: World, where: IndexSet, term: Term
+) -> Iterator[tuple[Need, IndexSet]]:
+    """What a term needs where a set holds, of what is in a sum at its points."""
+    for part in term.parts:
+        for leaf, power in part.factors:
+            inside = set(_own(leaf, power))
+            for x in leaf.integers:
+                inside |= _of_atoms(world, x.atoms())
+            for over in leaf.overs:
+                inside |= needs(world, over.domain)
+                yield from placed(world, where & over.domain, over.body)
+            for need in inside:
+                yield need, where
+            for inner in () if leaf.overs else leaf.terms:
+                yield from placed(world, where, inner)
+        if part.exponent is not None:
+            yield from placed(world, where, part.exponent)
 
 
 def _below(leaf: Leaf) -> Term:

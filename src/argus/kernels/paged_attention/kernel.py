@@ -410,7 +410,6 @@ def paged_merge(
     ag.require(P < 2**30, "their numbers have 32 bits")
     if Sinks is not None:
         ag.require(Sinks.shape[1] * QUERIES >= R, "a sink for each head")
-        ag.require(scale != 0.0, "a sink is divided by the scale")
     ag.launch(warps=WARPS)
     b, g, r = ag.block(B, G, R)
     limit = ag.max(0, Lengths[b] - (QUERIES - 1) + r % QUERIES)

@@ -24,7 +24,7 @@ from argus.terms import (
     union,
 )
 from argus.terms.apply import compared_terms
-from argus.terms.domains import DOMAINS, Need, need_of, needs, said
+from argus.terms.domains import DOMAINS, Need, need_of, needs, placed, said
 from argus.terms.integers import Comparison
 from argus.terms.mentioned import inputs
 from argus.terms.powers import is_nonnegative, is_positive, raised
@@ -40,6 +40,9 @@ __all__ = ["Shown", "undefined_data"]
 _OUTSIDE: dict[str, Comparison] = {"divisor": "==", "root": "<", "logarithm": "<="}
 
 
+_Places = dict[tuple[Need, IndexSet], None]
+
+
 @dataclass(frozen=True)
 class Shown:
     """Where a term of the kernel was shown to be the reference's, and both.
@@ -52,10 +55,17 @@ class Shown:
     theirs: Term
     asked: Sequence[IndexSet]
 
-    def needs(self, world: World) -> frozenset[Need]:
+    def needed(self, world: World) -> frozenset[Need]:
         """What the reference needs there."""
         found = (needs(world, x) for x in self.asked)
         return needs(world, self.theirs).union(*found)
+
+    def places(self, world: World) -> Iterator[tuple[Need, IndexSet]]:
+        """The same, and where."""
+        yield from placed(world, self.where, self.theirs)
+        for asked in self.asked:
+            for need in needs(world, asked):
+                yield need, self.where
 
 
 def undefined_data(
@@ -66,23 +76,31 @@ def undefined_data(
     ``noted``: how many obligations of the world are the kernel's.
     """
     every = list(world.obligations)
-    theirs: dict[tuple[Need, IndexSet], None] = {}
-    for one in shown:
-        for need in one.needs(world):
-            theirs[_opened(world, need), one.where] = None
-    for found in every[noted:]:
-        need = need_of(found)
-        if need is not None:
-            theirs[need, found.where] = None
-    for need, where in list(theirs):
-        if need.kind == "divisor" and (Need("root", need.term), where) in theirs:
-            theirs[Need("logarithm", need.term), where] = None
-    for need, wheres in _asked(world, every[:noted], stores, shown):
+    mine = list(_asked(world, every[:noted], stores, shown))
+    theirs = _needed(world, every[noted:], shown) if mine else {}
+    for need, wheres in mine:
         if not _is_met(world, wheres, need, list(theirs)):
-            return (
-                f"whether {show(need.term)} {DOMAINS[need.kind]}, as the kernel needs"
-            )
+            said_of = f"{show(need.term)} {DOMAINS[need.kind]}"
+            return f"whether {said_of}, as the kernel needs and the reference does not"
     return ""
+
+
+def _needed(
+    world: World, noted: Sequence[TermObligation], shown: Sequence[Shown]
+) -> _Places:
+    """What the reference needs, and where."""
+    found: _Places = {}
+    for one in shown:
+        for need, where in one.places(world):
+            found[_opened(world, need, where)] = None
+    for obligation in noted:
+        need = need_of(obligation)
+        if need is not None:
+            found[_opened(world, need, obligation.where)] = None
+    for need, where in list(found):
+        if need.kind == "divisor" and (Need("root", need.term), where) in found:
+            found[Need("logarithm", need.term), where] = None
+    return found
 
 
 def _asked(
@@ -95,28 +113,35 @@ def _asked(
     for found in mine:
         need = need_of(found)
         if need is not None:
-            yield need, [found.where & store.where for store in stores]
+            need, where = _opened(world, need, found.where)
+            yield need, [where & store.where for store in stores]
     for one in shown:
-        theirs = one.needs(world)
+        theirs = one.needed(world)
         if all(said(need, theirs) for need in needs(world, one.mine)):
             continue
-        for need in needs(world, within(world, one.mine, one.where)):
+        here = within(world, one.mine, one.where)
+        for need, where in dict.fromkeys(placed(world, one.where, here)):
             if not said(need, theirs):
-                yield _opened(world, need), [one.where]
+                need, where = _opened(world, need, where)
+                yield need, [where]
 
 
-def _opened(world: World, need: Need) -> Need:
-    """A need of any point of a sum, whose variables are bound elsewhere, too."""
-    found = sorted(v.name for v in need.term.free_variables() if v.name[0] == "$")
-    if not found:
-        return need
-    key = ("opened", need.term)
-    if key not in world.memory:
-        env = {Variable(name): world.fresh("at") for name in found}
-        world.memory[key] = world.substitute(need.term, env)
-    made = world.memory[key]
-    assert isinstance(made, Term)
-    return Need(need.kind, made)
+def _opened(world: World, need: Need, where: IndexSet) -> tuple[Need, IndexSet]:
+    """A need of the points of a sum, whose variables are bound elsewhere, too."""
+    names = {v for v in need.term.free_variables() if v.name[0] == "$"}
+    names |= {v for v in where.variables() if v.name[0] == "$"}
+    if not names:
+        return need, where
+    env: dict[Variable, Integer] = {}
+    for variable in sorted(names, key=lambda v: v.name):
+        key = ("opened", variable)
+        if key not in world.memory:
+            world.memory[key] = world.fresh("at")
+        made = world.memory[key]
+        assert isinstance(made, Integer)
+        env[variable] = made
+    term = world.substitute(need.term, env)
+    return Need(need.kind, term), world.substitute(where, env)
 
 
 def _is_met(
@@ -152,12 +177,39 @@ def _is_shared(
         if other.kind not in (need.kind, "logarithm"):
             continue
         for env in _ways(world, where, need.term, other.term):
-            at = world.substitute(there, env) if env else there
+            at = _somewhere(world, where, _bounded(world, there, env), need.term)
             term = world.substitute(other.term, env) if env else other.term
             if _follows(world, where & at, need, Need(other.kind, term)):
                 parts.append(at)
                 break
     return world.is_subset(where, union(parts))
+
+
+def _somewhere(world: World, where: IndexSet, there: IndexSet, term: Term) -> IndexSet:
+    """A set at any point of the sums that neither a term nor another set mentions."""
+    known = where.variables() | term.free_variables()
+    points = [v for v in there.variables() - known if v.name.startswith("at.")]
+    try:
+        return world.project(there, sorted(points, key=lambda v: v.name))
+    except Unknown:
+        return there
+
+
+def _bounded(
+    world: World, where: IndexSet, env: Mapping[Variable, Integer]
+) -> IndexSet:
+    """A set with variables replaced, which stay within their bounds."""
+    if not env:
+        return where
+    found = world.substitute(where, env)
+    for variable, value in env.items():
+        if variable.lower is not None:
+            low = world.substitute(variable.lower, env)
+            found = found & world.compare(value, ">=", low)
+        if variable.upper is not None:
+            high = world.substitute(variable.upper, env)
+            found = found & world.compare(value, "<", high)
+    return found
 
 
 def _follows(world: World, where: IndexSet, need: Need, other: Need) -> bool:
