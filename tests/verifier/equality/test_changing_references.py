@@ -46,13 +46,14 @@ def ref(X):
     return X + ref.n
 """,
     "W": """W = np.zeros(1)
+@ag.reference
 def more(X):
     W[0] += 1
     return X + W[0]
 
 
 @ag.reference
-def ref(X):
+def reference(X):
     return more(X)
 """,
 }
@@ -72,6 +73,7 @@ TABLE = {"a": [1.0, 2.0]}
 W = np.ones(1)
 
 
+@ag.reference
 def more(X, by=(ONE,)):
     found = [X * TABLE["a"][0]]
     found.append(by[0])
@@ -79,7 +81,7 @@ def more(X, by=(ONE,)):
 
 
 @ag.reference
-def ref(X):
+def reference(X):
     x, one = more(X)
     return x + one * W[0]
 """
