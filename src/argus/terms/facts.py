@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from argus.terms import comparisons
 from argus.terms.bits import range_of_bits
 from argus.terms.choices import nothing_left
+from argus.terms.counted import of_count
 from argus.terms.ends import ends
 from argus.terms.entries import same_entries
 from argus.terms.factored import factors_beside
@@ -256,7 +257,8 @@ def _of_atom(world: World, atom: Atom) -> IndexSet:
                 found = found & fact(atom.indices, value)
             return found
         case Truth():
-            return world.compare(value, ">=", 0) & world.compare(value, "<=", 1)
+            found = world.compare(value, ">=", 0) & world.compare(value, "<=", 1)
+            return found & of_count(world, atom)
         case Truncated():
             return _of_cut(world, value, atom)
         case Applied(function="and" | "or" | "xor"):
