@@ -13,10 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from argus.terms import comparisons
+from argus.terms import comparisons, counted
 from argus.terms.bits import range_of_bits
 from argus.terms.choices import nothing_left
-from argus.terms.counted import of_count
 from argus.terms.ends import ends
 from argus.terms.entries import same_entries
 from argus.terms.factored import factors_beside
@@ -69,6 +68,7 @@ def closure(world: World, monomials: tuple[Monomial, ...]) -> IndexSet:
             found = found & one
         found = found & _required(world, atoms, parts)
         found = found & comparisons.together(world, atoms)
+        found = found & counted.together(world, atoms)
         if not known.open:
             known.closures[key] = found
     return found
@@ -258,7 +258,7 @@ def _of_atom(world: World, atom: Atom) -> IndexSet:
             return found
         case Truth():
             found = world.compare(value, ">=", 0) & world.compare(value, "<=", 1)
-            return found & of_count(world, atom)
+            return found & counted.of_count(world, atom)
         case Truncated():
             return _of_cut(world, value, atom)
         case Applied(function="and" | "or" | "xor"):

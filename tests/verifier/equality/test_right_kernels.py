@@ -87,6 +87,11 @@ def test_what_is_used_many_times_is_looked_at_once() -> None:
 
 
 MISTAKES = {
+    ("losses.py", "kept_mean"): (
+        ("ag.maximum(n, 1.0)", "ag.maximum(n, 2.0)"),
+        ("ag.maximum(n, 1.0)", "n"),
+        ("(BM, N)) > 0", "(BM, N)) >= 0"),
+    ),
     ("choices.py", "kept_elements"): (
         ("keep > 0, pos, -1", "keep >= 0, pos, -1"),
         ("keep > 0, pos, -1", "keep > 0, pos, 0"),

@@ -11,7 +11,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from argus.evaluation.drawing import DrawingMode, floats, put
+from argus.evaluation.drawing import DrawingMode, emptied, floats, put
 from argus.interpret.numbers import Array, rounded, storage
 from argus.ir import ops as o
 from argus.ir.annotations import Assume, annotations_of
@@ -114,6 +114,8 @@ def draw(
             )
         else:
             found[param.name] = _whole(param.dtype, shape, most, mode, rng, special)
+        if mode.rows:
+            emptied(found[param.name], rng)
     for op in annotations_of(program):
         if isinstance(op, Assume) and op.tables:
             if mode.special:
