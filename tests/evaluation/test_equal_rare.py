@@ -158,3 +158,22 @@ def test_rows_of_which_nothing_or_one_element_is_left() -> None:
     right = f"ag.maximum({LARGEST}, 1e-8)"
     assert tried(SCALED.replace("LARGEST", right)).witness is None
     assert tried(SCALED.replace("LARGEST", LARGEST)).witness is not None
+
+
+UNUSED = """@ag.kernel
+def k(X: f32["M"], I: i32["K"], Y: f32["M"]):
+    M, = X.shape
+    m = ag.block(ag.cdiv(M, 64)) * 64
+    Y[m:] = ag.load(X[m:], (64,)) * FACTOR
+
+
+@ag.reference
+def ref(X):
+    return 2 * X
+"""
+
+
+def test_a_table_that_nobody_reads_is_no_reason_not_to_run() -> None:
+    right = tried(UNUSED.replace("FACTOR", "2.0"))
+    assert right.runs and right.witness is None
+    assert tried(UNUSED.replace("FACTOR", "3.0")).witness is not None
