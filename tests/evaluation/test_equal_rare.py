@@ -121,3 +121,59 @@ def test_an_infinity_that_the_reference_says_is_meant():
     right = checked(FIRST.replace("SAID", "-np.inf"))
     assert right.verdict is Verdict.EQUAL, right.equality
     assert checked(FIRST.replace("SAID", "0.0")).verdict is Verdict.REFUTED
+
+
+KEPT = """@ag.kernel
+def k(X: f32["M N"], K: i32["M N"], Y: f32["M"], *, N: int = 128, BM: int = 4):
+    M = X.shape[0]
+    i = ag.block(ag.cdiv(M, BM))
+    x, kept = ag.load(X[i * BM :, :], (BM, N)), ag.load(K[i * BM :, :], (BM, N)) > 0
+    n = ag.sum(kept.to(f32), "N")
+    Y[i * BM :] = ag.sum(ag.where(kept, x, 0.0), "N") / ag.maximum(n, LEAST)
+
+
+@ag.reference
+def ref(X, K):
+    kept = K > 0
+    return np.where(kept, X, 0).sum(1) / np.maximum(kept.sum(1), 1)
+"""
+SCALED = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"], *, N: int = 256, BM: int = 4):
+    M = X.shape[0]
+    i = ag.block(ag.cdiv(M, BM))
+    x = ag.load(X[i * BM :, :], (BM, N))
+    Y[i * BM :, :] = x / LARGEST
+
+
+@ag.reference
+def ref(X):
+    return X / np.maximum(np.abs(X).max(1, keepdims=True), 1e-8)
+"""
+LARGEST = 'ag.max(ag.abs(x), "N")'
+
+
+def test_rows_of_which_nothing_or_one_element_is_left() -> None:
+    assert tried(KEPT.replace("LEAST", "1.0")).witness is None
+    assert tried(KEPT.replace("LEAST", "2.0")).witness is not None
+    right = f"ag.maximum({LARGEST}, 1e-8)"
+    assert tried(SCALED.replace("LARGEST", right)).witness is None
+    assert tried(SCALED.replace("LARGEST", LARGEST)).witness is not None
+
+
+UNUSED = """@ag.kernel
+def k(X: f32["M"], I: i32["K"], Y: f32["M"]):
+    M, = X.shape
+    m = ag.block(ag.cdiv(M, 64)) * 64
+    Y[m:] = ag.load(X[m:], (64,)) * FACTOR
+
+
+@ag.reference
+def ref(X):
+    return 2 * X
+"""
+
+
+def test_a_table_that_nobody_reads_is_no_reason_not_to_run() -> None:
+    right = tried(UNUSED.replace("FACTOR", "2.0"))
+    assert right.runs and right.witness is None
+    assert tried(UNUSED.replace("FACTOR", "3.0")).witness is not None

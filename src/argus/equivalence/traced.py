@@ -135,7 +135,7 @@ def _compared(
                 raise mine.unknown
             require_exact(program, mine)
             world = terms.world
-            noted = len(world.obligations)
+            noted = world.obligations.another()
             learned = world.learned
             wanted = trace(program, world)
             _require_defined(program, mine, world, wanted.needs, learned)

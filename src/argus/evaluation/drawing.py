@@ -22,7 +22,15 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.program import Program
 from argus.ir.walk import expressions, walk
 
-__all__ = ["DrawingMode", "constants", "entries", "floats", "put", "specials"]
+__all__ = [
+    "DrawingMode",
+    "constants",
+    "emptied",
+    "entries",
+    "floats",
+    "put",
+    "specials",
+]
 
 _LARGEST = 16.0
 """Special numbers among others are at most so large."""
@@ -57,6 +65,8 @@ class DrawingMode:
     """All are odd sixteenths between 0 and 1: probabilities, some of them equal."""
     signed: bool = False
     """Whole numbers of 32 bits and more may be negative: they are no indices."""
+    rows: bool = False
+    """Some rows are 0, or have one element that is not: nothing is seen, or one."""
     poison: bool = True
     finite: bool = True
 
@@ -125,6 +135,17 @@ def put(values: Array, some: Array, share: int, rng: np.random.Generator) -> Non
     if values.size:
         places = rng.integers(0, values.size, max(values.size // share, 1))
         values.reshape(-1)[places] = rng.choice(some, places.size)
+
+
+def emptied(values: Array, rng: np.random.Generator) -> None:
+    """Leave nothing, or one element, of some rows."""
+    rows = values.reshape(-1, values.shape[-1]) if values.ndim else values.reshape(1, 1)
+    if not rows.size:
+        return
+    chosen = rng.integers(0, 4, len(rows))
+    kept = rng.integers(0, rows.shape[1], len(rows))
+    single = np.arange(rows.shape[1]) == kept[:, None]
+    rows[(chosen == 0)[:, None] | ((chosen == 1)[:, None] & ~single)] = 0
 
 
 def constants(programs: Iterable[Program]) -> tuple[float, ...]:

@@ -44,7 +44,7 @@ _SAME = (
     "NotImplemented", "NotImplementedError", "RuntimeError", "StopIteration",
     "True", "TypeError", "ValueError", "ZeroDivisionError", "__build_class__",
     "__debug__", "__name__", "abs", "bool", "bytes", "callable", "chr", "complex",
-    "dict", "divmod", "frozenset", "getattr", "hasattr", "hash", "id", "isinstance",
+    "dict", "divmod", "frozenset", "getattr", "hasattr", "isinstance",
     "issubclass", "list", "object", "ord", "pow", "print", "property", "range",
     "repr", "reversed", "round", "set", "setattr", "slice", "sorted",
     "staticmethod", "str", "super", "tuple", "type",

@@ -16,12 +16,13 @@ from collections.abc import Callable, Mapping
 from typing import Any, cast
 
 from argus.specification.builtin import builtins_of
+from argus.specification.kept import kept
 from argus.specification.loops import has_loops, loops_as_calls
 from argus.specification.module import MATH, SPECIAL, is_numpy, traced
 from argus.specification.repeating import Loops
 from argus.specification.sequences import unwrapped
 from argus.specification.tracing import Tracing
-from argus.terms import Failing, Unknown
+from argus.terms import Changing, Failing, Unknown
 
 
 class Calling:
@@ -66,6 +67,13 @@ class Calling:
             n: self._seen(v) for n, v in (function.__kwdefaults__ or {}).items()
         }
         return made
+
+    def kept(self, copy: Callable[..., Any]) -> dict[str, object]:
+        """What a copy keeps from one call to the next (`kept.py`)."""
+        assert isinstance(copy, types.FunctionType)
+        return kept(
+            copy, lambda x: self.copy(x.function) if isinstance(x, _Later) else None
+        )
 
     def _names(self, function: types.FunctionType) -> dict[str, Any]:
         """The globals of a function, with the traced names in them."""
@@ -140,11 +148,14 @@ def called(
 
     ``source`` is the text of its file, for functions whose file Python cannot find.
     Raises Unknown for what is not traced, and for a reference that fails: Failing where
-    it does so itself, by `assert` or ValueError.
+    it does so itself, by `assert` or ValueError; Changing where it leaves something
+    behind for its next call.
     """
-    copy = Calling(tracing, source).copy(function)
+    calling = Calling(tracing, source)
+    copy = calling.copy(function)
+    before = calling.kept(copy)
     try:
-        return copy(*args, **named)
+        made = copy(*args, **named)
     except Unknown:
         raise
     except RecursionError as error:
@@ -156,6 +167,14 @@ def called(
         raise Unknown(
             f"the reference fails on symbolic arrays: {type(error).__name__}: {error}"
         ) from error
+    after = calling.kept(copy)
+    for name in (*before, *after):
+        if before.get(name) != after.get(name):
+            raise Changing(
+                f"the reference changes `{name}`, which it keeps from call to call: it "
+                f"has to be a function of its arguments"
+            )
+    return made
 
 
 def results_of(result: Any, outputs: tuple[str, ...]) -> dict[str, Any]:

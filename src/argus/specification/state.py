@@ -120,7 +120,7 @@ class ReachableState:
             if _content(cell) is not None:
                 self.add(cell.cell_contents)
         names = function.__globals__
-        for name in _names(function.__code__):
+        for name in names_of(function.__code__):
             if name in names:
                 self.others.append(
                     (lambda name=name: id(names.get(name)), id(names[name]))
@@ -170,10 +170,10 @@ def _identity(items: Iterable[tuple[Any, Any]]) -> list[tuple[Any, int]]:
     return [(key, id(value)) for key, value in items]
 
 
-def _names(code: types.CodeType) -> set[str]:
+def names_of(code: types.CodeType) -> set[str]:
     """Global names that a function and those in it use."""
     found = set(code.co_names)
     for constant in code.co_consts:
         if isinstance(constant, types.CodeType):
-            found |= _names(constant)
+            found |= names_of(constant)
     return found

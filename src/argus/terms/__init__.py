@@ -11,7 +11,7 @@ obligations that the world lists. What has no term raises `Unknown`.
 
     integers.py, division.py        polynomials over atoms; quotients in one form
     sets.py, isl_sets.py            sets over isl
-    facts.py, products.py, comparisons.py, entries.py, world.py
+    facts.py, products.py, comparisons.py, counted.py, entries.py, world.py
                                     what is known of atoms, of entries of tables
     substitution.py, sampling.py    variables replaced; a point of a set
     leaves.py, term.py, powers.py,
@@ -30,7 +30,8 @@ obligations that the world lists. What has no term raises `Unknown`.
     value.py, cast.py, apply.py,
     choosing.py, reduce.py          values by cases, and functions of them
     rebuild.py, replace.py          terms with variables, with leaves replaced
-    literals.py, obligations.py     conventions, and what has to be checked
+    literals.py, obligations.py,
+    domains.py                      conventions, and what has to be checked
     mentioned.py, evaluate.py,
     show.py                         what a term mentions, is at a point, looks like
 """
@@ -90,6 +91,7 @@ from argus.terms.term import (
     whole,
 )
 from argus.terms.unknown import (
+    Changing,
     Exhausted,
     Failing,
     Unknown,
@@ -110,6 +112,7 @@ __all__ = [
     "Base",
     "Call",
     "Carried",
+    "Changing",
     "Constant",
     "Element",
     "Entry",

@@ -35,11 +35,19 @@ from argus.terms.bits import encoded, of_bits
 from argus.terms.cast import to_integer, to_real, to_truth
 from argus.terms.choosing import selected
 from argus.terms.comparisons import asked
+from argus.terms.domains import (
+    Need,
+    divided_by,
+    divisors,
+    exponent_of,
+    needs,
+    note_lost,
+)
 from argus.terms.folds import together
 from argus.terms.integers import Comparison, Integer
 from argus.terms.sets import IndexSet, union
 from argus.terms.sums import sum_over, tidy
-from argus.terms.term import LN2, ONE, ZERO, Term, leaf_term, number
+from argus.terms.term import LN2, ONE, ZERO, Term, leaf_term, number, whole
 from argus.terms.unknown import Unknown
 from argus.terms.value import Case, Value, merged
 from argus.terms.world import World
@@ -117,8 +125,25 @@ def lifted(world: World, function: RealFunction, values: Sequence[Value]) -> Val
     for chosen in choices(*(v.terms for v in reals)):
         where = _meet(world, [held for held, _ in chosen])
         if where is not None:
-            cases.append((where, function(world, where, [x for _, x in chosen])))
+            cases.append((where, _made(world, where, function, [x for _, x in chosen])))
     return merged(world, "real", cases)
+
+
+def _made(
+    world: World, where: IndexSet, function: RealFunction, args: Sequence[Term]
+) -> Term:
+    """A function of terms; what they need and their result does not show is noted."""
+    made = function(world, where, args)
+    if function in _DIVIDING:
+        needed = divided_by(world, tidy(world, args[-1]))
+    elif function in _EXPONENTIAL:
+        needed = exponent_of(world, args[-1])
+    else:
+        needed = needs(world, args[-1])
+    needed = needed.union(*(needs(world, x) for x in args[:-1]))
+    if needed:
+        note_lost(world, where, args, needed, needs(world, made))
+    return made
 
 
 def compared(world: World, op: Comparison, left: Value, right: Value) -> Value:
@@ -133,7 +158,11 @@ def compared(world: World, op: Comparison, left: Value, right: Value) -> Value:
     for (s, x), (t, y) in choices(left.terms, right.terms):
         where = _meet(world, [s, t])
         if where is not None:
-            found.append(where & compared_terms(world, op, x, y))
+            holds = compared_terms(world, op, x, y)
+            needed = needs(world, x) | needs(world, y)
+            if needed:
+                note_lost(world, where, [x, y], needed, needs(world, holds))
+            found.append(where & holds)
     return Value.truth(union(found))
 
 
@@ -211,11 +240,14 @@ def _on_integers(world: World, name: str, values: Sequence[Value]) -> Value:
     for chosen in choices(*(v.integers for v in integers)):
         where = _meet(world, [held for held, _ in chosen])
         if where is not None:
-            cases.append((where, _of_integers(world, name, [x for _, x in chosen])))
+            args = [x for _, x in chosen]
+            cases.append((where, _of_integers(world, where, name, args)))
     return merged(world, "integer", cases)
 
 
-def _of_integers(world: World, name: str, args: Sequence[Integer]) -> Integer:
+def _of_integers(
+    world: World, where: IndexSet, name: str, args: Sequence[Integer]
+) -> Integer:
     match name, *args:
         case "add", x, y:
             return x + y
@@ -230,9 +262,9 @@ def _of_integers(world: World, name: str, args: Sequence[Integer]) -> Integer:
         case "abs", x:
             return world.maximum(x, -x)
         case "floordiv", x, y:
-            return _quotient(world, x, y)
+            return _quotient(world, where, x, y)
         case "mod", x, y:
-            return x - y * _quotient(world, x, y)
+            return x - y * _quotient(world, where, x, y)
         case "maximum", x, y:
             return world.maximum(x, y)
         case "minimum", x, y:
@@ -245,10 +277,16 @@ def _of_integers(world: World, name: str, args: Sequence[Integer]) -> Integer:
             raise Unknown(f"{name} of integers")
 
 
-def _quotient(world: World, dividend: Integer, divisor: Integer) -> Integer:
+def _quotient(
+    world: World, where: IndexSet, dividend: Integer, divisor: Integer
+) -> Integer:
     if divisor.constant == 0:
         raise Unknown(f"a division by 0: {dividend} // 0")
-    return world.quotient(dividend, divisor)
+    made = world.quotient(dividend, divisor)
+    if divisor.constant is None:
+        needed = [Need("divisor", whole(divisor))]
+        note_lost(world, where, [], needed, divisors(made))
+    return made
 
 
 def _call(name: str) -> RealFunction:
@@ -290,3 +328,5 @@ REAL: dict[str, RealFunction] = {
     **{name: _call(name) for name in _CALLS},
 }
 """What each function is on terms that hold where a set does."""
+_DIVIDING = tuple(REAL[name] for name in ("div", "rcp"))
+_EXPONENTIAL = tuple(REAL[name] for name in ("exp", "exp2"))

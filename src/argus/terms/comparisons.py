@@ -18,6 +18,7 @@ from itertools import combinations, islice
 from math import gcd, lcm
 from typing import TYPE_CHECKING
 
+from argus.terms.ends import is_whole
 from argus.terms.integers import Atom, Integer, Truth
 from argus.terms.powers import over_one_divisor
 from argus.terms.sets import IndexSet
@@ -135,8 +136,12 @@ def _of_two(world: World, one: Truth, other: Truth) -> IndexSet:
     difference = (p - q if ratio > 0 else p + q).constant
     assert difference is not None
     if one.op == other.op == "gt" and ratio < 0:
-        # p + q is a number: both are above 0 only if it is, and one is then.
-        return world.compare(a + b, "<=" if difference <= 0 else ">=", 1)
+        # p + q is a number: both are above 0 only if it is, and one is then. Of a whole
+        # p that is above 0 it is more than 1.
+        found = world.compare(a + b, "<=" if difference <= 0 else ">=", 1)
+        if 0 < difference <= 1 and is_whole(p):
+            found = found & world.compare(a + b, "<=", 1)
+        return found
     if one.op == other.op == "gt":
         return world.compare(a, "<=" if difference <= 0 else ">=", b)
     if one.op == other.op:

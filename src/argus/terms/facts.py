@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from argus.terms import comparisons
+from argus.terms import comparisons, counted
 from argus.terms.bits import range_of_bits
 from argus.terms.choices import nothing_left
 from argus.terms.ends import ends
@@ -68,6 +68,7 @@ def closure(world: World, monomials: tuple[Monomial, ...]) -> IndexSet:
             found = found & one
         found = found & _required(world, atoms, parts)
         found = found & comparisons.together(world, atoms)
+        found = found & counted.together(world, atoms)
         if not known.open:
             known.closures[key] = found
     return found
@@ -256,7 +257,8 @@ def _of_atom(world: World, atom: Atom) -> IndexSet:
                 found = found & fact(atom.indices, value)
             return found
         case Truth():
-            return world.compare(value, ">=", 0) & world.compare(value, "<=", 1)
+            found = world.compare(value, ">=", 0) & world.compare(value, "<=", 1)
+            return found & counted.of_count(world, atom)
         case Truncated():
             return _of_cut(world, value, atom)
         case Applied(function="and" | "or" | "xor"):

@@ -16,7 +16,9 @@ from typing import Literal, get_args
 from argus.terms.integers import DataTerm
 from argus.terms.sets import IndexSet
 
-Kind = Literal["positive", "not empty", "finite", "some"]
+Kind = Literal[
+    "positive", "not empty", "finite", "some", "divisor", "root", "logarithm"
+]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
 
 
@@ -32,6 +34,8 @@ class TermObligation:
       difference of two infinities is not a number.
     - "some": a maximum is one of at least one number, in a reference, too: that of
       exponentials over no points would be 0, and not minus infinity.
+    - "divisor", "root", "logarithm": a number that cancels is not 0, is at least 0, is
+      above 0 (`domains.py`).
 
     ``needs`` is the set of points at which it holds, where sets can say so; None where
     they cannot.
@@ -48,7 +52,8 @@ class Obligations:
     """The obligations of a world, each once, in the order of their discovery."""
 
     def __init__(self) -> None:
-        self._all: dict[tuple[str, str, IndexSet], TermObligation] = {}
+        self._all: dict[tuple[int, str, str, IndexSet], TermObligation] = {}
+        self._part = 0
         self._muted: Counter[Kind] = Counter()
         self._within: list[IndexSet] = []
 
@@ -74,13 +79,18 @@ class Obligations:
             self._within.pop()
 
     def add(self, obligation: TermObligation) -> None:
-        """Note one; the same of the same set is noted once."""
+        """Note one; the same of the same set is noted once by each program."""
         if self._muted[obligation.kind]:
             return
         for where in self._within:
             obligation = replace(obligation, where=obligation.where & where)
-        key = (obligation.kind, obligation.term.key, obligation.where)
+        key = (self._part, obligation.kind, obligation.term.key, obligation.where)
         self._all.setdefault(key, obligation)
+
+    def another(self) -> int:
+        """How many there are; what is noted from here on is another program's."""
+        self._part += 1
+        return len(self)
 
     def __iter__(self) -> Iterator[TermObligation]:
         return iter(tuple(self._all.values()))

@@ -206,6 +206,11 @@ def _is_positive_product(product: Product) -> bool:
                 pass
             case Base(term=term) if is_positive(term):
                 pass
+            case Max() if any(
+                is_positive(g.body) and not g.variables and g.domain.is_universe
+                for g in leaf.generators
+            ):
+                pass
             case _:
                 return False
     return True

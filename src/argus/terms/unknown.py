@@ -35,6 +35,10 @@ class Failing(Unknown):
     """A specification is defined at no size."""
 
 
+class Changing(Unknown):
+    """A specification says something else of each call."""
+
+
 class Untraced(Unknown):
     """What a specification says is not known, whatever it is compared with."""
 
@@ -44,7 +48,7 @@ def tracing_specification() -> Generator[None]:
     """What is Unknown inside is so of a specification: Untraced."""
     try:
         yield
-    except (Exhausted, Failing, Untraced):
+    except (Exhausted, Failing, Changing, Untraced):
         raise
     except Unknown as why:
         raise Untraced(why.reason, why.span) from why

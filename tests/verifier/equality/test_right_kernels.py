@@ -45,7 +45,7 @@ WHOLE = {
     "attention.py": ("paged_attention", "relative_bias", "sinks", "sliding_softmax"),
     "choices.py": (
         *("windows_back", "packed_documents", "either_way", "ignored_labels"),
-        *("hashed", "quantised_rows", "optional_parts"),
+        *("hashed", "quantised_rows", "optional_parts", "kept_elements"),
     ),
     "grids.py": ("equal_parts",),
     "handoffs.py": ("three_meet", "each_arrives", "two_readers", "two_buffers"),
@@ -91,6 +91,21 @@ def test_what_is_used_many_times_is_looked_at_once() -> None:
 
 
 MISTAKES = {
+    ("losses.py", "kept_mean"): (
+        ("ag.maximum(n, 1.0)", "ag.maximum(n, 2.0)"),
+        ("ag.maximum(n, 1.0)", "n"),
+        ("(BM, N)) > 0", "(BM, N)) >= 0"),
+    ),
+    ("choices.py", "kept_elements"): (
+        ("keep > 0, pos, -1", "keep >= 0, pos, -1"),
+        ("keep > 0, pos, -1", "keep > 0, pos, 0"),
+        ("ag.assume(lambda a, b: a != b, P, pairs=True)\n", "pass\n"),
+    ),
+    ("recurrences.py", "growing_mean"): (
+        ("(c / (n + c))", "(c / (n + BN))"),
+        ("c = ag.min(BN, N - n)", "c = BN"),
+        ("(c / (n + c))", "(c / N)"),
+    ),
     # The denominator lacks the sink.
     ("attention.py", "sinks"): (
         ("l = ag.full((BM,), 1.0,", "l = ag.full((BM,), 0.0,"),

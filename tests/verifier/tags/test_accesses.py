@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 from argus.verify.tags import ProgramScope, accessed
 from argus.verify.verdict import Verdict
+from verifier.order.programs import program
 from verifier.tags.check_tags import placed
 
 PART = """
@@ -51,3 +54,19 @@ def test_vectors_are_aligned_wherever_a_part_begins():
     found = accessed(ProgramScope.of(program))
     rules = {(o.rule, o.span.line) for o in found if o.verdict is Verdict.PROVED}
     assert {("AG0320", 13), ("AG0313", 13)} <= rules
+
+
+@pytest.mark.parametrize(("name", "kind"), [("ampere", "ld"), ("gemm", "st")])
+@pytest.mark.parametrize(("apart", "verdict"), [(0, "PROVED"), (8, "REFUTED")])
+def test_rows_of_matrices_begin_at_16_bytes(
+    name: str, kind: str, apart: int, verdict: str
+):
+    made = copy.deepcopy(program(name))
+    for alloc in made.shared:
+        if alloc.offset is not None:
+            alloc.offset += apart
+    found = accessed(ProgramScope.of(made))
+    rows = [o for o in found if o.claim.startswith(f"rows for {kind}matrix")]
+    assert rows
+    assert {o.rule for o in rows} == {"AG0320"}
+    assert {o.verdict for o in rows} == {Verdict[verdict]}

@@ -11,7 +11,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from argus.evaluation.drawing import DrawingMode, floats, put
+from argus.evaluation.drawing import DrawingMode, emptied, floats, put
 from argus.interpret.numbers import Array, rounded, storage
 from argus.ir import ops as o
 from argus.ir.annotations import Assume, annotations_of
@@ -21,7 +21,7 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.ir.walk import walk
 
-__all__ = ["MODES", "draw", "is_apart", "near", "updated"]
+__all__ = ["MODES", "draw", "is_apart", "near", "read", "updated"]
 
 _REDRAWN = 64
 """Rounds in which entries of tables are drawn again."""
@@ -51,6 +51,11 @@ MODES = (
 
 def updated(program: Program) -> frozenset[str]:
     """Outputs that the program reads, too: in place, or by adding to them."""
+    return read(program) & frozenset(program.outputs)
+
+
+def read(program: Program) -> frozenset[str]:
+    """Tensors that the program reads, or adds to."""
     found: set[str] = set()
     for op in walk(program.body):
         match op:
@@ -70,7 +75,7 @@ def updated(program: Program) -> frozenset[str]:
                 pass  # it reads no tensor
             case _:
                 assert_never(op)
-    return frozenset(found & set(program.outputs))
+    return frozenset(found)
 
 
 def is_apart(program: Program) -> bool:
@@ -114,6 +119,8 @@ def draw(
             )
         else:
             found[param.name] = _whole(param.dtype, shape, most, mode, rng, special)
+        if mode.rows:
+            emptied(found[param.name], rng)
     for op in annotations_of(program):
         if isinstance(op, Assume) and op.tables:
             if mode.special:

@@ -53,6 +53,9 @@ _FEW, _MODERATE, _CONSTANTS, _BESIDE = 17, 1 << 8, 3, 33
 """Constants above these (of a dimension without tiles, and with them), and so many of
 them, are sizes that are tried, beside others of this size."""
 _AT_CONSTANTS = DrawingMode("constants", share=2, few=True)
+_EMPTIED = DrawingMode("rows", special=False, rows=True)
+_ROWS = 6
+"""Trials with rows of which nothing, or one element, is left."""
 _ROUNDS, _QUICK = 16, 0.2
 """Rounds of all modes at one place, while they take less than this share of the time:
 what differs for one entry of a table is hit by chance."""
@@ -131,6 +134,7 @@ class _Search(TrialRuns):
                 self._small(_TRIALS if few else _MORE)
                 self._typed()
                 if not few:
+                    self._rows()
                     self._constants()
                     self._driven()
                     self._large()
@@ -171,6 +175,12 @@ class _Search(TrialRuns):
             if witness is not None:
                 self.made.witness = witness
                 raise WitnessFound
+
+    def _rows(self) -> None:
+        """Rows that a mask or a norm finds empty."""
+        for _, sizes in zip(range(_ROWS), drawn(self.program, self.rng), strict=False):
+            if sizes:
+                self.one(sizes, _EMPTIED)
 
     def _open(self) -> list[Facet]:
         return [f for f in self.facets.unseen() if f.decides and f.drivable]

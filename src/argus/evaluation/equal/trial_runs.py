@@ -23,7 +23,7 @@ from argus.equivalence.sizes import (
     shapes_of,
 )
 from argus.evaluation.drawing import DrawingMode, constants, specials
-from argus.evaluation.equal.inputs import draw, is_apart, near, updated
+from argus.evaluation.equal.inputs import draw, is_apart, near, read, updated
 from argus.evaluation.equal.trying import (
     Difference,
     Trial,
@@ -146,12 +146,14 @@ class TrialRuns:
         rightly is known to the caller.
         """
         takes = set(self.reference.parameters)
+        used = read(self.program)
         for param in self.program.params:
             if isinstance(param, ScalarParam):
                 if param.name not in takes and self.default(param.name) is None:
                     return f"the reference does not take the scalar `{param.name}`"
             elif (
-                param.name not in (*takes, *self.program.outputs)
+                param.name in used
+                and param.name not in (*takes, *self.program.outputs)
                 and not param.dtype.is_float
             ):
                 return f"the reference does not take the table `{param.name}`"

@@ -112,6 +112,7 @@ def paged_parts(
     ag.require(P * steps * BT >= M * PAGE, "the parts have all keys")
     if Sinks is not None:
         ag.require(Sinks.shape[1] * QUERIES >= R, "a sink for each head")
+        ag.require(scale != 0.0, "a sink is divided by the scale")
     ag.launch(min_blocks=RESIDENT)
     p, b, g, i = ag.block(P, B, G, ag.cdiv(R, BQ))
     r0, first = i * BQ, p * steps
@@ -213,6 +214,7 @@ def gathered_parts(
     ag.require(P * steps * BT >= M * PAGE, "the parts have all keys")
     if Sinks is not None:
         ag.require(Sinks.shape[1] * QUERIES >= R, "a sink for each head")
+        ag.require(scale != 0.0, "a sink is divided by the scale")
     ag.launch(min_blocks=RESIDENT)
     p, b, g, i = ag.block(P, B, G, ag.cdiv(R, BQ))
     r0, first = i * BQ, p * steps
@@ -315,6 +317,7 @@ def length_parts(
     ag.require(P * steps * BT >= T, "the parts have all keys")
     if Sinks is not None:
         ag.require(Sinks.shape[1] * QUERIES >= R, "a sink for each head")
+        ag.require(scale != 0.0, "a sink is divided by the scale")
     ag.launch(min_blocks=RESIDENT)
     p, b, g, i = ag.block(P, B, G, ag.cdiv(R, BQ))
     r0, first = i * BQ, p * steps

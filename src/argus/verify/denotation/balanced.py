@@ -72,7 +72,7 @@ def _without_square(
     ]
     if not all(world.is_covered(s, (r for r, _ in yielded)) for s, _ in gained):
         return None
-    q = scale.at(Integer.atom(counter))
+    q = scale.during(Integer.atom(counter))
     if len(q.terms) != 1:
         return None
     following = world.substitute(scale.following, axes)

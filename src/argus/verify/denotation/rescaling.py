@@ -21,6 +21,7 @@ from argus.terms import (
     apply,
     leaf_term,
     reduced,
+    selected,
 )
 from argus.terms.arithmetic import cleared
 from argus.terms.linear import without
@@ -58,12 +59,15 @@ class Recurrence:
 class Scale:
     """A sequence q: ``following`` is q(j+1), ``at`` q, ``inverse`` 1/q.
 
-    ``positive``: no q(j) is 0, except where an exponential is that of minus infinity.
+    ``during`` is q of an iteration, as one term if it can be: after the last one ``at``
+    may be another number. ``positive``: no q(j) is 0, except where an exponential is
+    that of minus infinity.
     """
 
     following: Term
     at: Form
     inverse: Form
+    during: Form
     positive: bool
 
 
@@ -115,13 +119,14 @@ def _exponential(
         there = world.substitute(form(at), axes)
         return apply(world, "mul", Value.real(unit), there)
 
+    def exponential(at: Integer) -> Value:
+        return _exp(world, shift(at))
+
+    def inverse(at: Integer) -> Value:
+        return _exp(world, apply(world, "neg", shift(at)))
+
     following = _exp(world, Value.real(unit * after)).term
-    return Scale(
-        following,
-        lambda at: _exp(world, shift(at)),
-        lambda at: _exp(world, apply(world, "neg", shift(at))),
-        True,
-    )
+    return Scale(following, exponential, inverse, exponential, True)
 
 
 def counts(world: World, counter: Variable, factor: Term) -> Scale | None:
@@ -130,9 +135,11 @@ def counts(world: World, counter: Variable, factor: Term) -> Scale | None:
     for below in _denominators(factor):
         above = reduced(factor * below)
         following = world.substitute(above, {counter: j + 1})
-        if following != below or counter not in above.free_variables():
+        if counter not in above.free_variables() or _may_vanish(world, below):
             continue
-        if _may_vanish(world, below):
+        if following != below:
+            if _follows(world, counter, above, below):
+                return _of_last(world, counter, above, below)
             continue
 
         def at(i: Integer, above: Term = above) -> Value:
@@ -141,8 +148,42 @@ def counts(world: World, counter: Variable, factor: Term) -> Scale | None:
         def inverse(i: Integer, at: Form = at) -> Value:
             return apply(world, "rcp", at(i))
 
-        return Scale(below, at, inverse, False)
+        return Scale(below, at, inverse, at, False)
     return None
+
+
+def _follows(world: World, counter: Variable, above: Term, below: Term) -> bool:
+    """Whether ``above`` is what ``below`` was one iteration before, but in the first.
+
+    Of a loop whose last tile is not full it is, and not what it would be in one more.
+    """
+    j = Integer.atom(counter)
+    before = world.substitute(below, {counter: j - 1})
+    apart, _ = cleared(above - before)
+    if apart is None:
+        return False
+    where = world.compare(j, ">=", 1) & world.compare(apart, "!=", 0)
+    return world.is_empty(where)
+
+
+def _of_last(world: World, counter: Variable, above: Term, below: Term) -> Scale:
+    """``q(j)``: what was divided by in the iteration before; at first what is above."""
+
+    def during(i: Integer) -> Value:
+        return Value.real(world.substitute(above, {counter: i}))
+
+    def at(i: Integer) -> Value:
+        begun = world.compare(i, ">=", 1)
+        last = Value.real(world.substitute(below, {counter: i - 1}))
+        if world.is_empty(~begun):
+            return last
+        return selected(world, begun, last, during(i))
+
+    def inverse(i: Integer) -> Value:
+        last = world.substitute(below, {counter: i - 1})
+        return apply(world, "rcp", Value.real(last))
+
+    return Scale(below, at, inverse, during, False)
 
 
 def _may_vanish(world: World, divisor: Term) -> bool:

@@ -17,6 +17,7 @@ of the difference says where a run should look.
     stored.py       the outputs of a kernel as functions of a position
     defined.py      what has to hold for terms to be numbers
     divided.py      divisors that the reference shares
+    cancelled.py    divisors, roots and logarithms that terms do not show any more
     truths.py       comparisons of data that are the same truth, as one
     dominated.py    maxima without what is never the largest of them
     points.py       sums and maxima, and single points of them that stand beside

@@ -35,6 +35,7 @@ from argus.terms.sums import variable_of
 from argus.terms.value import Case
 from argus.verify.denotation import Denotation, Store
 from argus.verify.equality.additions import total
+from argus.verify.equality.cancelled import Shown, undefined_data
 from argus.verify.equality.coverage import (
     initial,
     positions,
@@ -42,7 +43,6 @@ from argus.verify.equality.coverage import (
     unwritten,
 )
 from argus.verify.equality.defined import asked, empty_maximum, unmet, zero_divisor
-from argus.verify.equality.divided import Compared
 from argus.verify.equality.final import final
 from argus.verify.equality.mentioned import context
 from argus.verify.equality.result import (
@@ -105,8 +105,8 @@ class _Comparison:
         count = len(self.world.obligations)
         self.noted = count if noted is None else noted
         self.axioms: dict[str, None] = {}
-        self.compared: dict[str, list[Compared]] = {}
-        """By output: where terms are equal, and what the specification's are."""
+        self.shown: dict[str, list[Shown]] = {}
+        """By output: where terms are equal, and both."""
 
     def run(self) -> EqualityResult:
         """All outputs in the order of their first store, then those without any."""
@@ -116,6 +116,12 @@ class _Comparison:
         if all(o.equal for o in found):
             # Only now is all known that the comparison itself has noted.
             found = [self._defined(o) for o in found]
+        if all(o.equal for o in found):
+            every = [x for shown in self.shown.values() for x in shown]
+            mine = self.denotation.stores
+            reason = undefined_data(self.world, mine, self.noted, every)
+            if reason:
+                found = [OutputDecision(o.tensor, reason, o.span) for o in found]
         if all(o.equal for o in found) and not _admits_any(self.world):
             reason = "whether any launch admits what is required and assumed"
             found = [OutputDecision(o.tensor, reason) for o in found]
@@ -203,7 +209,7 @@ class _Comparison:
         Of a position itself it is known that it lies within the sizes, so that
         quotients and remainders of reshapes are in simpler form there.
         """
-        world, shown = self.world, self.compared.setdefault(store.tensor.name, [])
+        world, shown = self.world, self.shown.setdefault(store.tensor.name, [])
         mine = store.where, store.value
         found = self._values(*mine, array.at(list(store.coords)), shown)
         if found is None:
@@ -218,7 +224,7 @@ class _Comparison:
         where: IndexSet,
         value: Value,
         wanted: Value,
-        shown: list[Compared] | None = None,
+        shown: list[Shown] | None = None,
     ) -> Mismatch | None:
         """Where two values are not shown to be equal. Raises Unknown.
 
@@ -252,7 +258,8 @@ class _Comparison:
                 if found is not None:
                     return found
                 if shown is not None and isinstance(theirs[1], Term):
-                    shown.append((at, theirs[1]))
+                    own = mine[1] if isinstance(mine[1], Term) else whole(mine[1])
+                    shown.append(Shown(at, own, theirs[1], known))
                 compared = compared or not _nothing(world, at, mine, theirs)
                 if mine[1] == theirs[1]:
                     left = left - theirs[0]
@@ -313,7 +320,8 @@ class _Comparison:
             before = Value.whole(Integer.of(0))
             self.axioms.setdefault(f"`{name}` is 0 before the launch")
         value = total(world, stores, at, before)
-        found = self._values(inside, value, cast(world, array.at(at), "real"))
+        shown = self.shown.setdefault(name, [])
+        found = self._values(inside, value, cast(world, array.at(at), "real"), shown)
         if found is None:
             return OutputDecision(name)
         return self._differs(name, found, span, at)
@@ -322,7 +330,7 @@ class _Comparison:
 
     def _defined(self, output: OutputDecision) -> OutputDecision:
         stores = [s for s in self.denotation.stores if s.tensor.name == output.tensor]
-        known = self.compared.get(output.tensor, ())
+        known = [(x.where, x.theirs) for x in self.shown.get(output.tensor, ())]
         reason = unmet(self.world, stores, self.noted, known)
         for store in stores:
             for held, x in store.value.cases:

@@ -12,7 +12,6 @@ over no points it would be that number.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import permutations
 
 from argus.terms import (
     Base,
@@ -35,7 +34,7 @@ from argus.terms import (
 )
 from argus.terms.affine import places
 from argus.terms.arithmetic import points, some_points
-from argus.terms.integers import Entry
+from argus.terms.counted import twins
 from argus.terms.powers import is_positive
 from argus.terms.show import show
 from argus.terms.term import ONE_PRODUCT
@@ -86,6 +85,8 @@ def unmet(
             case "some":
                 if not _some(world, obligation, stores):
                     return f"whether {_text(obligation)} is one of some number"
+            case "divisor" | "root" | "logarithm":
+                pass  # see `cancelled.py`
     return ""
 
 
@@ -244,18 +245,10 @@ def _at_twins(world: World, leaf: Sum) -> IndexSet:
     if len(leaf.variables) != 1:
         return IndexSet.nothing
     (variable,) = leaf.variables
-    value = Integer.atom(variable)
     domain = world.close(leaf.domain)
-    entries = [a for m in domain.monomials for a in m if isinstance(a, Entry)]
-    found = IndexSet.nothing
-    for one, other in permutations(dict.fromkeys(entries), 2):
-        if one.tensor != other.tensor or variable in other.variables:
-            continue
-        for mine, theirs in zip(one.indices, other.indices, strict=True):
-            place = theirs - (mine - value)
-            if variable not in place.variables():
-                found = found | world.substitute(domain, {variable: place})
-    return found
+    return union(
+        world.substitute(domain, {variable: place}) for place in twins(domain, variable)
+    )
 
 
 def _met(world: World, found: TermObligation, stores: Sequence[Store]) -> bool:

@@ -11,9 +11,11 @@ from dataclasses import replace
 import numpy as np
 
 from argus.ir import ops as o
-from argus.ir.expr import Expr, binary
+from argus.ir.access import matrix_rows
+from argus.ir.expr import Const, Expr, binary
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.placement import MatrixOperand, VectorPlan
+from argus.isa import ldmatrix
 from argus.verify.refinement.shared_tiles import fixed_views
 from argus.verify.tags.alignment import divisors
 from argus.verify.tags.compare import Agreement
@@ -37,7 +39,7 @@ def check_slots(
         offsets = slots_of(plan, one)
         if offsets is None or not inside_stage(place, op, view.alloc, offsets):
             return
-        _check_vectors(place, op, plan, offsets, view)
+        _check_vectors(place, op, plan, offsets, one)
     stage_exists(place, op, view)
 
 
@@ -150,23 +152,33 @@ def symbolic_origin(place: WalkPlace, op: o.AnyOp, claim: str) -> None:
 def _check_vectors(
     place: WalkPlace, op: o.AnyOp, plan: VectorPlan, offsets: Ints, view: SharedView
 ) -> None:
-    """The elements of one vector access lie behind each other, aligned."""
-    if "matrix" in plan.instruction or plan.width == 1:
+    """The elements of one access lie behind each other, aligned.
+
+    Of ldmatrix and stmatrix that is said of the rows whose addresses lanes supply.
+    """
+    matrix = "matrix" in plan.instruction
+    if not matrix and plan.width == 1:
         return
-    size = view.dtype.bytes
-    grouped = offsets.reshape(offsets.shape[0], -1, plan.width)
-    steps = grouped - grouped[:, :, :1]
-    wanted = np.arange(plan.width) * size
-    base = view.alloc.offset or 0
-    ok = bool((steps == wanted).all())
-    ok &= not ((grouped[:, :, 0] + base) % (plan.width * size)).any()
-    ok &= view.alloc.stages == 1 or view.alloc.stage_bytes % (plan.width * size) == 0
+    if matrix:
+        rows = matrix_rows(plan, replace(view, stage=Const(0)), {})
+        bytes_ = ldmatrix.ROW_BYTES
+        ok = not (rows % bytes_).any()
+        what, text = f"rows for {plan.instruction}", f"rows of {bytes_} bytes"
+    else:
+        size = view.dtype.bytes
+        bytes_ = plan.width * size
+        grouped = offsets.reshape(offsets.shape[0], -1, plan.width)
+        steps = grouped - grouped[:, :, :1]
+        ok = bool((steps == np.arange(plan.width) * size).all())
+        ok &= not ((grouped[:, :, 0] + (view.alloc.offset or 0)) % bytes_).any()
+        what, text = "vector accesses", f"{plan.width} elements at once"
+    ok &= view.alloc.stages == 1 or view.alloc.stage_bytes % bytes_ == 0
     verdict = Verdict.PROVED if ok else Verdict.REFUTED
     place.report(
         "AG0320",
-        "vector accesses to shared memory are aligned and contiguous",
+        f"{what} in shared memory are aligned and contiguous",
         op.span,
         Agreement(verdict, "enumeration", "", place.scope.some_point()),
-        "a vector access to shared memory that is not aligned or not contiguous",
-        f"{plan.width} elements at once",
+        f"{what} in shared memory that are not aligned or not contiguous",
+        text,
     )

@@ -256,3 +256,23 @@ def first_of_runs_reference(I):
     n = np.arange(I.shape[0])
     before = I[np.maximum(n - 1, 0)]
     return np.where((n == 0) | (I != before), 1, 0)
+
+
+@ag.kernel
+def kept_elements(
+    X: f32["N"], P: i32["N"], Keep: i32["N"], Y: f32["N"], *, BN: int = 128
+):
+    """Kept elements at places of their own; those at -1 are nowhere."""
+    (N,) = X.shape
+    i = ag.block(ag.cdiv(N, BN)) * BN
+    x, pos = ag.load(X[i:], (BN,)), ag.load(P[i:], (BN,))
+    keep = ag.load(Keep[i:], (BN,))
+    ag.assume(lambda p: (p >= 0) & (p < N), P)
+    ag.assume(lambda a, b: a != b, P, pairs=True)
+    Y[ag.where(keep > 0, pos, -1)] = x
+
+
+@ag.reference
+def kept_elements_reference(X, P, Keep, Y, N):
+    hit = (P[None] == np.arange(N)[:, None]) & (Keep > 0)[None]
+    return np.where(hit.any(1), (hit * X[None]).sum(1), Y)

@@ -271,3 +271,21 @@ def nearest(P: f32["N 3"], Q: f32["M 3"], Y: f32["N"], At: i32["N"], *, BN: int 
 def nearest_reference(P, Q):
     d = ((P[:, None, :] - Q[None, :, :]) ** 2).sum(2)
     return d.min(1), d.argmin(1)
+
+
+@ag.kernel
+def kept_mean(X: f32["M N"], K: i32["M N"], Y: f32["M"], *, N: int = 128, BM: int = 4):
+    """Mean of what a mask keeps, and 0 where it keeps nothing."""
+    M = X.shape[0]
+    i = ag.block(ag.cdiv(M, BM))
+    x = ag.load(X[i * BM :, :], (BM, N))
+    kept = ag.load(K[i * BM :, :], (BM, N)) > 0
+    n = ag.sum(kept.to(f32), "N")
+    Y[i * BM :] = ag.sum(ag.where(kept, x, 0.0), "N") / ag.maximum(n, 1.0)
+
+
+@ag.reference
+def kept_mean_reference(X, K):
+    kept = K > 0
+    n = kept.sum(1)
+    return np.where(n > 0, np.where(kept, X, 0).sum(1) / np.where(n > 0, n, 1), 0.0)

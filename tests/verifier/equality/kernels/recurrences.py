@@ -329,3 +329,22 @@ def ratio_of_decayed_reference(K, V, W):
         b = b * np.exp(-W) + np.exp(K[t])
         Y[t] = a / b
     return Y
+
+
+@ag.kernel
+def growing_mean(X: f32["M N"], Mean: f32["M"], *, BM: int = 8, BN: int = 64):
+    """The mean of what was seen, of which the last tile is not full."""
+    M, N = X.shape
+    ag.require(N > 0, "columns")
+    i = ag.block(ag.cdiv(M, BM))
+    mean = ag.zeros((BM,), f32, dims="M")
+    for n in ag.range(0, N, BN):
+        c = ag.min(BN, N - n)
+        own = ag.sum(ag.load(X[i * BM :, n:], (BM, BN)), "N") / c
+        mean = mean + (own - mean) * (c / (n + c))
+    Mean[i * BM :] = mean
+
+
+@ag.reference
+def growing_mean_reference(X):
+    return X.mean(1)
