@@ -1,8 +1,12 @@
-"""What isl says of a set, as integers: what a variable equals in it, its extent."""
+"""What isl says of a set, as integers: what a variable equals in it, its extent.
+
+What isl takes too many steps for is not known: None.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import islpy as isl
@@ -10,6 +14,7 @@ import islpy as isl
 from argus.terms.integers import Integer, Monomial, Variable
 from argus.terms.isl_sets import PARAMETER, parameters
 from argus.terms.sets import IndexSet
+from argus.terms.unknown import Unknown
 
 if TYPE_CHECKING:
     from argus.terms.world import World
@@ -95,14 +100,12 @@ def determined(world: World, where: IndexSet, variable: Variable) -> Integer | N
     # A set without what depends on the variable is larger, so that what determines the
     # variable there determines it here.
     names = [world.space.name(m) for m in _dependent(where, variable)]
-    with world.space.asking:
-        extent = _range(world, where.without(names) if names else where, variable)
-        if extent is None:
-            return None
-        values, _ = extent
-        if not isl.Map.from_range(values).is_single_valued():
-            return None
-        return _single(world, values.dim_max(0))
+    around = where.without(names) if names else where
+    with suppress(Unknown), world.space.solving:
+        extent = _range(world, around, variable)
+        if extent is not None and isl.Map.from_range(extent[0]).is_single_valued():
+            return _single(world, extent[0].dim_max(0))
+    return None
 
 
 def fixed(world: World, where: IndexSet, variable: Variable) -> int | None:
@@ -121,26 +124,28 @@ def extent(
     world: World, where: IndexSet, variable: Variable
 ) -> tuple[Integer, Integer] | None:
     """(least, largest) value of a variable in a set that has all between, or None."""
-    with world.space.asking:
+    least = largest = None
+    with suppress(Unknown), world.space.solving:
         found = _range(world, where, variable)
         if found is None:
             return None
-        values, name = found
+        values, _ = found
         least = _single(world, values.dim_min(0))
         largest = _single(world, values.dim_max(0))
     if least is None or largest is None:
         return None
     value = Integer.atom(variable)
     inside = world.compare(value, ">=", least) & world.compare(value, "<=", largest)
-    at_all = where.without([name])
+    at_all = where.without([world.space.name((variable,))])
     return (least, largest) if (at_all & inside).same(where) else None
 
 
 def least_of(world: World, where: IndexSet, variable: Variable) -> Integer | None:
     """The least value of a variable in a set, as one expression, or None."""
-    with world.space.asking:
+    with suppress(Unknown), world.space.solving:
         found = _range(world, where, variable)
         return None if found is None else _single(world, found[0].dim_min(0))
+    return None
 
 
 def stride_of(

@@ -30,7 +30,7 @@ def nothing_left(where: IndexSet, choices: Sequence[tuple[IndexSet, IndexSet]]) 
         return all(_nothing(piece, sides) for piece in plain(where).get_basic_sets())
 
 
-def _pieces(where: IndexSet) -> _Pieces | None:
+def _pieces(where: IndexSet) -> Sequence[isl.BasicSet] | None:
     """Its conjunctions; None: everything."""
     if where.is_nothing:
         return ()

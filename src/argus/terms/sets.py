@@ -22,6 +22,9 @@ import islpy as isl
 from argus.terms.integers import Comparison, Integer, Monomial, Opaque, Variable
 from argus.terms.isl_sets import (
     PARAMETER,
+    STEPS,
+    STEPS_OF_DIFFERENCES,
+    STEPS_OF_SOLUTIONS,
     Asking,
     conjoined,
     hull,
@@ -39,8 +42,15 @@ class Space:
 
     def __init__(self) -> None:
         self.context = isl.Context()
-        self.asking = Asking(self.context)
+        self._empty = hash(isl.BasicSet.read_from_str(self.context, "{ : 1 = 0 }"))
+        """The hash of conjunctions that isl sees to be empty when it hashes them."""
+        self.context.set_max_operations(STEPS)
+        self.asking = Asking(self.context, STEPS)
         """Around each question for isl."""
+        self.subtracting = Asking(self.context, STEPS_OF_DIFFERENCES)
+        """Around those for what is not in a set."""
+        self.solving = Asking(self.context, STEPS_OF_SOLUTIONS)
+        """Around those for what a variable is."""
         self._names: dict[Monomial, str] = {}
         self._monomials: dict[str, Monomial] = {}
         self._comparisons: dict[tuple[Integer, Comparison], IndexSet] = {}
@@ -49,10 +59,6 @@ class Space:
         parameters: the hash is of coefficients alone."""
         self.conjunctions: dict[tuple[IndexSet, IndexSet], IndexSet] = {}
         """What `&` has made of two sets: most pairs are met several times."""
-        with self.asking:
-            none = isl.BasicSet.read_from_str(self.context, "{ : 1 = 0 }")
-            self._empty = hash(none)
-        """The hash of conjunctions that isl sees to be empty when it hashes them."""
 
     def one(self, value: isl.Set | isl.BasicSet) -> IndexSet:
         """The set of a form, the same object each time: what is known of it is, too."""
@@ -178,9 +184,14 @@ class IndexSet:
 
     @property
     def asking(self) -> Asking:
-        """The limit of a question for isl about it. Not of everything, nor nothing."""
+        """The limit of a question for isl about it."""
+        return self._space.asking
+
+    @property
+    def _space(self) -> Space:
+        """Its space; everything and nothing are of none."""
         assert self.space is not None
-        return self.space.asking
+        return self.space
 
     @property
     def is_universe(self) -> bool:
@@ -226,12 +237,12 @@ class IndexSet:
             return IndexSet.nothing
         if self.isl is True:
             return ~other
-        return self._with(other, isl.Set.subtract)
+        return self._with(other, isl.Set.subtract, self._space.subtracting)
 
     def __invert__(self) -> IndexSet:
         if isinstance(self.isl, bool):
-            return IndexSet.nothing if self.isl else IndexSet.universe
-        with self.asking:
+            return IndexSet.nothing if self.isl is True else IndexSet.universe
+        with self._space.subtracting:
             if self.isl.n_basic_set() > _MOST_PIECES:
                 raise Unknown("a set of too many pieces, of which the rest is asked")
             return self.of(self.isl.complement())
@@ -317,8 +328,7 @@ class IndexSet:
             found = simplest(value)
             if isinstance(found, bool):
                 return IndexSet.universe if found else IndexSet.nothing
-            assert self.space is not None
-            return self.space.one(found)
+            return self._space.one(found)
 
     def _is(self, answer: bool) -> bool:
         """Whether it is known to be everything, or nothing."""
@@ -337,16 +347,19 @@ class IndexSet:
         return None if isinstance(self._single, bool) else self._single
 
     def _with(
-        self, other: IndexSet, combine: Callable[[isl.Set, isl.Set], isl.Set]
+        self,
+        other: IndexSet,
+        combine: Callable[[isl.Set, isl.Set], isl.Set],
+        asking: Asking | None = None,
     ) -> IndexSet:
         if self.space is not other.space:
             raise ValueError("sets of two worlds")
-        with self.asking:
+        with asking or self.asking:
             return self.of(combine(plain(self), plain(other)))
 
     def __str__(self) -> str:
         if isinstance(self.isl, bool) or self.space is None:
-            return "{ : }" if self.isl else "{ : false }"
+            return "{ : }" if self.isl is True else "{ : false }"
         with self.asking:
             space, text = self.space, str(self.isl)
         text = text.split("->", 1)[1] if text.startswith("[") else text
