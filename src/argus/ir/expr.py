@@ -337,20 +337,23 @@ def substitute(e: Expr, env: Mapping[str, Operand]) -> Expr:
 
 def symbols(e: Expr) -> Iterator[Sym]:
     """Every symbol occurrence in ``e``, left to right."""
-    match e:
-        case Sym():
-            yield e
-        case Binary():
-            yield from symbols(e.left)
-            yield from symbols(e.right)
-        case Select():
-            yield from symbols(e.cond)
-            yield from symbols(e.then)
-            yield from symbols(e.other)
-        case Const():
-            return
-        case _:
-            assert_never(e)
+    found: list[Sym] = []
+    todo = [e]
+    while todo:
+        one = todo.pop()
+        match one:
+            case Sym():
+                found.append(one)
+            case Binary():
+                todo.append(one.right)
+                todo.append(one.left)
+            case Select():
+                todo += (one.other, one.then, one.cond)
+            case Const():
+                pass
+            case _:
+                assert_never(one)
+    return iter(found)
 
 
 def subexpressions(e: Expr) -> Iterator[Expr]:

@@ -1,8 +1,12 @@
-"""What isl says of a set, as integers: what a variable equals in it, its extent."""
+"""What isl says of a set, as integers: what a variable equals in it, its extent.
+
+What isl takes too many steps for is not known: None.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING
 
 import islpy as isl
@@ -29,15 +33,16 @@ def equal_to(
     if isinstance(where.isl, bool):
         return None
     name = world.space.name((variable,))
-    for piece in where.isl.detect_equalities().get_basic_sets():
-        names = parameters(piece.to_set())
-        found = None
-        if name in names:
-            found = _solved(world, piece, names, names.index(name), bound)
-        if found is None:
-            return None
-        there = world.compare(Integer.atom(variable), "==", found)
-        return found if where.within(there) else None
+    with where.asking:
+        for piece in where.isl.detect_equalities().get_basic_sets():
+            names = parameters(piece.to_set())
+            found = None
+            if name in names:
+                found = _solved(world, piece, names, names.index(name), bound)
+            if found is None:
+                return None
+            there = world.compare(Integer.atom(variable), "==", found)
+            return found if where.within(there) else None
     return None
 
 
@@ -48,12 +53,13 @@ def places(
     if isinstance(where.isl, bool):
         return []
     name, found = world.space.name((variable,)), list[Integer]()
-    for piece in where.isl.detect_equalities().get_basic_sets():
-        names = parameters(piece.to_set())
-        if name in names:
-            one = _solved(world, piece, names, names.index(name), bound)
-            if one is not None and one not in found:
-                found.append(one)
+    with where.asking:
+        for piece in where.isl.detect_equalities().get_basic_sets():
+            names = parameters(piece.to_set())
+            if name in names:
+                one = _solved(world, piece, names, names.index(name), bound)
+                if one is not None and one not in found:
+                    found.append(one)
     return found
 
 
@@ -94,37 +100,52 @@ def determined(world: World, where: IndexSet, variable: Variable) -> Integer | N
     # A set without what depends on the variable is larger, so that what determines the
     # variable there determines it here.
     names = [world.space.name(m) for m in _dependent(where, variable)]
-    extent = _range(world, where.without(names) if names else where, variable)
-    if extent is None:
+    around = where.without(names) if names else where
+    with suppress(Unknown), world.space.solving:
+        extent = _range(world, around, variable)
+        if extent is not None and isl.Map.from_range(extent[0]).is_single_valued():
+            return _single(world, extent[0].dim_max(0))
+    return None
+
+
+def fixed(world: World, where: IndexSet, variable: Variable) -> int | None:
+    """The number that a variable plainly is in a whole set, or None."""
+    if isinstance(where.isl, bool):
         return None
-    values, _ = extent
-    if not isl.Map.from_range(values).is_single_valued():
-        return None
-    return _single(world, values.dim_max(0))
+    with where.asking:
+        at = where.isl.find_dim_by_name(PARAMETER, world.space.name((variable,)))
+        if at < 0:
+            return None
+        value = where.isl.plain_get_val_if_fixed(PARAMETER, at)
+        return int(value.to_python()) if value.is_int() else None
 
 
 def extent(
     world: World, where: IndexSet, variable: Variable
 ) -> tuple[Integer, Integer] | None:
     """(least, largest) value of a variable in a set that has all between, or None."""
-    found = _range(world, where, variable)
-    if found is None:
-        return None
-    values, name = found
-    least = _single(world, values.dim_min(0))
-    largest = _single(world, values.dim_max(0))
+    least = largest = None
+    with suppress(Unknown), world.space.solving:
+        found = _range(world, where, variable)
+        if found is None:
+            return None
+        values, _ = found
+        least = _single(world, values.dim_min(0))
+        largest = _single(world, values.dim_max(0))
     if least is None or largest is None:
         return None
     value = Integer.atom(variable)
     inside = world.compare(value, ">=", least) & world.compare(value, "<=", largest)
-    at_all = where.without([name])
+    at_all = where.without([world.space.name((variable,))])
     return (least, largest) if (at_all & inside).same(where) else None
 
 
 def least_of(world: World, where: IndexSet, variable: Variable) -> Integer | None:
     """The least value of a variable in a set, as one expression, or None."""
-    found = _range(world, where, variable)
-    return None if found is None else _single(world, found[0].dim_min(0))
+    with suppress(Unknown), world.space.solving:
+        found = _range(world, where, variable)
+        return None if found is None else _single(world, found[0].dim_min(0))
+    return None
 
 
 def stride_of(
@@ -133,14 +154,16 @@ def stride_of(
     """(n, r) where a variable is r modulo n > 1 in a whole set, or None."""
     if isinstance(where.isl, bool):
         return None
-    at = where.isl.find_dim_by_name(PARAMETER, world.space.name((variable,)))
-    if at < 0:
-        return None
-    info = where.isl.move_dims(isl.dim_type.set, 0, PARAMETER, at, 1).get_stride_info(0)
-    stride, offset = info.get_stride().to_python(), info.get_offset()
-    if stride < 2 or not offset.is_cst():
-        return None
-    return stride, offset.get_constant_val().to_python() % stride
+    with where.asking:
+        at = where.isl.find_dim_by_name(PARAMETER, world.space.name((variable,)))
+        if at < 0:
+            return None
+        values = where.isl.move_dims(isl.dim_type.set, 0, PARAMETER, at, 1)
+        info = values.get_stride_info(0)
+        stride, offset = info.get_stride().to_python(), info.get_offset()
+        if stride < 2 or not offset.is_cst():
+            return None
+        return stride, offset.get_constant_val().to_python() % stride
 
 
 def factors(
@@ -149,20 +172,20 @@ def factors(
     """The whole numbers f > 1, in order, for which f * left + right is compared."""
     if isinstance(where.isl, bool):
         return []
-    names = parameters(where.isl)
     pair = [world.space.name((v,)) for v in (left, right)]
-    if not all(name in names for name in pair):
-        return []
     found: set[int] = set()
-    for piece in where.isl.get_basic_sets():
-        names = parameters(piece.to_set())
-        at = [names.index(name) for name in pair if name in names]
-        for constraint in piece.get_constraints() if len(at) == len(pair) else ():
-            one, other = (
-                constraint.get_coefficient_val(PARAMETER, i).to_python() for i in at
-            )
-            if other and one * other > 0 and one % other == 0 and one != other:
-                found.add(one // other)
+    with where.asking:
+        for piece in where.isl.get_basic_sets():
+            names = parameters(piece.to_set())
+            if not all(name in names for name in pair):
+                continue
+            at = [names.index(name) for name in pair]
+            for constraint in piece.get_constraints():
+                one, other = (
+                    constraint.get_coefficient_val(PARAMETER, i).to_python() for i in at
+                )
+                if other and one * other > 0 and one % other == 0 and one != other:
+                    found.add(one // other)
     return sorted(found)
 
 
@@ -188,11 +211,8 @@ def _range(
     if at < 0:
         return None
     values = where.isl.move_dims(isl.dim_type.set, 0, PARAMETER, at, 1)
-    try:
-        bounded = values.dim_has_upper_bound(isl.dim_type.set, 0)
-        bounded = bounded and values.dim_has_lower_bound(isl.dim_type.set, 0)
-    except isl.Error as error:
-        raise Unknown(f"isl gives up on a set: {error}") from error
+    bounded = values.dim_has_upper_bound(isl.dim_type.set, 0)
+    bounded = bounded and values.dim_has_lower_bound(isl.dim_type.set, 0)
     return (values, name) if bounded else None
 
 

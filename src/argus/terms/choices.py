@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 import islpy as isl
 
-from argus.terms.sets import IndexSet, conjoined, guarded, plain
+from argus.terms.isl_sets import conjoined
+from argus.terms.sets import IndexSet, plain
 
 __all__ = ["nothing_left"]
 
@@ -24,13 +25,12 @@ def nothing_left(where: IndexSet, choices: Sequence[tuple[IndexSet, IndexSet]]) 
     """Whether nothing is left of a set. Raises Unknown where isl gives up."""
     if isinstance(where.isl, bool):
         return where.is_nothing
-    sides = [(_pieces(one), _pieces(other)) for one, other in choices]
-    return guarded(
-        lambda: all(_nothing(piece, sides) for piece in plain(where).get_basic_sets())
-    )
+    with where.asking:
+        sides = [(_pieces(one), _pieces(other)) for one, other in choices]
+        return all(_nothing(piece, sides) for piece in plain(where).get_basic_sets())
 
 
-def _pieces(where: IndexSet) -> _Pieces | None:
+def _pieces(where: IndexSet) -> Sequence[isl.BasicSet] | None:
     """Its conjunctions; None: everything."""
     if where.is_nothing:
         return ()

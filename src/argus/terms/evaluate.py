@@ -289,17 +289,18 @@ class Evaluation:
                 raise Unknown("a sum over infinitely many points")
             yield {}
             return
-        fixed, opaque = self._fix(domain, frozenset(variables))
         space = domain.space
-        assert space is not None and not isinstance(fixed, bool)
-        if not variables:
-            if not fixed.is_empty():
-                yield {}
-            return
+        assert space is not None
         names = [space.name((v,)) for v in variables]
-        for numbers in _points(fixed, names, opaque):
+        with space.asking:
+            fixed, opaque = self._fix(domain, frozenset(variables))
+            if not variables:
+                found = [] if fixed.is_empty() else [()]
+            else:
+                found = _points(fixed, names, opaque)
+        for numbers in found:
             point = dict(zip(variables, numbers, strict=True))
-            if not opaque or self.at(point).holds(domain):
+            if not variables or not opaque or self.at(point).holds(domain):
                 yield point
 
     def _fix(

@@ -10,8 +10,8 @@ facts is sound: less is proved.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING, TypeVar
 
 from argus.terms import comparisons, counted
 from argus.terms.bits import range_of_bits
@@ -33,9 +33,12 @@ from argus.terms.integers import (
 from argus.terms.products import is_natural, of_product
 from argus.terms.sets import IndexSet
 from argus.terms.term import Term
+from argus.terms.unknown import Unknown
 
 if TYPE_CHECKING:
     from argus.terms.world import World
+
+_Key = TypeVar("_Key")
 
 
 class Known:
@@ -49,6 +52,23 @@ class Known:
         self.open = 0
         """Facts that are being worked out, and may lack in what is found meanwhile."""
         self.signs: dict[tuple[Atom, int], bool] = {}
+
+    def work_out(
+        self, facts: dict[_Key, IndexSet], key: _Key, make: Callable[[], IndexSet]
+    ) -> None:
+        """Put facts into a table, in which meanwhile there are none.
+
+        Where they are Unknown, they are not in it.
+        """
+        facts[key] = IndexSet.universe
+        self.open += 1
+        try:
+            facts[key] = make()
+        except Unknown:
+            del facts[key]
+            raise
+        finally:
+            self.open -= 1
 
 
 def closure(world: World, monomials: tuple[Monomial, ...]) -> IndexSet:
@@ -139,10 +159,7 @@ def of_atom(world: World, atom: Atom) -> IndexSet:
     """What is known of an atom by its definition."""
     facts = world.known.atoms
     if atom not in facts:
-        facts[atom] = IndexSet.universe  # while it is worked out
-        world.known.open += 1
-        facts[atom] = _of_atom(world, atom)
-        world.known.open -= 1
+        world.known.work_out(facts, atom, lambda: _of_atom(world, atom))
     return facts[atom]
 
 

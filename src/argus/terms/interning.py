@@ -110,8 +110,9 @@ def _complexity(where: IndexSet) -> tuple[int, int]:
     """How many quotients the parts of a set have, and how many parts there are."""
     if isinstance(where.isl, bool):
         return 0, 0
-    parts = where.isl.get_basic_sets()
-    return max(p.dim(isl.dim_type.div) for p in parts), len(parts)
+    with where.asking:
+        parts = where.isl.get_basic_sets()
+        return max(p.dim(isl.dim_type.div) for p in parts), len(parts)
 
 
 def _without_extremes(world: World, said: IndexSet) -> IndexSet:
@@ -125,7 +126,9 @@ def _without_extremes(world: World, said: IndexSet) -> IndexSet:
         if len(monomial) == 1 and facts.is_extreme(monomial[0]):
             atom = monomial[0]
             sign = 1 if isinstance(atom, Opaque) and atom.op == "min" else -1
-            if _is_closed_under(said, world.space.name(monomial), sign):
+            with said.asking:
+                closed = _is_closed_under(plain(said), world.space.name(monomial), sign)
+            if closed:
                 left, right = atom.arguments
                 said = _put(world, said, monomial, left) & _put(
                     world, said, monomial, right
@@ -139,13 +142,13 @@ def _put(world: World, where: IndexSet, monomial: Monomial, value: Integer) -> I
     )
 
 
-def _is_closed_under(where: IndexSet, name: str, sign: int) -> bool:
+def _is_closed_under(where: isl.Set, name: str, sign: int) -> bool:
     """Whether larger numbers (of sign -1: smaller ones) of a parameter are in it, too.
 
     Looks at the sign of the parameter in every constraint.
     """
     # isl tells what quotients are of where it has computed them.
-    known = plain(where).compute_divs()
+    known = where.compute_divs()
     at = known.find_dim_by_name(PARAMETER, name)
     for piece in known.get_basic_sets():
         if any(

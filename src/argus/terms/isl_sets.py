@@ -1,18 +1,82 @@
-"""What is asked of isl's own sets. Whatever isl gives up on is Unknown."""
+"""What is asked of isl's own sets, in a limited number of steps.
+
+    with space.asking:
+        rest = one.subtract(other)
+
+What isl gives up on is Unknown. A question may take it minutes, in which no clock of
+ours is looked at, so that each one is asked like this (`tests/terms/test_isl_limits.py`
+finds those that are not).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TypeVar
+from types import TracebackType
 
 import islpy as isl
 
 from argus.terms.unknown import Unknown
 
-__all__ = ["PARAMETER", "conjoined", "guarded", "hull", "parameters", "simplest"]
+__all__ = [
+    "PARAMETER",
+    "STEPS",
+    "STEPS_OF_DIFFERENCES",
+    "STEPS_OF_SOLUTIONS",
+    "Asking",
+    "conjoined",
+    "hull",
+    "parameters",
+    "simplest",
+]
 
 PARAMETER = isl.dim_type.param
-_Answer = TypeVar("_Answer")
+STEPS = 20_000_000
+"""Steps that isl may take for one question: allocations of memory, as it counts them.
+
+They do not depend on the machine, and so neither does what is answered. Equal sets of a
+library kernel take two millions, in half a second.
+"""
+STEPS_OF_DIFFERENCES = 1_000_000
+"""The same where conditions are solved for each piece: a step takes longer."""
+STEPS_OF_SOLUTIONS = 50_000
+"""The same for expressions of a variable, whose steps take longest: a second in all."""
+
+
+class Asking:
+    """A limit of steps in a context of isl: ``with`` it, a question is asked.
+
+    Raises Unknown where isl gives up. Inside of another, it counts from 0: the limit is
+    of each question, and that there are not too many the clock says.
+    """
+
+    def __init__(self, context: isl.Context, steps: int) -> None:
+        self._context, self._steps = context, steps
+        self._around: list[int] = []
+        """Limits that count again when a question is answered."""
+
+    def __enter__(self) -> None:
+        self._around.append(self._context.get_max_operations())
+        self._context.set_max_operations(self._steps)
+        self._context.reset_operations()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._context.set_max_operations(self._around.pop())
+        self._context.reset_operations()
+        if isinstance(error, isl.Error):
+            reason = _reason(error, self._steps)
+            raise Unknown(f"isl gives up on a set: {reason}") from error
+
+
+def _reason(error: isl.Error, steps: int) -> str:
+    """Why isl gives up, without the place in its sources."""
+    text = str(error)
+    if "maximal number of operations exceeded" in text:
+        return f"it takes more than {steps} steps"
+    return text.partition(" failed: ")[2].partition(" in /")[0] or text
 
 
 def simplest(value: isl.Set) -> isl.Set | bool:
@@ -45,11 +109,3 @@ def parameters(value: isl.Set | isl.BasicSet) -> tuple[str, ...]:
     """The names of the parameters of an isl set, in order."""
     names = [value.get_dim_name(PARAMETER, i) for i in range(value.dim(PARAMETER))]
     return tuple([name for name in names if name is not None])
-
-
-def guarded(question: Callable[[], _Answer]) -> _Answer:
-    """An answer of isl; Unknown where it gives up."""
-    try:
-        return question()
-    except isl.Error as error:
-        raise Unknown(f"isl gives up on a set: {error}") from error

@@ -311,9 +311,10 @@ def _read_range(
     kept = closed.without([world.space.name(m) for m in gone])
     if isinstance(kept.isl, bool):
         return lows, highs
-    hull = kept.isl.simple_hull().remove_divs()
+    with kept.asking:
+        conditions = list(_constraints(kept.isl.simple_hull().remove_divs()))
     name = world.space.name(monomial)
-    for one, is_equality in _constraints(hull):
+    for one, is_equality in conditions:
         factor = one.pop(name, 0)
         if not factor:
             continue

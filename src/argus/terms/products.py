@@ -23,10 +23,7 @@ def of_product(world: World, monomial: Monomial) -> IndexSet:
     """Bounds of a product of factors that are at least 0, from each factor's own."""
     facts = world.known.products
     if monomial not in facts:
-        facts[monomial] = IndexSet.universe
-        world.known.open += 1
-        facts[monomial] = _of_product(world, monomial)
-        world.known.open -= 1
+        world.known.work_out(facts, monomial, lambda: _of_product(world, monomial))
     return facts[monomial]
 
 
@@ -88,6 +85,6 @@ def is_natural(world: World, atom: Atom, least: int = 0) -> bool:
     """Whether an atom is known to be at least a number: 0, or 1, or -1."""
     signs, key = world.known.signs, (atom, least)
     if key not in signs:
-        signs[key] = False
+        signs[key] = False  # while it is worked out, and where it is Unknown
         signs[key] = world.is_empty(world.compare(Integer.atom(atom), "<", least))
     return signs[key]

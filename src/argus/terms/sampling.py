@@ -35,7 +35,8 @@ def sample(world: World, where: IndexSet) -> dict[Variable, int] | None:
         for variable in sorted(atom.variables, key=lambda v: v.key):
             free.setdefault(variable)
     for attempt in range(_TRIES):
-        point = _attempt(world, plain(closed), list(free), attempt)
+        with closed.asking:
+            point = _attempt(world, plain(closed), list(free), attempt)
         if point is not None:
             return point
     return None
@@ -54,7 +55,8 @@ def least(
         closed = world.close(held)
         if isinstance(closed.isl, bool):
             break
-        low = _minimum(closed.isl, world.space.name((variable,)))
+        with closed.asking:
+            low = _minimum(closed.isl, world.space.name((variable,)))
         if low is not None:
             held = held & world.compare(Integer.atom(variable), "==", low)
     return sample(world, held) or sample(world, where)

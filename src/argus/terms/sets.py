@@ -22,8 +22,11 @@ import islpy as isl
 from argus.terms.integers import Comparison, Integer, Monomial, Opaque, Variable
 from argus.terms.isl_sets import (
     PARAMETER,
+    STEPS,
+    STEPS_OF_DIFFERENCES,
+    STEPS_OF_SOLUTIONS,
+    Asking,
     conjoined,
-    guarded,
     hull,
     parameters,
     simplest,
@@ -39,6 +42,15 @@ class Space:
 
     def __init__(self) -> None:
         self.context = isl.Context()
+        self._empty = hash(isl.BasicSet.read_from_str(self.context, "{ : 1 = 0 }"))
+        """The hash of conjunctions that isl sees to be empty when it hashes them."""
+        self.context.set_max_operations(STEPS)
+        self.asking = Asking(self.context, STEPS)
+        """Around each question for isl."""
+        self.subtracting = Asking(self.context, STEPS_OF_DIFFERENCES)
+        """Around those for what is not in a set."""
+        self.solving = Asking(self.context, STEPS_OF_SOLUTIONS)
+        """Around those for what a variable is."""
         self._names: dict[Monomial, str] = {}
         self._monomials: dict[str, Monomial] = {}
         self._comparisons: dict[tuple[Integer, Comparison], IndexSet] = {}
@@ -47,21 +59,20 @@ class Space:
         parameters: the hash is of coefficients alone."""
         self.conjunctions: dict[tuple[IndexSet, IndexSet], IndexSet] = {}
         """What `&` has made of two sets: most pairs are met several times."""
-        self._empty = hash(isl.BasicSet.read_from_str(self.context, "{ : 1 = 0 }"))
-        """The hash of conjunctions that isl sees to be empty when it hashes them."""
 
     def one(self, value: isl.Set | isl.BasicSet) -> IndexSet:
         """The set of a form, the same object each time: what is known of it is, too."""
-        conjunction, number = isinstance(value, isl.BasicSet), hash(value)
-        if number == self._empty and value.is_empty():
-            return IndexSet.nothing
-        made = self._same.setdefault((conjunction, number, parameters(value)), [])
-        for known in made:
-            if known.has_form(value):
-                return known
-        new = IndexSet(value, self)
-        made.append(new)
-        return new
+        with self.asking:
+            conjunction, number = isinstance(value, isl.BasicSet), hash(value)
+            if number == self._empty and value.is_empty():
+                return IndexSet.nothing
+            made = self._same.setdefault((conjunction, number, parameters(value)), [])
+            for known in made:
+                if known.has_form(value):
+                    return known
+            new = IndexSet(value, self)
+            made.append(new)
+            return new
 
     def name(self, monomial: Monomial) -> str:
         """The parameter of a monomial."""
@@ -96,7 +107,8 @@ class Space:
     def parse(self, condition: str, used: Iterable[str]) -> isl.Set:
         """The isl set of a condition over parameters."""
         text = f"[{', '.join(sorted(used))}] -> {{ : {condition} }}"
-        return isl.Set.read_from_str(self.context, text)
+        with self.asking:
+            return isl.Set.read_from_str(self.context, text)
 
     def text(self, value: Integer, used: set[str]) -> str:
         """An integer as isl reads it; adds the parameters to ``used``."""
@@ -165,9 +177,21 @@ class IndexSet:
     def isl(self) -> isl.Set | bool:
         """The set of isl; True and False are everything and nothing."""
         if self._both is not None:
-            both, self._both = self._both, None
-            self._isl = guarded(lambda: simplest(isl.Set.from_basic_set(both)))
+            with self.asking:
+                self._isl = simplest(isl.Set.from_basic_set(self._both))
+            self._both = None
         return self._isl
+
+    @property
+    def asking(self) -> Asking:
+        """The limit of a question for isl about it."""
+        return self._space.asking
+
+    @property
+    def _space(self) -> Space:
+        """Its space; everything and nothing are of none."""
+        assert self.space is not None
+        return self.space
 
     @property
     def is_universe(self) -> bool:
@@ -194,7 +218,8 @@ class IndexSet:
             raise ValueError("sets of two worlds")
         found = space.conjunctions.get((self, other))
         if found is None:
-            found = space.one(guarded(lambda: conjoined(left, right)))
+            with space.asking:
+                found = space.one(conjoined(left, right))
             space.conjunctions[self, other] = found
         return found
 
@@ -212,26 +237,29 @@ class IndexSet:
             return IndexSet.nothing
         if self.isl is True:
             return ~other
-        return self._with(other, isl.Set.subtract)
+        return self._with(other, isl.Set.subtract, self._space.subtracting)
 
     def __invert__(self) -> IndexSet:
         if isinstance(self.isl, bool):
-            return IndexSet.nothing if self.isl else IndexSet.universe
-        if self.isl.n_basic_set() > _MOST_PIECES:
-            raise Unknown("a set of too many pieces, of which the rest is asked")
-        return self.of(self.isl.complement())
+            return IndexSet.nothing if self.isl is True else IndexSet.universe
+        with self._space.subtracting:
+            if self.isl.n_basic_set() > _MOST_PIECES:
+                raise Unknown("a set of too many pieces, of which the rest is asked")
+            return self.of(self.isl.complement())
 
     def coalesced(self) -> IndexSet:
         """The same set of fewer pieces."""
         if isinstance(self.isl, bool):
             return self
-        return self.of(self.isl.coalesce())
+        with self.asking:
+            return self.of(self.isl.coalesce())
 
     def hull(self) -> IndexSet:
         """A set of one piece around it: all conditions of pieces that hold in all."""
         if isinstance(self.isl, bool) or self._conjunction() is not None:
             return self
-        return self.of(guarded(lambda: hull(plain(self))))
+        with self.asking:
+            return self.of(hull(plain(self)))
 
     def same(self, other: IndexSet) -> bool:
         """Whether both have the same points, whatever opaque monomials are."""
@@ -239,7 +267,8 @@ class IndexSet:
             return True
         if isinstance(self.isl, bool) or isinstance(other.isl, bool):
             return (self - other).is_nothing and (other - self).is_nothing
-        return guarded(lambda: plain(self).is_equal(plain(other)))
+        with self.asking:
+            return plain(self).is_equal(plain(other))
 
     def within(self, other: IndexSet) -> bool:
         """Whether it is a subset, whatever opaque monomials are."""
@@ -247,7 +276,8 @@ class IndexSet:
             return True
         if isinstance(self.isl, bool) or isinstance(other.isl, bool):
             return (self - other).is_nothing
-        return guarded(lambda: plain(self).is_subset(plain(other)))
+        with self.asking:
+            return plain(self).is_subset(plain(other))
 
     def gist(self, context: IndexSet) -> IndexSet:
         """What has to be said where the context is known to hold."""
@@ -259,23 +289,24 @@ class IndexSet:
         """Whether there are values of these parameters for which it holds."""
         if isinstance(self.isl, bool):
             return self
-        found = self.isl
-        for name in names:
-            at = found.find_dim_by_name(PARAMETER, name)
-            if at >= 0:
-                found = found.project_out(PARAMETER, at, 1)
-        return self.of(found)
+        with self.asking:
+            found = self.isl
+            for name in names:
+                at = found.find_dim_by_name(PARAMETER, name)
+                if at >= 0:
+                    found = found.project_out(PARAMETER, at, 1)
+            return self.of(found)
 
     @property
     def monomials(self) -> tuple[Monomial, ...]:
         """Monomials that it depends on."""
         if self._monomials is None:
-            self._monomials = ()
+            found: tuple[Monomial, ...] = ()
             if not isinstance(self.isl, bool) and self.space is not None:
-                space, value = self.space, self.isl
-                self._monomials = tuple(
-                    space.monomial(name) for name in parameters(value)
-                )
+                with self.asking:
+                    names = parameters(self.isl)
+                found = tuple(self.space.monomial(name) for name in names)
+            self._monomials = found
         return self._monomials
 
     @property
@@ -293,11 +324,11 @@ class IndexSet:
 
     def of(self, value: isl.Set) -> IndexSet:
         """Another set of the same world, without parameters that do not matter."""
-        found = simplest(value)
-        if isinstance(found, bool):
-            return IndexSet.universe if found else IndexSet.nothing
-        assert self.space is not None
-        return self.space.one(found)
+        with self.asking:
+            found = simplest(value)
+            if isinstance(found, bool):
+                return IndexSet.universe if found else IndexSet.nothing
+            return self._space.one(found)
 
     def _is(self, answer: bool) -> bool:
         """Whether it is known to be everything, or nothing."""
@@ -310,21 +341,27 @@ class IndexSet:
         if isinstance(self._isl, bool):
             return None
         if self._single is None:
-            pieces = plain(self).get_basic_sets()
+            with self.asking:
+                pieces = plain(self).get_basic_sets()
             self._single = pieces[0] if len(pieces) == 1 else False
         return None if isinstance(self._single, bool) else self._single
 
     def _with(
-        self, other: IndexSet, combine: Callable[[isl.Set, isl.Set], isl.Set]
+        self,
+        other: IndexSet,
+        combine: Callable[[isl.Set, isl.Set], isl.Set],
+        asking: Asking | None = None,
     ) -> IndexSet:
         if self.space is not other.space:
             raise ValueError("sets of two worlds")
-        return self.of(guarded(lambda: combine(plain(self), plain(other))))
+        with asking or self.asking:
+            return self.of(combine(plain(self), plain(other)))
 
     def __str__(self) -> str:
         if isinstance(self.isl, bool) or self.space is None:
-            return "{ : }" if self.isl else "{ : false }"
-        space, text = self.space, str(self.isl)
+            return "{ : }" if self.isl is True else "{ : false }"
+        with self.asking:
+            space, text = self.space, str(self.isl)
         text = text.split("->", 1)[1] if text.startswith("[") else text
         text = re.sub(r"(\d)(p\d+)", r"\1*\2", " ".join(text.split()))
         return re.sub(

@@ -124,7 +124,6 @@ def in_set_by(
     if not becomes:
         return where
     kept = {m for m in where.monomials if m not in becomes}
-    found = plain(where)
     equated: list[tuple[str, Integer]] = []
     renamed: dict[str, str] = {}
     taken = {space.name(m) for m in kept}
@@ -136,11 +135,12 @@ def in_set_by(
         else:
             renamed[space.name(monomial)] = f"t{number}"
             equated.append((f"t{number}", value))
-    found = _rename(found, renamed)
-    for name, value in equated:
-        params = {name}
-        text = space.text(value, params)
-        found = found.intersect(space.parse(f"{name} = {text}", params))
+    with space.asking:
+        found = _rename(plain(where), renamed)
+        for name, value in equated:
+            params = {name}
+            text = space.text(value, params)
+            found = found.intersect(space.parse(f"{name} = {text}", params))
     result = IndexSet(found, space).without([name for name, _ in equated])
     return result.coalesced() if equated else result
 

@@ -11,7 +11,8 @@ from argus.lang.kernel import load_kernels
 from argus.requests import Request, placed_program
 from argus.verify.order.block_classes import BlockClasses
 from argus.verify.order.control_dependence import study
-from argus.verify.order.course import trips
+from argus.verify.order.course import Courses
+from argus.verify.order.scalars import Scalars
 from argus.verify.order.sizes import Sizes
 from argus.verify.order.slicing import prune
 
@@ -52,7 +53,8 @@ def test_every_course_is_met(cluster: int) -> None:
     request = Request(kernel, dtypes, {"CLUSTER": cluster}, "sm_90a", {"X_s0": 4})
     program = placed_program(request)
     control = study(program)
-    sizes = Sizes(program, control, prune(program, control))
+    courses = Courses(program, Scalars())
+    sizes = Sizes(program, control, prune(program, control), courses)
     env = sizes.at({"M": 160, "N": 640, "n": 3})
     assert env is not None
     grid = int(evaluate(program.grid, env))
@@ -60,7 +62,7 @@ def test_every_course_is_met(cluster: int) -> None:
 
     def course(first: int) -> object:
         return tuple(
-            trips(program, env, first + rank, rank, lambda name, coords: 1)
+            courses.trips(env, first + rank, rank, lambda name, coords: 1)
             for rank in range(cluster)
         )
 

@@ -18,6 +18,7 @@ from argus.ir import ops as o
 from argus.ir.expr import evaluate
 from argus.ir.program import GRID_SIZE, Program
 from argus.verify.order.control_dependence import study
+from argus.verify.order.course import Courses
 from argus.verify.order.dependent_trip_counts import Kinds
 from argus.verify.order.fills import Fills
 from argus.verify.order.finding import OrderFindings
@@ -69,7 +70,8 @@ def _sequences(program: Program, kind: type[Sequences] = Sequences) -> Sequences
 
 def _sizes(program: Program) -> dict[str, int | float]:
     control = study(program)
-    sizes = Sizes(program, control, prune(program, control))
+    courses = Courses(program, Scalars())
+    sizes = Sizes(program, control, prune(program, control), courses)
     env = sizes.environment(dict.fromkeys(sizes.varied, 2))
     assert env is not None
     env[GRID_SIZE.name] = int(evaluate(program.grid, env))

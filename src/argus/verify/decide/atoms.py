@@ -22,6 +22,7 @@ from argus.verify.decide.polynomial import (
     Interval,
     Monomial,
     Poly,
+    Terms,
     constant,
     variable,
 )
@@ -116,7 +117,7 @@ class Atoms:
         self.ranges: dict[int, Interval] = {}
         self.replaced: dict[int, Poly] = {}
         self._numbers: dict[Atom, int] = {}
-        self._found: dict[tuple[Poly, int], Interval] = {}
+        self._found: dict[tuple[Terms, int], Interval] = {}
 
     def atom(self, atom: Atom, where: Interval) -> Poly:
         """The polynomial of an atom whose value lies in a range."""
@@ -165,10 +166,10 @@ class Atoms:
 
     def range_of(self, p: Poly, depth: int = 4) -> Interval:
         """Where a polynomial's value lies: intervals of terms, remainders, cases."""
-        found = self._found.get((p, depth))
+        found = self._found.get((p.terms, depth))
         if found is None:
             found = self._range_of(p, depth)
-            self._found[p, depth] = found
+            self._found[p.terms, depth] = found
         return found
 
     def _range_of(self, p: Poly, depth: int) -> Interval:

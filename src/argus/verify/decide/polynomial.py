@@ -18,6 +18,7 @@ __all__ = [
     "Interval",
     "Monomial",
     "Poly",
+    "Terms",
     "constant",
     "tightened",
     "variable",
@@ -26,6 +27,8 @@ __all__ = [
 
 Monomial = tuple[int, ...]
 """Atom numbers, sorted, with repetition; () is 1."""
+Terms = tuple[tuple[Monomial, int], ...]
+"""Monomials with their coefficients."""
 Bound = int | float
 """An integer, or an infinity."""
 
@@ -34,7 +37,7 @@ Bound = int | float
 class Poly:
     """Terms sorted by monomial, none with coefficient 0: equal iff the same."""
 
-    terms: tuple[tuple[Monomial, int], ...]
+    terms: Terms
 
     @staticmethod
     def of(terms: Mapping[Monomial, int] | Iterable[tuple[Monomial, int]]) -> Poly:

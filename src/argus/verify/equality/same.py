@@ -8,8 +8,6 @@ the difference has points at all.
 
 from __future__ import annotations
 
-import islpy as isl
-
 from argus.terms import (
     IndexSet,
     Integer,
@@ -20,12 +18,10 @@ from argus.terms import (
     fractions,
 )
 from argus.terms.absorbing import absorbed
-from argus.terms.affine import equal_to, stride_of
+from argus.terms.affine import equal_to, fixed, stride_of
 from argus.terms.fractions import divided
 from argus.terms.integers import Comparison
-from argus.terms.isl_sets import PARAMETER
 from argus.terms.restrict import cut_in_set, restrict
-from argus.terms.sets import plain
 from argus.terms.sums import tidy
 from argus.terms.unrolled import unrolled, written_out
 from argus.verify.equality.aligned import aligned
@@ -135,24 +131,12 @@ def within(world: World, term: Term, here: IndexSet) -> Term:
     env = {
         variable: Integer.of(value)
         for variable in sorted(term.free_variables(), key=lambda v: v.key)
-        if (value := _fixed(world, here, variable)) is not None
+        if (value := fixed(world, here, variable)) is not None
     }
     if env:
         term = world.substitute(term, env)
         here = world.close(world.substitute(here, env))
     return tidy(world, restrict(world, term, here))
-
-
-def _fixed(world: World, here: IndexSet, variable: Variable) -> int | None:
-    """The one value that a variable has in a set; None where it may have several."""
-    if isinstance(here.isl, bool):
-        return None
-    found = plain(here)
-    at = found.find_dim_by_name(PARAMETER, world.space.name((variable,)))
-    if at < 0:
-        return None
-    value = found.plain_get_val_if_fixed(isl.dim_type.param, at)
-    return int(value.to_python()) if value.is_int() else None
 
 
 def _is_same_solved(world: World, here: IndexSet, left: Term, right: Term) -> bool:

@@ -30,7 +30,7 @@ from argus.verify.decide.facts import conjuncts
 from argus.verify.decide.nearest import nearest
 from argus.verify.order.block_exit import simple_tails
 from argus.verify.order.control_dependence import Control
-from argus.verify.order.course import Table, trips, used
+from argus.verify.order.course import Table, used
 from argus.verify.order.dependent_trip_counts import Kinds
 from argus.verify.order.events import has_events
 from argus.verify.order.footprint import OutOfModel
@@ -108,13 +108,23 @@ class SizeExplorer(SizeWalks):
             every = self._from_none
             shown = (
                 isinstance(every, Sequences)
-                and not every.run(FEW * self.tried)
+                and self._few(every)
                 and self._launched()
                 and self._right_of_none()
             )
         self.tried *= 4
         if shown:
             raise _ShownError
+
+    def _few(self, every: Sequences) -> bool:
+        """Whether few choices show all sequences.
+
+        Where most of them led to new states, more would, too.
+        """
+        most = FEW * self.tried
+        if self.tried > 1 and not every.closing:
+            return False
+        return not every.run(most) or (every.closing and not every.run(4 * most))
 
     def _right_of_none(self) -> bool:
         """Whether nothing is wrong where one size is 0, if the program admits that."""
@@ -311,7 +321,7 @@ class SizeExplorer(SizeWalks):
                 first = case.block // self.program.cluster * self.program.cluster
                 counts: dict[int, int] = {}
                 for rank in range(self.program.cluster):
-                    trips(self.program, env, first + rank, rank, used, counts)
+                    self.courses.trips(env, first + rank, rank, used, counts)
                 if max(counts.values(), default=0) <= LONG:
                     self.walk(env, first, used, None)
             except (OutOfModel, ZeroDivisionError):

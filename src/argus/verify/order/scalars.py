@@ -1,7 +1,8 @@
 """Values of scalar expressions, fast: each expression becomes a function once.
 
-The same numbers as :func:`argus.ir.expr.evaluate`, for ints and floats. A branch that
-is not selected is not evaluated.
+The same numbers as :func:`argus.ir.expr.evaluate`, for ints and floats. What does not
+decide is not evaluated: a branch that is not selected, ``b`` of ``a or b`` where a
+holds.
 """
 
 from __future__ import annotations
@@ -76,6 +77,8 @@ def _function(e: Expr) -> Function:
 def _binary(e: Binary) -> Function:
     apply = _OPERATORS[e.op]
     left, right = e.left, e.right
+    if e.op in ("and", "or"):
+        return _either(e.op == "or", _function(left), _function(right), apply)
     if isinstance(right, Const):
         number = right.value
         if isinstance(left, Sym):
@@ -85,3 +88,15 @@ def _binary(e: Binary) -> Function:
         return lambda env: apply(first(env), number)
     first, second = _function(left), _function(right)
     return lambda env: apply(first(env), second(env))
+
+
+def _either(
+    decides: bool, first: Function, second: Function, apply: Callable[[Any, Any], Any]
+) -> Function:
+    """The second side is not evaluated where the first one ``decides``."""
+
+    def value(env: Env) -> Any:
+        left = first(env)
+        return left if bool(left) is decides else apply(left, second(env))
+
+    return value

@@ -16,7 +16,7 @@ from argus.ir.expr import evaluate
 from argus.ir.program import GRID_SIZE, SM_COUNT, Program
 from argus.verify.order.block_classes import BlockClasses
 from argus.verify.order.control_dependence import Control
-from argus.verify.order.course import ITERATIONS, Table, trips, used
+from argus.verify.order.course import ITERATIONS, Courses, Table, used
 from argus.verify.order.fills import Fills
 from argus.verify.order.finding import OrderFindings
 from argus.verify.order.footprint import Footprints
@@ -63,6 +63,7 @@ class SizeWalks:
         self.footprints = Footprints(
             program.shared_bytes, self.fills.scalars, program.target.warp_threads
         )
+        self.courses = Courses(program, self.fills.scalars)
         self.pruned = prune(program, control)
         self.seen: set[object] = set()
         """Courses that were walked."""
@@ -73,7 +74,7 @@ class SizeWalks:
     @cached_property
     def sizes(self) -> Sizes:
         """Which sizes are varied, found when they are first asked for."""
-        return Sizes(self.program, self.control, self.pruned)
+        return Sizes(self.program, self.control, self.pruned, self.courses)
 
     def cases(self, chosen: Mapping[str, int]) -> None:
         """Walk all different courses of blocks with these sizes."""
@@ -127,7 +128,7 @@ class SizeWalks:
         self, env: Mapping[str, int | float], first: int, table: Table
     ) -> object:
         return tuple(
-            trips(self.program, env, first + rank, rank, table)
+            self.courses.trips(env, first + rank, rank, table)
             for rank in range(self.program.cluster)
         )
 

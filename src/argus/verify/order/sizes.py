@@ -19,7 +19,7 @@ from argus.ir.program import (
 from argus.verify.decide import prove
 from argus.verify.decide.nearest import nearest
 from argus.verify.order.control_dependence import Control
-from argus.verify.order.course import trips, used
+from argus.verify.order.course import Courses, used
 from argus.verify.order.nested_loops import inner_sizes
 from argus.verify.order.partial_tiles import PartialTile, part_of_a_tile
 from argus.verify.order.slicing import Pruned
@@ -38,8 +38,14 @@ class Sizes:
     ``gaps``: loops that iterate more often with no size that was tried.
     """
 
-    def __init__(self, program: Program, control: Control, pruned: Pruned) -> None:
+    def __init__(
+        self, program: Program, control: Control, pruned: Pruned, courses: Courses
+    ) -> None:
         self.program = program
+        self._courses = courses
+        self._counts: dict[frozenset[tuple[str, int | float]], dict[int, int] | None]
+        self._counts = {}
+        """The most iterations of each loop at some values; None: a division by 0."""
         self.control = control
         self.loops: dict[str, list[o.For]] = {}
         self.together: dict[str, tuple[str, ...]] = {}
@@ -200,14 +206,25 @@ class Sizes:
         if grid < self.program.cluster:
             return None
         env[GRID_SIZE.name] = grid
+        key = frozenset(env.items())
+        if key not in self._counts:
+            self._counts[key] = self._counted(env, grid)
+        counts = self._counts[key]
+        if counts is None:
+            return None
+        return max((counts.get(id(op), 0) for op in loops), default=0)
+
+    def _counted(
+        self, env: Mapping[str, int | float], grid: int
+    ) -> dict[int, int] | None:
         counts: dict[int, int] = {}
         for block in {0, grid - 1}:
             rank = block % self.program.cluster
             try:
-                trips(self.program, env, block, rank, used, counts)
+                self._courses.trips(env, block, rank, used, counts)
             except ZeroDivisionError:
                 return None
-        return max((counts.get(id(op), 0) for op in loops), default=0)
+        return counts
 
     # -------------------------------------------------------------------- values
 

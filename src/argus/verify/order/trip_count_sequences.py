@@ -167,6 +167,14 @@ class Sequences:
             self.missing = self._shown()
         return self.missing
 
+    @property
+    def closing(self) -> bool:
+        """Whether choices were too few, and most of them led to states that were known.
+
+        Then there may be few states in all.
+        """
+        return self.missing == [_TOO_MANY] and 2 * len(self.graph.ways) < self.all
+
     def _shown(self) -> list[str]:
         gaps = [*self.families.gaps, *self._unfit()]
         if gaps:
