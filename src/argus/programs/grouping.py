@@ -58,6 +58,8 @@ _CHOOSING = frozenset({"where", "eq", "ne", "lt", "le", "gt", "ge", "and", "or",
 """Functions of masks that attention computes anew for each head."""
 _OFTEN = 2
 """Times that what is stored anyway is not computed in what reads it."""
+_MANY, _VERY_OFTEN = 1 << 16, 64
+"""Elements of a map, and times that a reduction walks them, from which it is stored."""
 _FRACTION = 8
 """A tensor that is so many times smaller than another counts for nothing beside it."""
 
@@ -206,18 +208,32 @@ def _of_computed(value: ProgramValue) -> bool:
 
 
 def _recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
-    """Whether a kernel would compute a map of a product several times for each element.
+    """Whether a kernel would compute a map several times for each element.
 
-    Overlapping windows read it so. Behind the product it is computed once, and stored
-    in its place.
+    Of a product, where overlapping windows read it: behind the product it is computed
+    once, and stored in its place. Else where all are compared with all.
     """
     if reader.lowered is None:
         return False
+    if value.size >= _MANY and _walked_again(value, reader.lowered) >= _VERY_OFTEN:
+        return True
     made = value
     while isinstance(made.made, MapPrimitive) and made.made.operands:
         made = max((o.value for o in operands_of(made)), key=lambda v: v.size)
     of_product = made is not value and isinstance(made.made, ContractPrimitive)
     return of_product and prod(reader.lowered.sizes.values()) >= _OFTEN * value.size
+
+
+def _walked_again(value: ProgramValue, group: LoweredGroup) -> int:
+    """How often a reduction walks the same elements of a value, for other results."""
+    return max(
+        (
+            prod(group.sizes[n] for n in group.rows if n not in e.whole.loops)
+            for e in group.elements
+            if e.buffer is value and e.whole.loops & set(group.columns)
+        ),
+        default=1,
+    )
 
 
 class _Grouping:

@@ -114,7 +114,8 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     if few and able:
         return windows_tiling(group, accesses, [])
     if vector in group.columns:
-        return _along(group, vector)
+        apart = _compared(group, vector)
+        return _across(group, apart) if apart else _along(group, vector)
     rows = [n for n in _vectors(group, accesses) if n in group.rows]
     return _across(group, max(rows, key=lambda n: min(group.sizes[n], SQUARE)))
 
@@ -133,6 +134,26 @@ def _of_pixels(
     summed = prod(group.sizes[n] for n in group.columns)
     taps = prod(group.sizes[n] for n in group.rows if n in fixed)
     return summed > max(taps, FEW_TAPS) and _vector(group, accesses) in group.columns
+
+
+def _compared(group: LoweredGroup, vector: str) -> str:
+    """A loop of results each of which reads the same along ``vector``; "": none.
+
+    Elements are compared with each of a tile of its positions (ranks, places that a
+    table says), so that what was loaded serves all of the tile.
+    """
+    if not group.rows or group.columns != (vector,) or _stores_columns(group):
+        return ""
+    reductions = {r.function for r in group.reductions}
+    if len(levels_of(group)) > 1 or not reductions <= {"sum", "max", "min"}:
+        return ""
+    last, depth = group.rows[-1], group.sizes[vector]
+    free = [group.pool.free(e) for e in group.elements]
+    if any({last, vector} <= f or e.tables for f, e in zip(free, group.elements)):
+        return ""
+    size = group.sizes[last]
+    blocks = prod(group.sizes[n] for n in group.rows[:-1]) * -(-size // _wide(size))
+    return last if min(size, depth) >= SQUARE and blocks >= FEW_BLOCKS else ""
 
 
 def _vectors(group: LoweredGroup, accesses: list[Affine]) -> list[str]:
