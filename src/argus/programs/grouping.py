@@ -24,6 +24,7 @@ from argus.programs.chained_form import ChainedForm, chained_form
 from argus.programs.counting import require_provable
 from argus.programs.forms import KernelForm, formed, source_of
 from argus.programs.loops import NotAffineError
+from argus.programs.joining import FEW, LONG
 from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
 from argus.programs.product_tiles import followed_long, hides_what_follows
 from argus.programs.products import ProductForm
@@ -211,17 +212,35 @@ def _recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
     """Whether a kernel would compute a map several times for each element.
 
     Of a product, where overlapping windows read it: behind the product it is computed
-    once, and stored in its place. Else where all are compared with all.
+    once, and stored in its place. Else where all are compared with all, or many
+    functions take long.
     """
     if reader.lowered is None:
         return False
     if value.size >= _MANY and _walked_again(value, reader.lowered) >= _VERY_OFTEN:
+        return True
+    points = prod(reader.lowered.sizes.values())
+    if points >= max(_MANY, _VERY_OFTEN * value.size) and _takes_long(value):
         return True
     made = value
     while isinstance(made.made, MapPrimitive) and made.made.operands:
         made = max((o.value for o in operands_of(made)), key=lambda v: v.size)
     of_product = made is not value and isinstance(made.made, ContractPrimitive)
     return of_product and prod(reader.lowered.sizes.values()) >= _OFTEN * value.size
+
+
+def _takes_long(value: ProgramValue) -> bool:
+    """Whether maps that make a value have many functions that take long."""
+    seen: set[ProgramValue] = set()
+    rest, count = [value], 0
+    while rest and len(seen) < _MOST_NODES:
+        one = rest.pop()
+        if one in seen or one.size > value.size or not isinstance(one.made, MapPrimitive):
+            continue
+        seen.add(one)
+        count += one.made.function in LONG
+        rest += [o.value for o in operands_of(one)]
+    return count > FEW
 
 
 def _walked_again(value: ProgramValue, group: LoweredGroup) -> int:
