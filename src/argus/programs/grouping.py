@@ -23,8 +23,8 @@ from argus.programs.attention_form import AttentionForm
 from argus.programs.chained_form import ChainedForm, chained_form
 from argus.programs.counting import require_provable
 from argus.programs.forms import KernelForm, formed, source_of
-from argus.programs.loops import NotAffineError
 from argus.programs.joining import FEW, LONG
+from argus.programs.loops import NotAffineError
 from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
 from argus.programs.product_tiles import followed_long, hides_what_follows
 from argus.programs.products import ProductForm
@@ -235,7 +235,9 @@ def _takes_long(value: ProgramValue) -> bool:
     rest, count = [value], 0
     while rest and len(seen) < _MOST_NODES:
         one = rest.pop()
-        if one in seen or one.size > value.size or not isinstance(one.made, MapPrimitive):
+        if one in seen or one.size > value.size:
+            continue
+        if not isinstance(one.made, MapPrimitive):
             continue
         seen.add(one)
         count += one.made.function in LONG

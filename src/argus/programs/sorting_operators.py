@@ -3,7 +3,8 @@
 The rank of an element is the number of those that come before it: smaller ones, and
 equal ones at smaller positions. It is a sum for each element, and the element of a rank
 is the only one that has it, so that nothing is moved. That takes the square of a
-row of elements, and longer rows stay in torch. NaN is larger than all numbers, as in torch.
+row of elements, and longer rows stay in torch. NaN is larger than all numbers, as in
+torch.
 """
 
 from __future__ import annotations

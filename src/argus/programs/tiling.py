@@ -148,9 +148,9 @@ def _compared(group: LoweredGroup, vector: str) -> str:
     if len(levels_of(group)) > 1 or not reductions <= {"sum", "max", "min"}:
         return ""
     last, depth = group.rows[-1], group.sizes[vector]
-    free = [group.pool.free(e) for e in group.elements]
-    if any({last, vector} <= f or e.tables for f, e in zip(free, group.elements)):
-        return ""
+    for element in group.elements:
+        if element.tables or {last, vector} <= group.pool.free(element):
+            return ""
     size = group.sizes[last]
     blocks = prod(group.sizes[n] for n in group.rows[:-1]) * -(-size // _wide(size))
     return last if min(size, depth) >= SQUARE and blocks >= FEW_BLOCKS else ""

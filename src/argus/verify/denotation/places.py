@@ -145,8 +145,7 @@ def _of_turns(
                 (world.substitute(s, axes), world.substitute(x, axes)) for s, x in cases
             ]
             larger = union(
-                s & world.told(world.truth_of("gt", x - old), True)
-                for s, x in own
+                s & world.told(world.truth_of("gt", x - old), True) for s, x in own
             )
             if world.equal_sets(where, larger):
                 here = world.compare(p, "==", place)
