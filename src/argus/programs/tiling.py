@@ -48,6 +48,8 @@ _ROW = 2048
 _LONG_ROW = 256
 """Elements for a warp of rows that are read again. As many warps as have registers
 fill a multiprocessor with one block: of so few rows at a time L2 has what was read."""
+_LEAST_ALONG = 128
+"""Elements of a tile of rows, below which another loop is summed along."""
 _LEAST_TILE, _MOST_TILE = 1024, 8192
 """Elements of a tile of rows that are added up, of 256 threads together."""
 _MANY_RESULTS, _LOADED_TAPS = 1 << 16, 16
@@ -302,6 +304,10 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
         high = min(power(other), 1024 // wide)
         while high > 1 and rows // high < FEW_BLOCKS:
             high //= 2
+    longest = max(group.columns, key=group.sizes.__getitem__)
+    if high * wide < _LEAST_ALONG and group.sizes[longest] > _LEAST_ALONG > size:
+        # Few elements at a time would take as many loads, one after the other.
+        return _along(group, longest)
     warps = max(1, min(16 if held else 8, high * wide // 256))
     axes = (TileAxis(vector, wide),)
     if high > 1:
