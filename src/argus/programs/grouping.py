@@ -59,8 +59,11 @@ _CHOOSING = frozenset({"where", "eq", "ne", "lt", "le", "gt", "ge", "and", "or",
 """Functions of masks that attention computes anew for each head."""
 _OFTEN = 2
 """Times that what is stored anyway is not computed in what reads it."""
-_MANY, _VERY_OFTEN = 1 << 16, 64
-"""Elements of a map, and times that a reduction walks them, from which it is stored."""
+_MANY, _VERY_OFTEN, _WALKED = 1 << 12, 64, 1 << 26
+"""Elements of a map, times that a reduction walks them, and both together, from which
+it is stored."""
+_LARGE = 1 << 20
+"""Elements for each of which functions that take long are not computed again."""
 _FRACTION = 8
 """A tensor that is so many times smaller than another counts for nothing beside it."""
 
@@ -217,10 +220,12 @@ def _recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
     """
     if reader.lowered is None:
         return False
-    if value.size >= _MANY and _walked_again(value, reader.lowered) >= _VERY_OFTEN:
-        return True
     points = prod(reader.lowered.sizes.values())
-    if points >= max(_MANY, _VERY_OFTEN * value.size) and _takes_long(value):
+    if value.size >= _MANY and points >= _WALKED:
+        times = _walked_again(value, reader.lowered)
+        if times >= max(_VERY_OFTEN, _WALKED // value.size):
+            return True
+    if points >= max(_LARGE, _VERY_OFTEN * value.size) and _takes_long(value):
         return True
     made = value
     while isinstance(made.made, MapPrimitive) and made.made.operands:

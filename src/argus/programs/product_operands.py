@@ -61,6 +61,9 @@ _LONG_SUM = 4096
 """Rows of both factors, and elements that are summed, with which a product splits
 factors of f32 itself: each is used in a few tiles, and writing parts takes as long as
 the product."""
+_LARGE, _TIMES, _STEPS = 1 << 20, 8, 4
+"""Results of a short sum, how many more than elements of a factor they are, and how far
+apart neighbours lie in it, from which on it is copied."""
 _SHORT_ROW = 8
 """Elements of a row below which room for whole steps of 16 bytes is wasted."""
 
@@ -93,7 +96,7 @@ class _Preparing(ProgramRewriter):
             return made
         length = prod(n for s, n in sizes.items() if s not in result)
         if short_sum(made.left.value.dtype, made.precision, length):
-            return made
+            return self._side_by_side(made)
         left, right = Factor(made.left, made.left_letters), Factor(
             made.right, made.right_letters
         )  # fmt: skip
@@ -120,6 +123,37 @@ class _Preparing(ProgramRewriter):
         return self._summed(value, prepared, mine, theirs)
 
     # -- copies
+
+    def _side_by_side(self, made: ContractPrimitive) -> ContractPrimitive:
+        """A short sum, whose results lie along what is side by side in a factor.
+
+        A factor that lies along its sum is read in steps of it; where it is much
+        smaller than the result, a copy is read instead.
+        """
+        last, sizes = made.result[-1:], made.sizes
+        size = prod(sizes[s] for s in made.result)
+        if size < _LARGE or last in set(made.left_letters) & set(made.right_letters):
+            return made
+        on_left = last in made.left_letters
+        factor = (
+            Factor(made.left, made.left_letters)
+            if on_left
+            else Factor(made.right, made.right_letters)
+        )
+        found = offsets_through(factor.operand)
+        steps = None if found is None else found[0][factor.letters.index(last)]
+        if steps is None or steps <= _STEPS or _TIMES * _size_of(factor) > size:
+            return made
+        order = factor.letters.replace(last, "") + last
+        copy = MapPrimitive("cast", (_in_order(factor, order),))
+        shape = tuple(sizes[s] for s in order)
+        name = f"{factor.operand.value.name}_turned"
+        dense = self.recorder.made(name, shape, factor.operand.value.dtype, copy)
+        self.values += self.recorder.values
+        self.recorder.values.clear()
+        if on_left:
+            return replace(made, left=dense, left_letters=order)
+        return replace(made, right=dense, right_letters=order)
 
     def _pair(
         self, left: Factor, right: Factor, made: ContractPrimitive
@@ -275,6 +309,10 @@ def _splits_itself(made: ContractPrimitive, mine: set[str], theirs: set[str]) ->
     )
     few = all(prod(sizes[s] for s in x) in _FEW_ROWS for x in (mine, theirs))
     return given and few and longest >= _LONG_SUM
+
+
+def _size_of(factor: Factor) -> int:
+    return prod(factor.operand.shape)
 
 
 def _roomy(value: ProgramValue) -> ProgramValue:
