@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from argus.ir.dtypes import boolean, f32, i64
+from argus.ir.dtypes import boolean, f32, i32, i64
 from argus.ir.numerics import arithmetic
 from argus.programs.operator_table import own
 from argus.programs.table_operators import gather
@@ -55,8 +55,8 @@ def _ranks(x: Any, descending: bool) -> Any:
     ahead: Any = np.greater(other, one) if descending else np.less(other, one)
     first = np.less(at[..., None, :], at[..., :, None])
     counted: Any = np.logical_or(ahead, np.logical_and(np.equal(other, one), first))
-    found: Any = np.sum(np.where(counted, 1.0, 0.0).cast(f32), -1)
-    return found.cast(i64)
+    found: Any = np.sum(counted.cast(i32), -1)
+    return TensorArray(recorder, recorder.copied(found.operand))
 
 
 def _of_ranks(ranks: Any, wanted: Any) -> Any:
