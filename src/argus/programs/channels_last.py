@@ -27,7 +27,8 @@ _FEW_CHANNELS, _SHORT_SUM = 16, 128
 _LEAST_ROW = 16
 _LEAST_IMAGE = 16
 """Channels and pixels of a row of the result below which tiles are mostly empty; pixels
-of an image where they are one row.
+of an image where they are one row. A sum that is not short takes longer without tensor
+cores than in tiles that are mostly empty.
 """
 
 
@@ -49,17 +50,21 @@ def convolution_precision(
 
 
 def worth_channels_last(
-    x: TensorArray, weight: TensorArray, groups: int, *, flat: bool
+    x: TensorArray, weight: TensorArray, groups: int, *, flat: bool, phases: int = 1
 ) -> bool:
     """Whether tensor cores multiply such tensors, and tiles are not mostly empty.
 
     ``weight`` is (K, C / groups, *taps). ``flat``: all pixels may be one row.
+    ``phases``: results of a channel that share their windows.
     """
     if x.element != weight.element or x.element not in (bf16, f16, f32):
         return False
     out, channels, *taps = weight.shape
     few = _LEAST_CHANNELS if groups == 1 else _LEAST_OF_GROUP
-    if out // groups < few or channels * prod(taps) < _LEAST_SUM or prod(taps) < 2:
+    if channels * prod(taps) >= _SHORT_SUM:
+        few = 2
+    out = out // groups * phases
+    if out < few or channels * prod(taps) < _LEAST_SUM or prod(taps) < 2:
         return False
     if flat and prod(x.shape[2:]) >= _LEAST_IMAGE:
         return True

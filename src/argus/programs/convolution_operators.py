@@ -67,6 +67,15 @@ def _windowed(
     ``weight`` is (K, C / groups, *taps).
     """
     taps = weight.shape[2:]
+    if prod(taps) > 1 and windows_of(x, taps, stride, borders, dilation, 0.0).shape[
+        2 : 2 + len(taps)
+    ] == (1,) * len(taps):
+        return _one_window(x, weight, borders, dilation, groups)
+    if len(weight) == 1 and worth_channels_last(x, weight, 1, flat=True, phases=2):
+        # No product of matrices has one row: another one is 0, and left out.
+        rows: Any = np.pad(weight, [(0, 1), *[(0, 0)] * (weight.ndim - 1)])
+        two = TensorArray(x.recorder, x.recorder.copied(rows.operand))
+        return _windowed(x, two, stride, borders, dilation, 1)[:, :1]
     flat = set(stride) == {1}
     worth = worth_channels_last(x, weight, groups, flat=flat)
     precision = convolution_precision(weight.shape[1], taps)
@@ -111,6 +120,24 @@ def _windowed(
     return found.reshape(found.shape[0], -1, *found.shape[3:])
 
 
+def _one_window(
+    x: TensorArray, weight: TensorArray, borders: Sequence[tuple[int, int]],
+    dilation: Sequence[int], groups: int,
+) -> TensorArray:  # fmt: skip
+    """The only window of each image: images are rows of a product of matrices."""
+    taps, one = weight.shape[2:], (1,) * (weight.ndim - 2)
+    precision = convolution_precision(weight.shape[1], taps)
+    wide = windows_of(x, taps, one, borders, dilation, 0.0)
+    kept = (slice(None), slice(None), *[slice(0, 1)] * len(taps))
+    rows = nearest(wide[kept].reshape(len(x), groups, -1), precision)
+    filters = nearest(weight.reshape(groups, len(weight) // groups, -1), precision)
+    made = contracted(
+        x.recorder, rows.operand, filters.operand, "ngc", "gkc", "ngk",
+        precision=precision,
+    )  # fmt: skip
+    return TensorArray(x.recorder, made).reshape(len(x), -1, *one)
+
+
 def _products(wide: TensorArray, weight: TensorArray, groups: int) -> TensorArray:
     """Windows (N, C, *space, *taps) times filters (K, C / groups, *taps)."""
     count = weight.ndim - 2
@@ -148,6 +175,12 @@ def _transposed(
     Filters are (C, K / groups, *taps).
     """
     taps = weight.shape[2:]
+    alone = groups == 1 and weight.shape[1] == 1 and set(stride) == {1}
+    turned: Any = np.swapaxes(weight, 0, 1)  # type: ignore[call-overload]
+    if alone and worth_channels_last(x, turned, 1, flat=True, phases=2):
+        rows: Any = np.pad(weight, [(0, 0), (0, 1), *[(0, 0)] * len(taps)])
+        two = TensorArray(x.recorder, x.recorder.copied(rows.operand))
+        return _transposed(x, two, stride, padding, dilation, more, 1)[:, :1]
     found = separate_products(x, weight, stride, padding, dilation, more, groups)
     if found is not None:
         return found

@@ -28,7 +28,7 @@ from argus.programs.tensor_array import TensorArray
 from argus.programs.tensor_program import UntranslatedError
 from argus.programs.views import LinearView, permuted
 
-_LEAST_POSITIONS, _LEAST_COLUMNS = 64, 32
+_LEAST_POSITIONS, _LEAST_COLUMNS = 64, 4
 """Pixels of a plane, and channels with their phases, of a tile."""
 
 
@@ -109,17 +109,19 @@ def last_phase_products(
     split = weight.reshape(groups, -1, *weight.shape[1:])
     likes: Any = np.swapaxes(split, 1, 2)  # type: ignore[call-overload]
     like = likes.reshape(-1, *likes.shape[2:])
-    if not worth_channels_last(x, like, groups, flat=True):
+    each_t = [f.sizes[1] for f in phases]
+    if not worth_channels_last(x, like, groups, flat=True, phases=prod(each_t)):
         return None
     precision = convolution_precision(like.shape[1], taps, transposed=True)
-    each_t = [f.sizes[1] for f in phases]
     filters = _phase_filters(split, phases)
     readings = [
         Reading(f.sizes[0], f.sizes[2], f.reach, f.input_border, f.first_input)
         for f in phases
     ]
-    rows = groups == 1 and worth_channels_last(x, like, groups, flat=False)
     columns = prod(each_t)
+    rows = groups == 1 and worth_channels_last(
+        x, like, groups, flat=False, phases=columns
+    )
     if _worth_pixels(x, weight, phases, groups):
         rows = True
     elif worth_flat(

@@ -23,6 +23,7 @@ from argus.programs.attention_form import AttentionForm
 from argus.programs.chained_form import ChainedForm, chained_form
 from argus.programs.counting import require_provable
 from argus.programs.forms import KernelForm, formed, source_of
+from argus.programs.joining import FEW, LONG
 from argus.programs.loops import NotAffineError
 from argus.programs.lowering import LoweredGroup, NotFusedError, lowered
 from argus.programs.product_tiles import followed_long, hides_what_follows
@@ -58,6 +59,11 @@ _CHOOSING = frozenset({"where", "eq", "ne", "lt", "le", "gt", "ge", "and", "or",
 """Functions of masks that attention computes anew for each head."""
 _OFTEN = 2
 """Times that what is stored anyway is not computed in what reads it."""
+_MANY, _VERY_OFTEN, _WALKED = 1 << 12, 64, 1 << 26
+"""Elements of a map, times that a reduction walks them, and both together, from which
+it is stored."""
+_LARGE = 1 << 20
+"""Elements for each of which functions that take long are not computed again."""
 _FRACTION = 8
 """A tensor that is so many times smaller than another counts for nothing beside it."""
 
@@ -206,18 +212,54 @@ def _of_computed(value: ProgramValue) -> bool:
 
 
 def _recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
-    """Whether a kernel would compute a map of a product several times for each element.
+    """Whether a kernel would compute a map several times for each element.
 
-    Overlapping windows read it so. Behind the product it is computed once, and stored
-    in its place.
+    Of a product, where overlapping windows read it: behind the product it is computed
+    once, and stored in its place. Else where all are compared with all, or many
+    functions take long.
     """
     if reader.lowered is None:
         return False
+    points = prod(reader.lowered.sizes.values())
+    if value.size >= _MANY and points >= _WALKED:
+        times = _walked_again(value, reader.lowered)
+        if times >= max(_VERY_OFTEN, _WALKED // value.size):
+            return True
+    if points >= max(_LARGE, _VERY_OFTEN * value.size) and _takes_long(value):
+        return True
     made = value
     while isinstance(made.made, MapPrimitive) and made.made.operands:
         made = max((o.value for o in operands_of(made)), key=lambda v: v.size)
     of_product = made is not value and isinstance(made.made, ContractPrimitive)
     return of_product and prod(reader.lowered.sizes.values()) >= _OFTEN * value.size
+
+
+def _takes_long(value: ProgramValue) -> bool:
+    """Whether maps that make a value have many functions that take long."""
+    seen: set[ProgramValue] = set()
+    rest, count = [value], 0
+    while rest and len(seen) < _MOST_NODES:
+        one = rest.pop()
+        if one in seen or one.size > value.size:
+            continue
+        if not isinstance(one.made, MapPrimitive):
+            continue
+        seen.add(one)
+        count += one.made.function in LONG
+        rest += [o.value for o in operands_of(one)]
+    return count > FEW
+
+
+def _walked_again(value: ProgramValue, group: LoweredGroup) -> int:
+    """How often a reduction walks the same elements of a value, for other results."""
+    return max(
+        (
+            prod(group.sizes[n] for n in group.rows if n not in e.whole.loops)
+            for e in group.elements
+            if e.buffer is value and e.whole.loops & set(group.columns)
+        ),
+        default=1,
+    )
 
 
 class _Grouping:

@@ -37,6 +37,11 @@ _LEAST = 1 << 16
 """Elements of a joined value below which launches count and not bytes."""
 _MANY = 32
 """Tensors from which on a kernel that chooses between them would be too long."""
+LONG = frozenset({"sin", "cos", "exp", "log", "erf", "tanh", "atan"})
+FEW, _DEEP, _LARGE = 3, 4, 1 << 22
+"""Parts with such functions that a choice may compute for each element; maps among
+which these are looked for; elements from which that takes longer than launches.
+"""
 _FRACTION = 8
 """A tensor that is so many times smaller than another counts for nothing beside it."""
 
@@ -179,8 +184,21 @@ class _Joining(ProgramRewriter):
             and self._stored_by_its_kernel(o.value, several=len(own) > 1)
         ]
         if len(own) == 1:
-            return len(kept) == len(home.operands)
+            if len(kept) == len(home.operands):
+                return True
+            long = sum(self._takes_long(o.value, _DEEP) for o in home.operands)
+            return home.longest.size >= _LARGE and long > FEW
         return 2 * sum(kept) >= home.longest.size
+
+    def _takes_long(self, value: ProgramValue, depth: int) -> bool:
+        """Whether a kernel that chooses a part computes functions for all of them."""
+        made = value.made
+        if not isinstance(made, MapPrimitive) or not depth:
+            return False
+        return made.function in LONG or any(
+            len(self.readers[o.value]) == 1 and self._takes_long(o.value, depth - 1)
+            for o in operands_of(value)
+        )
 
     def _stored_by_its_kernel(self, value: ProgramValue, *, several: bool) -> bool:
         """Whether a product or a reduction makes a value, perhaps with maps behind.

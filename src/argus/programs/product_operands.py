@@ -63,6 +63,9 @@ factors of f32 itself: each is used in a few tiles, and writing parts takes as l
 the product."""
 _FEW_STEPS = 8
 """Elements of a short sum that are read one by one, wherever they lie."""
+_LARGE, _TIMES, _STEPS = 1 << 20, 8, 4
+"""Results of a short sum, how many more than elements of a factor they are, and how far
+apart neighbours lie in it, from which on it is copied."""
 _SHORT_ROW = 8
 """Elements of a row below which room for whole steps of 16 bytes is wasted."""
 
@@ -97,9 +100,12 @@ class _Preparing(ProgramRewriter):
         if not many or len(types) > 1 or not types <= {bf16, f16, f32}:
             return made
         length = prod(n for s, n in sizes.items() if s not in result)
-        short = short_sum(made.left.value.dtype, made.precision, length)
-        if short and not (length > _FEW_STEPS and _stored_across_sum(made)):
-            return made
+        if short_sum(made.left.value.dtype, made.precision, length):
+            turned = self._side_by_side(made)
+            if turned is not made or not (
+                length > _FEW_STEPS and _stored_across_sum(made)
+            ):
+                return turned
         left, right = Factor(made.left, made.left_letters), Factor(
             made.right, made.right_letters
         )  # fmt: skip
@@ -126,6 +132,37 @@ class _Preparing(ProgramRewriter):
         return self._summed(value, prepared, mine, theirs)
 
     # -- copies
+
+    def _side_by_side(self, made: ContractPrimitive) -> ContractPrimitive:
+        """A short sum, whose results lie along what is side by side in a factor.
+
+        A factor that lies along its sum is read in steps of it; where it is much
+        smaller than the result, a copy is read instead.
+        """
+        last, sizes = made.result[-1:], made.sizes
+        size = prod(sizes[s] for s in made.result)
+        if size < _LARGE or last in set(made.left_letters) & set(made.right_letters):
+            return made
+        on_left = last in made.left_letters
+        factor = (
+            Factor(made.left, made.left_letters)
+            if on_left
+            else Factor(made.right, made.right_letters)
+        )
+        found = offsets_through(factor.operand)
+        steps = None if found is None else found[0][factor.letters.index(last)]
+        if steps is None or steps <= _STEPS or _TIMES * _size_of(factor) > size:
+            return made
+        order = factor.letters.replace(last, "") + last
+        copy = MapPrimitive("cast", (_in_order(factor, order),))
+        shape = tuple(sizes[s] for s in order)
+        name = f"{factor.operand.value.name}_turned"
+        dense = self.recorder.made(name, shape, factor.operand.value.dtype, copy)
+        self.values += self.recorder.values
+        self.recorder.values.clear()
+        if on_left:
+            return replace(made, left=dense, left_letters=order)
+        return replace(made, right=dense, right_letters=order)
 
     def _pair(
         self, left: Factor, right: Factor, made: ContractPrimitive
@@ -310,6 +347,10 @@ def _shown(operand: ViewedValue) -> object:
     """What is alike of operands that have the same elements."""
     found = digits_through(operand)
     return operand if found is None else (operand.value, operand.shape, found)
+
+
+def _size_of(factor: Factor) -> int:
+    return prod(factor.operand.shape)
 
 
 def _roomy(value: ProgramValue) -> ProgramValue:

@@ -36,6 +36,10 @@ def separate_products(
     product would leave most of its tiles empty.
     """
     taps, space, count = weight.shape[2:], x.shape[2:], len(stride)
+    # One input alone overlaps with none.
+    stride = [
+        max(s, k) if n == 1 else s for s, k, n in zip(stride, taps, space, strict=True)
+    ]
     if set(stride) == {1} or x.element not in (bf16, f16, f32):
         return None
     for k, s, d in zip(taps, stride, dilation, strict=True):

@@ -3,8 +3,8 @@
 The rank of an element is the number of those that come before it: smaller ones, and
 equal ones at smaller positions. It is a sum for each element, and the element of a rank
 is the only one that has it, so that nothing is moved. That takes the square of a
-row of elements, and
-longer rows stay in torch. NaN is larger than all numbers, as in torch.
+row of elements, and longer rows stay in torch. NaN is larger than all numbers, as in
+torch.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy
 
-from argus.ir.dtypes import boolean, f32, i64
+from argus.ir.dtypes import boolean, f32, i32, i64
 from argus.ir.numerics import arithmetic
 from argus.programs.operator_table import own
 from argus.programs.table_operators import gather
@@ -22,55 +22,60 @@ from argus.programs.tensor_program import UntranslatedError
 
 np: Any = numpy
 """Functions of numpy, which arrays of a program record."""
-_LONGEST = 2048
-"""Elements of a row that is ordered by ranks."""
-_WORK = 1 << 34
-"""Comparisons, at most."""
-
-
-def _before(a: Any, b: Any, descending: bool) -> Any:
-    """Whether elements come before others, and are not equal."""
-    if not a.element.is_float:
-        return np.greater(a, b) if descending else np.less(a, b)
-    number, other = np.equal(a, a), np.equal(b, b)
-    if descending:
-        return np.greater(a, b) | (np.logical_not(number) & other)
-    return np.less(a, b) | (number & np.logical_not(other))
+_LONGEST, _SHORT = 2048, 512
+"""Elements of a row that is ordered by ranks, and where there are many rows."""
+_WORK, _LITTLE = 1 << 34, 1 << 28
+"""Comparisons, at most, and of rows that are not short: torch sorts those faster."""
+_LONG = 64
+"""Elements of a row that is put in order in memory before they are compared."""
 
 
 def _require_short(x: Any) -> None:
     n = x.shape[-1]
-    if n > _LONGEST or x.size * n > _WORK:
+    if n > _LONGEST or x.size * n > (_LITTLE if n > _SHORT else _WORK):
         raise UntranslatedError(f"rows of {n} elements in order")
 
 
 def _ranks(x: Any, descending: bool) -> Any:
-    """How many elements of its row come before each."""
+    """How many elements of its row come before each.
+
+    Every pair is compared: by numbers, then by positions. NaN is an infinity whose
+    position is behind (or ahead of) all of those that are none.
+    """
     _require_short(x)
     n, recorder = x.shape[-1], x.recorder
-    one, other = x[..., :, None], x[..., None, :]
-    shape = (*x.shape, n)
-    at, of = (
-        TensorArray(recorder, recorder.positions(shape, x.ndim + d)) for d in (-1, 0)
-    )
-    ahead = _before(other, one, descending)
-    behind = _before(one, other, descending)
-    equal = np.logical_not(np.logical_or(ahead, behind))
-    counted: Any = np.logical_or(ahead, np.logical_and(equal, np.less(of, at)))
-    found: Any = np.sum(counted.cast(i64), -1)
+    key: Any = x
+    at: Any = TensorArray(recorder, recorder.positions(x.shape, x.ndim - 1)).cast(f32)
+    if x.element.is_float:
+        number = np.equal(x, x)
+        key = np.where(number, x, np.inf)
+        ends = (float(n), 0.0) if descending else (0.0, float(n))
+        at = at + np.where(number, *ends).cast(f32)
+    one, other = key[..., :, None], key[..., None, :]
+    ahead: Any = np.greater(other, one) if descending else np.less(other, one)
+    first = np.less(at[..., None, :], at[..., :, None])
+    counted: Any = np.logical_or(ahead, np.logical_and(np.equal(other, one), first))
+    found: Any = np.sum(counted.cast(i32), -1)
     return TensorArray(recorder, recorder.copied(found.operand))
 
 
-def _of_ranks(ranks: Any, count: int) -> Any:
-    """The position whose rank is 0, 1 and so on."""
+def _of_ranks(ranks: Any, wanted: Any) -> Any:
+    """The positions (..., count) whose ranks are ``wanted`` (..., count)."""
     recorder = ranks.recorder
-    shape = (*ranks.shape[:-1], count, ranks.shape[-1])
-    wanted = TensorArray(recorder, recorder.positions(shape, ranks.ndim - 1))
-    at = TensorArray(recorder, recorder.positions(shape, ranks.ndim))
+    n = ranks.shape[-1]
+    at = TensorArray(recorder, recorder.positions((*[1] * ranks.ndim, n), ranks.ndim))
     # Positions in a row of this length are f32, whose extremes need no border.
-    chosen: Any = np.where(np.equal(ranks[..., None, :], wanted), at.cast(f32), 0.0)
-    found: Any = np.max(chosen, -1).cast(i64)
+    hit = np.equal(ranks[..., None, :], wanted[..., :, None])
+    found: Any = np.max(np.where(hit, at.cast(f32), 0.0), -1).cast(i64)
     return TensorArray(recorder, recorder.copied(found.operand))
+
+
+def _rows(x: Any, dim: int) -> Any:
+    """A dimension as the last one; long rows that are compared lie in order."""
+    rows: Any = np.moveaxis(x, dim, -1)
+    if dim % x.ndim == x.ndim - 1 or x.shape[dim] < _LONG:
+        return rows
+    return TensorArray(x.recorder, x.recorder.copied(rows.operand))
 
 
 def _ordered(x: Any, dim: int, descending: bool, count: int | None = None) -> list[Any]:
@@ -81,9 +86,12 @@ def _ordered(x: Any, dim: int, descending: bool, count: int | None = None) -> li
     if x.element == boolean:
         values, at = _ordered(x.cast(i64), dim, descending, count)
         return [values.cast(boolean), at]
-    rows: Any = np.moveaxis(x, dim, -1)
+    rows = _rows(x, dim)
     number: int = rows.shape[-1] if count is None else count
-    at: Any = _of_ranks(_ranks(rows, descending), number)
+    recorder = x.recorder
+    wanted = recorder.positions((*[1] * (x.ndim - 1), number), x.ndim - 1)
+    ranks: Any = _ranks(rows, descending)
+    at: Any = _of_ranks(ranks, TensorArray(recorder, wanted))
     values: Any = gather(rows, -1, at)
     return [np.moveaxis(values, -1, dim), np.moveaxis(at, -1, dim)]
 
@@ -115,13 +123,24 @@ def ordered_stable(
 @own("kthvalue")
 def kth(x: Any, k: int, dim: int = -1, keepdim: bool = False) -> list[Any]:
     """The element of a rank, counted from 1, and where it was."""
-    values, at = _ordered(x, dim, False, k)
     if not x.ndim:
-        return [values, at]
-    axis = dim % x.ndim
-    parts = [np.moveaxis(v, axis, -1)[..., k - 1 :] for v in (values, at)]
-    back: list[Any] = [np.moveaxis(p, -1, axis) for p in parts]
-    return back if keepdim else [np.squeeze(p, axis) for p in back]
+        return _ordered(x, dim, False)
+    rows = _rows(x, dim)
+    return _element(rows, k - 1, dim, keepdim)
+
+
+def _element(rows: Any, rank: Any, dim: int, keepdim: bool) -> list[Any]:
+    """Of each row the element of a rank, and where it was, along ``dim``."""
+    recorder = rows.recorder
+    at = TensorArray(recorder, recorder.positions(rows.shape, rows.ndim - 1))
+    chosen: Any = np.where(np.equal(_ranks(rows, False), rank), at.cast(f32), 0.0)
+    place: Any = np.max(chosen, -1, keepdims=True).cast(i64)
+    place = TensorArray(recorder, recorder.copied(place.operand))
+    found: list[Any] = [gather(rows, -1, place), place]
+    axis = dim % rows.ndim
+    if keepdim:
+        return [np.moveaxis(p, -1, axis) for p in found]
+    return [np.squeeze(p, -1) for p in found]
 
 
 @own("median.dim")
@@ -153,20 +172,13 @@ def _middle(x: Any, dim: int, keepdim: bool, *, numbers: bool) -> list[Any]:
     n = x.shape[dim] if x.ndim else 1
     if not x.ndim or not x.element.is_float:
         return kth(x, (n + 1) // 2, dim, keepdim)
-    rows: Any = np.moveaxis(x, dim, -1)
-    missing: Any = np.sum(np.not_equal(rows, rows).cast(i64), -1, keepdims=True)
+    rows = _rows(x, dim)
+    missing: Any = np.sum(np.not_equal(rows, rows).cast(f32), -1, keepdims=True)
     if numbers:
-        wanted = np.floor_divide(np.maximum(n - missing - 1, 0), 2)
+        wanted = np.floor(np.maximum(float(n - 1) - missing, 0.0) * 0.5)
     else:
-        wanted = np.where(missing > 0, n - missing, (n - 1) // 2)
-    ranks: Any = _ranks(rows, False)
-    recorder = x.recorder
-    at = TensorArray(recorder, recorder.positions(rows.shape, rows.ndim - 1))
-    chosen: Any = np.where(np.equal(ranks, wanted), at.cast(f32), 0.0)
-    found: Any = np.max(chosen, -1, keepdims=True).cast(i64)
-    found = TensorArray(recorder, recorder.copied(found.operand))
-    parts = [np.moveaxis(p, -1, dim) for p in (gather(rows, -1, found), found)]
-    return parts if keepdim else [np.squeeze(p, dim % x.ndim) for p in parts]
+        wanted = np.where(missing > 0.0, float(n) - missing, float((n - 1) // 2))
+    return _element(rows, wanted.cast(i64), dim, keepdim)
 
 
 @own("searchsorted.Tensor")

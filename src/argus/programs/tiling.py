@@ -48,6 +48,8 @@ _ROW = 2048
 _LONG_ROW = 256
 """Elements for a warp of rows that are read again. As many warps as have registers
 fill a multiprocessor with one block: of so few rows at a time L2 has what was read."""
+_LEAST_ALONG = 128
+"""Elements of a tile of rows, below which another loop is summed along."""
 _LEAST_TILE, _MOST_TILE = 1024, 8192
 """Elements of a tile of rows that are added up, of 256 threads together."""
 _MANY_RESULTS, _LOADED_TAPS = 1 << 16, 16
@@ -125,7 +127,8 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     if few and able:
         return windows_tiling(group, accesses, [])
     if vector in group.columns:
-        return _along(group, vector)
+        apart = _compared(group, vector)
+        return _across(group, apart) if apart else _along(group, vector)
     rows = [n for n in _vectors(group, accesses) if n in group.rows]
     return _across(group, max(rows, key=lambda n: min(group.sizes[n], SQUARE)))
 
@@ -144,6 +147,26 @@ def _of_pixels(
     summed = prod(group.sizes[n] for n in group.columns)
     taps = prod(group.sizes[n] for n in group.rows if n in fixed)
     return summed > max(taps, FEW_TAPS) and _vector(group, accesses) in group.columns
+
+
+def _compared(group: LoweredGroup, vector: str) -> str:
+    """A loop of results each of which reads the same along ``vector``; "": none.
+
+    Elements are compared with each of a tile of its positions (ranks, places that a
+    table says), so that what was loaded serves all of the tile.
+    """
+    if not group.rows or group.columns != (vector,) or _stores_columns(group):
+        return ""
+    reductions = {r.function for r in group.reductions}
+    if len(levels_of(group)) > 1 or not reductions <= {"sum", "max", "min"}:
+        return ""
+    last, depth = group.rows[-1], group.sizes[vector]
+    for element in group.elements:
+        if element.tables or {last, vector} <= group.pool.free(element):
+            return ""
+    size = group.sizes[last]
+    blocks = prod(group.sizes[n] for n in group.rows[:-1]) * -(-size // _wide(size))
+    return last if min(size, depth) >= SQUARE and blocks >= FEW_BLOCKS else ""
 
 
 def _weights(group: LoweredGroup, accesses: list[Affine]) -> dict[str, int]:
@@ -300,6 +323,10 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
         high = min(power(group.sizes[other]), high)
         while high > 1 and rows // high < FEW_BLOCKS:
             high //= 2
+    longest = max(group.columns, key=group.sizes.__getitem__)
+    if high * wide < _LEAST_ALONG and group.sizes[longest] > _LEAST_ALONG > size:
+        # Few elements at a time would take as many loads, one after the other.
+        return _along(group, longest)
     warps = max(1, min(16 if held else 8, high * wide // 256))
     axes = (TileAxis(vector, wide),)
     if high > 1:

@@ -184,7 +184,7 @@ def compared_terms(world: World, op: Comparison, left: Term, right: Term) -> Ind
     kind = "eq" if op in ("==", "!=") else "gt"
     holds = op in ("==", ">", "<")
     shown = asked(shown, signed=kind == "gt")
-    return world.compare(world.truth_of(kind, shown), "==", int(holds))
+    return world.told(world.truth_of(kind, shown), holds)
 
 
 def _compared_special(

@@ -117,7 +117,7 @@ def _positive(world: World, count: Term) -> IndexSet:
     number, _ = cleared(count)
     if number is not None:
         return world.compare(number, ">", 0)
-    return world.compare(world.truth_of("gt", count), "==", 1)
+    return world.told(world.truth_of("gt", count), True)
 
 
 def zero_at(world: World, term: Term) -> IndexSet | None:

@@ -52,7 +52,7 @@ def to_truth(world: World, value: Value) -> Value:
         if integer is not None:
             found.append(where & world.compare(integer, "!=", 0))
         else:
-            found.append(where & world.compare(world.truth_of("eq", term), "==", 0))
+            found.append(where & world.told(world.truth_of("eq", term), False))
     return Value.truth(union(found))
 
 

@@ -65,8 +65,8 @@ def _extreme(
         if ratio is None:
             continue
         atom = Integer.atom(truth)
-        greater = both & world.compare(atom, "==", 1)
-        rest = both & world.compare(atom, "==", 0)
+        greater = both & world.told(atom, True)
+        rest = both & world.told(atom, False)
         if world.is_subset(greater, where) and world.is_empty(rest & where):
             return larger(world, x, y) if ratio > 0 else smaller(world, x, y)
         if world.is_subset(rest, where) and world.is_empty(greater & where):

@@ -331,6 +331,14 @@ class World:
             return Integer.of(int(number > 0 if op == "gt" else number == 0))
         return Integer.atom(Truth(op, term))
 
+    def told(self, truth: Integer, holds: bool) -> IndexSet:
+        """Where a truth is 1, or 0.
+
+        Said by one inequality: what is no such set has one piece, too, and not the
+        numbers above and below it.
+        """
+        return self.compare(truth, ">=", 1) if holds else self.compare(truth, "<=", 0)
+
     def truncation_of(self, term: DataTerm) -> Integer:
         """A term cut to an integer, towards zero."""
         return Integer.atom(Truncated(term))

@@ -246,7 +246,7 @@ def _unknown(
     made = Value.whole(Integer.atom(Applied(CARRIED + name, places)))
     if init.kind == "integer":
         return made
-    return Value.truth(context.world.compare(made.integer, "==", 1))
+    return Value.truth(context.world.told(made.integer, True))
 
 
 def _recurrence(

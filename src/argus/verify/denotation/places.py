@@ -100,7 +100,7 @@ def place_of_extreme(
         for sign in (1, -1):
             old = leaf_term(Carried(best.name, integers(one.axes))).scaled(sign)
             grows = world.truth_of("gt", largest - old)
-            if not world.equal_sets(where, world.compare(grows, "==", 1)):
+            if not world.equal_sets(where, world.told(grows, True)):
                 continue
             axes = dict(zip(one.axes, integers(best.axes), strict=True))
             cases = gained(sign) if _begins(best, sign) else None
@@ -145,8 +145,7 @@ def _of_turns(
                 (world.substitute(s, axes), world.substitute(x, axes)) for s, x in cases
             ]
             larger = union(
-                s & world.compare(world.truth_of("gt", x - old), "==", 1)
-                for s, x in own
+                s & world.told(world.truth_of("gt", x - old), True) for s, x in own
             )
             if world.equal_sets(where, larger):
                 here = world.compare(p, "==", place)
