@@ -23,9 +23,10 @@ from argus.equivalence.programs import KnownPrograms, Programs
 from argus.equivalence.references import load
 from argus.extents import LEAST_EXTENT
 from argus.ir import ops as o
-from argus.ir.expr import Const
+from argus.ir.expr import Const, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
+from argus.ir.walk import expressions, walk
 from argus.lang.frontend.declarations import FunctionDecl
 from argus.lang.kernel import Kernel, literal
 from argus.requests import Request
@@ -245,16 +246,21 @@ def _with_defaults(
 ) -> tuple[Program, tuple[str, ...]]:
     """The program at the defaults of scalars that a reference does not take.
 
-    Raises Unknown for one without a default.
+    Raises Unknown for one without a default that the kernel uses.
     """
     lets: list[o.AnyOp] = []
     axioms: list[str] = []
     defaults = {s.name: literal(s.default) for s in kernel.signature.scalars}
+    every = [e for op in walk(program.body) for e in expressions(op)]
+    required = [r.cond for r in program.requirements]
+    used = {s for e in (*every, *required, program.grid) for s in symbols(e)}
     for param in program.params:
         if not isinstance(param, ScalarParam) or param.name in taken:
             continue
         value = defaults.get(param.name)
         if not isinstance(value, int | float):
+            if param.sym not in used:
+                continue  # whatever it is: terms hold for all scalars
             raise Unknown(f"the reference does not take the scalar `{param.name}`")
         number = float(value) if param.dtype.startswith("f") else int(value)
         lets.append(o.Let(param.sym, Const(number), span=program.span))

@@ -70,3 +70,24 @@ def test_one_that_always_fails_says_nothing() -> None:
     found = doubled("raise ValueError('never')")
     assert not found.equal
     assert "ValueError: never" in found.reason
+
+
+UNUSED = """
+@ag.kernel
+def k(X: f32["M"], Y: f32["M"], s: f32):
+    M, = X.shape
+    m = ag.block(ag.cdiv(M, 64)) * 64
+    Y[m:] = ag.load(X[m:], (64,)) * FACTOR
+
+
+@ag.reference
+def ref(X):
+    return 2 * X
+"""
+
+
+def test_a_scalar_that_nobody_uses_may_be_anything() -> None:
+    assert decided_text(UNUSED.replace("FACTOR", "2.0")).equal
+    used = decided_text(UNUSED.replace("FACTOR", "(2.0 + 0.0 * s)"))
+    assert not used.equal
+    assert "the scalar `s`" in used.reason
