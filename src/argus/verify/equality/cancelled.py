@@ -182,7 +182,11 @@ def _is_shared(
             if _follows(world, where & at, need, Need(other.kind, term)):
                 parts.append(at)
                 break
-    return world.is_subset(where, union(parts))
+    rest = where - union(parts)
+    if need.kind != "root" or not parts:
+        return world.is_empty(rest)
+    # Of elements past an end, of which the reference says nothing, the sum is of none.
+    return world.is_empty(rest) or is_nonnegative(within(world, need.term, rest))
 
 
 def _somewhere(world: World, where: IndexSet, there: IndexSet, term: Term) -> IndexSet:
@@ -236,12 +240,20 @@ def _ways(
     """How variables that only the reference has may stand for the kernel's.
 
     What a loop or a sum is over has another name in each of them: elements of one
-    tensor say which index is which.
+    tensor say which index is which. So have axes of a tile: the kernel may need it of
+    one element of a tile, and the reference of all of them.
     """
-    own = theirs.free_variables() - mine.free_variables() - where.variables()
-    if not own:
+    others = theirs.free_variables() - mine.free_variables()
+    if others <= where.variables():
         yield {}
-        return
+    for own in dict.fromkeys((others - where.variables(), others)):
+        if own:
+            yield from _named(world, own, mine, theirs)
+
+
+def _named(
+    world: World, own: frozenset[Variable], mine: Term, theirs: Term
+) -> Iterator[Mapping[Variable, Integer]]:
     for other in inputs(world, theirs):
         for one in inputs(world, mine):
             if not (isinstance(one, Element) and isinstance(other, Element)):
