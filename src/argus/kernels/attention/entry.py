@@ -7,6 +7,7 @@ from typing import Any
 from argus.ir.dtypes import bf16
 from argus.kernels.attention.kernel import attention, attention_persistent
 from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
+from argus.kernels.masked_attention.choice import SHORT_ROWS
 from argus.lang.kernel import Kernel
 
 
@@ -79,6 +80,8 @@ def attention_form(
         statics["BT"] = _NARROW if d > WIDE or keys <= _NARROW else 128
         if rows <= 64:
             statics |= small
+        elif d > 192 and rows <= SHORT_ROWS:
+            statics |= {**small, "BT": 64}
         elif d <= 64 and keys > 128:
             queries = _queries(heads, rows, multiprocessors)
             if queries == _THREE[0]:

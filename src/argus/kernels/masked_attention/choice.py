@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from math import ceil
 
-__all__ = ["causal_statics", "masked_statics"]
+__all__ = ["SHORT_ROWS", "causal_statics", "masked_statics"]
 
 NARROW, WIDE = 64, 128
 """Head dimensions up to which, and beyond which, tiles of queries under a causal mask
 may be larger than those of keys: `attention` has none such."""
 _LONG, _SHORT = (192, 128), (64, 64)
 """Queries and keys of a tile of narrow heads, here and in `attention`."""
+SHORT_ROWS = 512
+"""Queries of a head of more than 192 elements up to which small tiles are faster, whose
+outputs leave by TMA (H200)."""
 _SLOWER = 1.21
 """What a score takes there beside one here (H200, sequences of 1000 to 10000)."""
 
@@ -53,11 +56,12 @@ def causal_statics(
         return {**statics, **tile, "TMA_STORE": tma_store}
     if d <= WIDE:
         return None
-    statics["BT"] = 80
-    if rows <= 64:
-        statics |= {"BQ": 64, "WARPGROUPS": 1}
+    if rows <= (64 if d <= 192 else SHORT_ROWS):
+        keys = 80 if d <= 192 else 64
+        tile = {"BQ": 64, "BT": keys, "WARPGROUPS": 1}
+        return {**statics, **tile, "TMA_STORE": tma_store}
     # Beyond 192 there is no room for tiles of the output.
-    return {**statics, "TMA_STORE": tma_store and d <= 192}
+    return {**statics, "BT": 80, "TMA_STORE": tma_store and d <= 192}
 
 
 def _long(heads: int, rows: int, keys: int, multiprocessors: int) -> bool:
