@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from argus.evaluation.requests import request_for
+from argus.kernels.library import LIBRARY
+from argus.requests import placed_program
 from argus.verify.order import extrapolation, recurrence
 from argus.verify.order.control_dependence import study
 from argus.verify.order.extrapolation import SizeExplorer
@@ -141,3 +144,14 @@ def test_a_size_may_be_0_where_few_sequences_are_walked() -> None:
     )
     bad = failing(placed(first))
     assert bad[0].verdict is Verdict.REFUTED and bad[0].rule == "AG0403"
+
+
+def test_few_states_are_all_walked_before_sizes_are() -> None:
+    """64 choices are too few for this kernel, and lead to 19 states."""
+    entry = LIBRARY["attention_backward_keys"]
+    request, _ = request_for(entry, entry.small[0], "sm_90a")
+    program = placed_program(request)
+    found = SizeExplorer(program, study(program)).run()
+    assert not found.gaps
+    assert not found.findings.found
+    assert found.walks == 0
