@@ -14,7 +14,7 @@ SOURCE = Path(argus.__file__).parent
 LIMITS = {"asking", "subtracting", "solving"}
 SHARED = {"conjoined", "hull", "parameters", "simplest", "plain"}
 """Functions of `isl_sets` and `sets` that take or give sets of isl."""
-CONSTANT = {("terms/sets.py", "Space", "__init__")}
+CONSTANT = {("terms/space.py", "Space", "__init__")}
 """Asks of a set that is written there."""
 
 

@@ -15,16 +15,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
-from typing import ClassVar, cast
+from typing import TYPE_CHECKING, ClassVar
 
 import islpy as isl
 
-from argus.terms.integers import Comparison, Integer, Monomial, Opaque, Variable
+from argus.terms.integers import Comparison, Monomial, Opaque, Variable
 from argus.terms.isl_sets import (
     PARAMETER,
-    STEPS,
-    STEPS_OF_DIFFERENCES,
-    STEPS_OF_SOLUTIONS,
     Asking,
     conjoined,
     hull,
@@ -33,107 +30,11 @@ from argus.terms.isl_sets import (
 )
 from argus.terms.unknown import Unknown
 
+if TYPE_CHECKING:
+    from argus.terms.space import Space
+
 _MOST_PIECES = 128
 """Pieces of a set of which the rest is found, at most: it may have far more."""
-
-
-class Space:
-    """The isl context of a world, and which monomial each parameter is."""
-
-    def __init__(self) -> None:
-        self.context = isl.Context()
-        self._empty = hash(isl.BasicSet.read_from_str(self.context, "{ : 1 = 0 }"))
-        """The hash of conjunctions that isl sees to be empty when it hashes them."""
-        self.context.set_max_operations(STEPS)
-        self.asking = Asking(self.context, STEPS)
-        """Around each question for isl."""
-        self.subtracting = Asking(self.context, STEPS_OF_DIFFERENCES)
-        """Around those for what is not in a set."""
-        self.solving = Asking(self.context, STEPS_OF_SOLUTIONS)
-        """Around those for what a variable is."""
-        self._names: dict[Monomial, str] = {}
-        self._monomials: dict[str, Monomial] = {}
-        self._comparisons: dict[tuple[Integer, Comparison], IndexSet] = {}
-        self._same: dict[tuple[bool, int, tuple[str, ...]], list[IndexSet]] = {}
-        """Sets that were made, by whether they are conjunctions, isl's hash, and their
-        parameters: the hash is of coefficients alone."""
-        self.conjunctions: dict[tuple[IndexSet, IndexSet], IndexSet] = {}
-        """What `&` has made of two sets: most pairs are met several times."""
-
-    def one(self, value: isl.Set | isl.BasicSet) -> IndexSet:
-        """The set of a form, the same object each time: what is known of it is, too."""
-        with self.asking:
-            conjunction, number = isinstance(value, isl.BasicSet), hash(value)
-            if number == self._empty and value.is_empty():
-                return IndexSet.nothing
-            made = self._same.setdefault((conjunction, number, parameters(value)), [])
-            for known in made:
-                if known.has_form(value):
-                    return known
-            new = IndexSet(value, self)
-            made.append(new)
-            return new
-
-    def name(self, monomial: Monomial) -> str:
-        """The parameter of a monomial."""
-        name = self._names.get(monomial)
-        if name is None:
-            name = f"p{len(self._names)}"
-            self._names[monomial] = name
-            self._monomials[name] = monomial
-        return name
-
-    def monomial(self, name: str) -> Monomial:
-        """The monomial of a parameter. Raises KeyError where it is none."""
-        return self._monomials[name]
-
-    def compare(self, difference: Integer, op: Comparison) -> IndexSet:
-        """Where a difference is ``op`` 0."""
-        value = difference.constant
-        if value is not None:
-            return IndexSet.universe if holds(value, op, 0) else IndexSet.nothing
-        key = (difference, op)
-        if key not in self._comparisons:
-            used: set[str] = set()
-            text = self.text(difference, used)
-            relation = "=" if op == "==" else op
-            condition = f"{text} {relation} 0"
-            if op == "!=":
-                condition = f"({text} < 0 or {text} > 0)"
-            made = self.parse(condition, used)
-            self._comparisons[key] = self.one(made)
-        return self._comparisons[key]
-
-    def parse(self, condition: str, used: Iterable[str]) -> isl.Set:
-        """The isl set of a condition over parameters."""
-        text = f"[{', '.join(sorted(used))}] -> {{ : {condition} }}"
-        with self.asking:
-            return isl.Set.read_from_str(self.context, text)
-
-    def text(self, value: Integer, used: set[str]) -> str:
-        """An integer as isl reads it; adds the parameters to ``used``."""
-        parts: list[str] = []
-        for monomial, coefficient in value.terms.items():
-            if not monomial:
-                parts.append(str(coefficient))
-                continue
-            native = self._native(monomial, used)
-            if native is None:
-                native = self.name(monomial)
-                used.add(native)
-            parts.append(f"{coefficient}*{native}")
-        return " + ".join(parts) or "0"
-
-    def _native(self, monomial: Monomial, used: set[str]) -> str | None:
-        """A quotient or remainder by a positive number."""
-        if len(monomial) != 1 or not is_native(monomial):
-            return None
-        atom = cast(Opaque, monomial[0])
-        dividend, divisor = atom.args
-        inner = self.text(dividend, used)
-        if atom.op == "div":
-            return f"floor(({inner})/{divisor.constant})"
-        return f"(({inner}) mod {divisor.constant})"
 
 
 class IndexSet:

@@ -21,7 +21,8 @@ from argus.terms.integers import (
     Variable,
 )
 from argus.terms.isl_sets import PARAMETER, parameters
-from argus.terms.sets import IndexSet, Space, is_native, plain
+from argus.terms.sets import IndexSet, is_native, plain
+from argus.terms.space import Space
 
 if TYPE_CHECKING:
     from argus.terms.world import World

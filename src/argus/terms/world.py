@@ -33,7 +33,8 @@ from argus.terms.integers import (
 from argus.terms.interning import Interned, canonical
 from argus.terms.obligations import Obligations
 from argus.terms.sampling import sample
-from argus.terms.sets import IndexSet, Space
+from argus.terms.sets import IndexSet
+from argus.terms.space import Space
 from argus.terms.unknown import Unknown
 
 EntryFact = Callable[[tuple[Integer, ...], Integer], IndexSet]

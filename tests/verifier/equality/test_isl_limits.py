@@ -8,7 +8,7 @@ import islpy as isl
 import pytest
 
 from argus.clock import now
-from argus.terms import sets
+from argus.terms import space
 from argus.terms.isl_sets import Asking
 from verifier.equality.attacking import decided_text
 
@@ -94,7 +94,7 @@ def test_few_steps_show_nothing_that_is_not_so(
 ) -> None:
     assert decided_text(right).equal
     for name in ("STEPS", "STEPS_OF_DIFFERENCES", "STEPS_OF_SOLUTIONS"):
-        monkeypatch.setattr(sets, name, steps)
+        monkeypatch.setattr(space, name, steps)
     found = decided_text(right)
     assert found.equal or found.reason or found.decision is not None
     if found.decision is not None:

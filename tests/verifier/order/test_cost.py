@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from argus.evaluation.requests import request_for
+from argus.kernels.library import LIBRARY
+from argus.requests import placed_program
 from argus.verify.order import extrapolation, recurrence
 from argus.verify.order.control_dependence import study
 from argus.verify.order.extrapolation import SizeExplorer
@@ -174,3 +177,14 @@ def test_a_step_before_the_loop_has_something_to_read(more: str, returns: bool) 
     refuted = [o for o in bad if o.verdict is Verdict.REFUTED]
     assert (not bad) is returns
     assert ("AG0403" in {o.rule for o in refuted}) is not returns
+
+
+def test_few_states_are_all_walked_before_sizes_are() -> None:
+    """64 choices are too few for this kernel, and lead to 19 states."""
+    entry = LIBRARY["attention_backward_keys"]
+    request, _ = request_for(entry, entry.small[0], "sm_90a")
+    program = placed_program(request)
+    found = SizeExplorer(program, study(program)).run()
+    assert not found.gaps
+    assert not found.findings.found
+    assert found.walks == 0

@@ -118,6 +118,8 @@ class Atoms:
         self.replaced: dict[int, Poly] = {}
         self._numbers: dict[Atom, int] = {}
         self._found: dict[tuple[Terms, int], Interval] = {}
+        self._products: dict[Monomial, Interval] = {}
+        """Where products of atoms lie, as long as the ranges of atoms stay."""
 
     def atom(self, atom: Atom, where: Interval) -> Poly:
         """The polynomial of an atom whose value lies in a range."""
@@ -144,6 +146,7 @@ class Atoms:
             return False
         self.ranges[number] = after
         self._found.clear()
+        self._products.clear()
         return True
 
     def rewritten(self, p: Poly) -> Poly:
@@ -258,9 +261,13 @@ class Atoms:
         """Where a product of atoms lies."""
         if len(m) == 1:
             return self.ranges[m[0]]
+        known = self._products.get(m)
+        if known is not None:
+            return known
         product = Interval(1, 1)
         for a in m:
             product = product * self.ranges[a]
         if len(m) == 2 and m[0] == m[1]:
             product = product.meet(Interval(0, inf))
+        self._products[m] = product
         return product

@@ -164,34 +164,37 @@ class _Search:
 
     def _facts_with(self, p: Poly, m: Monomial, c: int) -> Iterator[tuple[Poly, int]]:
         """Polynomials >= 0 that have the term with the sign of c."""
-        for fact in self._facts(p, m):
+        for fact in self._facts(p, m, c > 0):
             e = fact.coefficient(m)
             if e and (e > 0) == (c > 0):
                 yield fact, e
 
-    def _facts(self, p: Poly, m: Monomial) -> Iterator[Poly]:
+    def _facts(self, p: Poly, m: Monomial, positive: bool) -> Iterator[Poly]:
+        """Polynomials >= 0; those that are made have the term with this sign."""
         context = self.context
         yield from context.at_least_zero
         for number in p.atoms():
             yield from _about(context, number)
         for number in dict.fromkeys(m):
             for fact in _about(context, number):
-                yield from self._times(fact, number, m)
+                yield from self._times(fact, number, m, positive)
             if len(m) == 1:
                 continue
             for fact in context.at_least_zero:
-                yield from self._times(fact, number, m)
+                yield from self._times(fact, number, m, positive)
             where = context.range_of_atom(number)
             itself = variable(number)
             if isinstance(where.hi, int):
-                yield from self._times(constant(where.hi) - itself, number, m)
+                yield from self._times(constant(where.hi) - itself, number, m, positive)
             if isinstance(where.lo, int):
-                yield from self._times(itself - constant(where.lo), number, m)
+                yield from self._times(itself - constant(where.lo), number, m, positive)
 
-    def _times(self, fact: Poly, number: int, m: Monomial) -> Iterator[Poly]:
+    def _times(
+        self, fact: Poly, number: int, m: Monomial, positive: bool
+    ) -> Iterator[Poly]:
         """The fact times what makes one of its terms with the atom the monomial m."""
-        for part, _ in fact.terms:
-            if number not in part:
+        for part, e in fact.terms:
+            if number not in part or (e > 0) != positive:
                 continue
             others = without(m, part)
             if others is None:

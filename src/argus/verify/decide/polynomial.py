@@ -137,6 +137,8 @@ class Interval:
         return Interval(self.lo + other.lo, self.hi + other.hi)
 
     def __mul__(self, other: Interval) -> Interval:
+        if 0 <= self.lo <= self.hi and 0 <= other.lo <= other.hi:
+            return Interval(_times(self.lo, other.lo), _times(self.hi, other.hi))
         corners = [_times(a, b) for a in self.ends for b in other.ends]
         return Interval(min(corners), max(corners))
 

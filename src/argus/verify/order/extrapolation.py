@@ -117,10 +117,7 @@ class SizeExplorer(SizeWalks):
             raise _ShownError
 
     def _few(self, every: Sequences) -> bool:
-        """Whether few choices show all sequences.
-
-        Where most of them led to new states, more would, too.
-        """
+        """Whether few choices show all sequences: not where most led to new states."""
         most = FEW * self.tried
         if self.tried > 1 and not every.closing:
             return False
