@@ -116,7 +116,9 @@ def present(view: GlobalView, env: Mapping[str, Any]) -> float:
         names = {s.name for s in symbols(coordinate)}
         if names & gathered or not any(n.startswith("%") for n in names):
             continue
-        ends = [evaluate(substitute(coordinate, at), env) for at in (_zeros(view), last)]
+        ends = [
+            evaluate(substitute(coordinate, at), env) for at in (_zeros(view), last)
+        ]
         first, end = np.minimum(*ends), np.maximum(*ends)  # some are walked backwards
         length = end - first + 1
         inside = np.minimum(end + 1, evaluate(extent, env)) - np.maximum(first, 0)
