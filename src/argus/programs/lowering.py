@@ -243,7 +243,7 @@ class _Lowering:
     ) -> ExpressionNode:
         """A node where all coordinates are inside of their borders, else ``fill``."""
         pool, space = self.pool, self.space
-        names = [n for c in coordinates for n in c.loops if n in space.borders]
+        names = [n for c in coordinates for n in sorted(c.loops) if n in space.borders]
         if not names:
             return node
         known = {(space.borders[n], space.sizes[n]) for n in names}

@@ -103,7 +103,7 @@ class _PixelWriter(ProductWriter):
         form, pixels = self.form, self.pixels
         found = super()._statics()
         loops = [form.row, form.column, pixels.phase]
-        loops += [n for b in self.stored.borders for n in b.index.loops]
+        loops += [n for b in self.stored.borders for n in sorted(b.index.loops)]
         if pixels.above:
             loops.append(pixels.above)
             found["W"] = pixels.pitch

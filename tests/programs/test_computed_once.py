@@ -1,0 +1,82 @@
+"""What a kernel would compute or read many times is made once, by a kernel before it.
+
+At the sizes of models: only plans are made, and kernels that are small are proved.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.plan import plan_of  # noqa: E402
+from argus.programs.predictions import prediction_of  # noqa: E402
+from programs.modules import Formula  # noqa: E402
+
+
+def _lora(x: Any, y: Any, down: Any, up: Any) -> Any:
+    return y + 2.0 * (x @ down.T @ up.T)
+
+
+def _directions(features: Any, d: Any) -> Any:
+    parts = [d, *(f(d * 2**i) for i in range(4) for f in (torch.sin, torch.cos))]
+    known = torch.cat(parts, -1)[:, None].expand(-1, features.shape[1], -1)
+    return torch.cat([features, known], -1)
+
+
+def _demodulated(w: Any, style: Any) -> Any:
+    return ((w[None] * style[:, None, :, None, None]) ** 2).sum((2, 3, 4))
+
+
+def _shapes(*shapes: Sequence[int]) -> tuple[Any, ...]:
+    return tuple(torch.empty(*shape) for shape in shapes)
+
+
+WHOLE = {
+    "a factor that lies along a short sum": (
+        _lora,
+        _shapes((4096, 1024), (4096, 2048), (16, 1024), (2048, 16)),
+        180,  # 607 where each result reads it in steps of the sum
+    ),
+    "angles of all samples of a ray": (
+        _directions,
+        _shapes((1024, 64, 256), (1024, 3)),
+        120,  # 272 where each computes all of them
+    ),
+    "sums of a few elements side by side": (
+        _demodulated,
+        _shapes((128, 256, 3, 3), (8, 256)),
+        30,  # 114 where each step of a loop takes 9 elements
+    ),
+}
+
+
+@pytest.mark.parametrize("name", WHOLE)
+def test_it_takes_no_longer_than_it_has_to(name: str) -> None:
+    function, inputs, most = WHOLE[name]
+    plan = plan_of(Formula(function), inputs)
+    assert not plan.left
+    assert sum(prediction_of(step).microseconds for step in plan.kernels) < most
+
+
+def test_such_kernels_give_what_torch_does(monkeypatch: pytest.MonkeyPatch) -> None:
+    from argus.programs import grouping, product_operands
+
+    monkeypatch.setattr(product_operands, "_LARGE", 0)
+    for name in ("_LARGE", "_MANY", "_WALKED"):
+        monkeypatch.setattr(grouping, name, 1)
+    monkeypatch.setattr(grouping, "_VERY_OFTEN", 2)
+    cases = (
+        (_lora, ((40, 8), (40, 48), (4, 8), (48, 4))),
+        (_directions, ((6, 5, 7), (6, 3))),
+        (_demodulated, ((4, 160, 3, 3), (2, 160))),
+    )
+    for function, shapes in cases:
+        inputs = tuple(torch.randn(*shape) for shape in shapes)
+        plan = plan_of(Formula(function), inputs)
+        made = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+        torch.testing.assert_close(made, function(*inputs), rtol=2e-5, atol=2e-5)
