@@ -36,7 +36,7 @@ from argus.terms.cast import to_integer, to_real, to_truth
 from argus.terms.choosing import selected
 from argus.terms.comparisons import asked
 from argus.terms.domains import (
-    Need,
+    NumberNeed,
     divided_by,
     divisors,
     exponent_of,
@@ -284,7 +284,7 @@ def _quotient(
         raise Unknown(f"a division by 0: {dividend} // 0")
     made = world.quotient(dividend, divisor)
     if divisor.constant is None:
-        needed = [Need("divisor", whole(divisor))]
+        needed = [NumberNeed("divisor", whole(divisor))]
         note_lost(world, where, [], needed, divisors(made))
     return made
 

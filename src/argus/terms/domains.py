@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "DOMAINS",
-    "Need",
+    "NumberNeed",
     "divided_by",
     "divisors",
     "exponent_of",
@@ -43,7 +43,7 @@ __all__ = [
 ]
 
 
-class Need(NamedTuple):
+class NumberNeed(NamedTuple):
     """A term that is not 0 ("divisor"), is at least 0, or is above 0."""
 
     kind: Literal["divisor", "root", "logarithm"]
@@ -55,10 +55,10 @@ DOMAINS: dict[str, str] = {
     "root": "is not negative",
     "logarithm": "is above 0",
 }
-_NONE: frozenset[Need] = frozenset()
+_NONE: frozenset[NumberNeed] = frozenset()
 
 
-def needs(world: World, x: Term | IndexSet) -> frozenset[Need]:
+def needs(world: World, x: Term | IndexSet) -> frozenset[NumberNeed]:
     """What has to hold for a term to be a number, or for what a set asks of data."""
     key = ("needs", x)
     known = world.memory.get(key)
@@ -68,15 +68,15 @@ def needs(world: World, x: Term | IndexSet) -> frozenset[Need]:
             if isinstance(x, IndexSet)
             else _of_term(world, x)
         )
-    return cast(frozenset[Need], known)
+    return cast(frozenset[NumberNeed], known)
 
 
 def note_lost(
     world: World,
     where: IndexSet,
     args: Sequence[Term],
-    before: Iterable[Need],
-    after: frozenset[Need],
+    before: Iterable[NumberNeed],
+    after: frozenset[NumberNeed],
 ) -> None:
     """Note what was needed and is not seen any more.
 
@@ -92,21 +92,21 @@ def note_lost(
             world.obligations.add(found)
 
 
-def need_of(found: TermObligation) -> Need | None:
+def need_of(found: TermObligation) -> NumberNeed | None:
     """The need that an obligation notes, if it is one of these."""
     match found.kind:
         case "divisor" | "root" | "logarithm" if isinstance(found.term, Term):
-            return Need(found.kind, found.term)
+            return NumberNeed(found.kind, found.term)
         case _:
             return None
 
 
-def said(need: Need, among: Container[Need]) -> bool:
+def said(need: NumberNeed, among: Container[NumberNeed]) -> bool:
     """Whether something is among what is needed, or follows from it."""
-    return need in among or Need("logarithm", need.term) in among
+    return need in among or NumberNeed("logarithm", need.term) in among
 
 
-def divided_by(world: World, term: Term) -> frozenset[Need]:
+def divided_by(world: World, term: Term) -> frozenset[NumberNeed]:
     """What is needed of a term that something is divided by, and that it is not 0."""
     if term.special is not None or not term.parts:
         return _NONE
@@ -120,7 +120,7 @@ def divided_by(world: World, term: Term) -> frozenset[Need]:
     return found | needs(world, raised(term, -1))
 
 
-def exponent_of(world: World, term: Term) -> frozenset[Need]:
+def exponent_of(world: World, term: Term) -> frozenset[NumberNeed]:
     """What is needed of a term of which the exponential is taken.
 
     That of a multiple of ``log(x)`` is a power of x, of 0, too.
@@ -131,22 +131,22 @@ def exponent_of(world: World, term: Term) -> frozenset[Need]:
         leaf, power = rest[0] if len(rest) == 1 else (None, 0)
         if power == 1 and isinstance(leaf, Call) and leaf.function == "log":
             (inner,) = leaf.args
-            if Need("logarithm", inner) in found:
-                found = found - {Need("logarithm", inner)}
-                found |= _NONE if is_nonnegative(inner) else {Need("root", inner)}
+            if NumberNeed("logarithm", inner) in found:
+                found = found - {NumberNeed("logarithm", inner)}
+                found |= _NONE if is_nonnegative(inner) else {NumberNeed("root", inner)}
     return found
 
 
-def divisors(value: Integer) -> frozenset[Need]:
+def divisors(value: Integer) -> frozenset[NumberNeed]:
     """What quotients that an integer is made of divide by."""
     return frozenset(
-        Need("divisor", whole(atom.args[1]))
+        NumberNeed("divisor", whole(atom.args[1]))
         for atom in value.atoms()
         if isinstance(atom, Opaque) and atom.op == "div"
     )
 
 
-def _of_term(world: World, term: Term) -> frozenset[Need]:
+def _of_term(world: World, term: Term) -> frozenset[NumberNeed]:
     found = _NONE
     for part in term.parts:
         for leaf, power in part.factors:
@@ -156,7 +156,7 @@ def _of_term(world: World, term: Term) -> frozenset[Need]:
     return found
 
 
-def _of_leaf(world: World, leaf: Leaf, power: Rational) -> frozenset[Need]:
+def _of_leaf(world: World, leaf: Leaf, power: Rational) -> frozenset[NumberNeed]:
     return _own(leaf, power).union(
         *(needs(world, x) for x in leaf.terms),
         *(needs(world, x.domain) for x in leaf.overs),
@@ -164,25 +164,25 @@ def _of_leaf(world: World, leaf: Leaf, power: Rational) -> frozenset[Need]:
     )
 
 
-def _own(leaf: Leaf, power: Rational) -> frozenset[Need]:
+def _own(leaf: Leaf, power: Rational) -> frozenset[NumberNeed]:
     """What a power of a leaf needs beside what is in the leaf."""
-    found: set[Need] = set()
+    found: set[NumberNeed] = set()
     below = _below(leaf)
     if power < 0 and below.constant is None and not is_positive(below):
-        found.add(Need("divisor", below))
+        found.add(NumberNeed("divisor", below))
     root = isinstance(power, Fraction) and power.denominator % 2 == 0
     if root and not is_nonnegative(below):
-        found.add(Need("root", below))
+        found.add(NumberNeed("root", below))
     if isinstance(leaf, Call) and leaf.function == "log":
         (inner,) = leaf.args
         if inner.constant is None and not is_positive(inner):
-            found.add(Need("logarithm", inner))
+            found.add(NumberNeed("logarithm", inner))
     return frozenset(found)
 
 
 def placed(
     world: World, where: IndexSet, term: Term
-) -> Iterator[tuple[Need, IndexSet]]:
+) -> Iterator[tuple[NumberNeed, IndexSet]]:
     """What a term needs where a set holds, of what is in a sum at its points."""
     for part in term.parts:
         for leaf, power in part.factors:
@@ -204,7 +204,7 @@ def _below(leaf: Leaf) -> Term:
     return leaf.term if isinstance(leaf, Base) else leaf_term(leaf)
 
 
-def _of_atoms(world: World, atoms: Iterable[Atom]) -> frozenset[Need]:
+def _of_atoms(world: World, atoms: Iterable[Atom]) -> frozenset[NumberNeed]:
     found = _NONE
     for atom in atoms:
         if isinstance(atom, Truth | Truncated):

@@ -24,7 +24,7 @@ from argus.terms import (
     union,
 )
 from argus.terms.apply import compared_terms
-from argus.terms.domains import DOMAINS, Need, need_of, needs, placed, said
+from argus.terms.domains import DOMAINS, NumberNeed, need_of, needs, placed, said
 from argus.terms.integers import Comparison
 from argus.terms.mentioned import inputs
 from argus.terms.powers import is_nonnegative, is_positive, raised
@@ -35,16 +35,16 @@ from argus.terms.unrolled import unrolled
 from argus.verify.denotation import Store
 from argus.verify.equality.same import same, within
 
-__all__ = ["Shown", "undefined_data"]
+__all__ = ["EqualTerms", "undefined_data"]
 
 _OUTSIDE: dict[str, Comparison] = {"divisor": "==", "root": "<", "logarithm": "<="}
 
 
-_Places = dict[tuple[Need, IndexSet], None]
+_Places = dict[tuple[NumberNeed, IndexSet], None]
 
 
 @dataclass(frozen=True)
-class Shown:
+class EqualTerms:
     """Where a term of the kernel was shown to be the reference's, and both.
 
     ``asked``: what the reference asks to choose its term.
@@ -55,12 +55,12 @@ class Shown:
     theirs: Term
     asked: Sequence[IndexSet]
 
-    def needed(self, world: World) -> frozenset[Need]:
+    def needed(self, world: World) -> frozenset[NumberNeed]:
         """What the reference needs there."""
         found = (needs(world, x) for x in self.asked)
         return needs(world, self.theirs).union(*found)
 
-    def places(self, world: World) -> Iterator[tuple[Need, IndexSet]]:
+    def places(self, world: World) -> Iterator[tuple[NumberNeed, IndexSet]]:
         """The same, and where."""
         yield from placed(world, self.where, self.theirs)
         for asked in self.asked:
@@ -69,7 +69,7 @@ class Shown:
 
 
 def undefined_data(
-    world: World, stores: Sequence[Store], noted: int, shown: Sequence[Shown]
+    world: World, stores: Sequence[Store], noted: int, shown: Sequence[EqualTerms]
 ) -> str:
     """What a kernel needs of numbers and its reference does not; "" for nothing.
 
@@ -86,7 +86,7 @@ def undefined_data(
 
 
 def _needed(
-    world: World, noted: Sequence[TermObligation], shown: Sequence[Shown]
+    world: World, noted: Sequence[TermObligation], shown: Sequence[EqualTerms]
 ) -> _Places:
     """What the reference needs, and where."""
     found: _Places = {}
@@ -98,8 +98,8 @@ def _needed(
         if need is not None:
             found[_opened(world, need, obligation.where)] = None
     for need, where in list(found):
-        if need.kind == "divisor" and (Need("root", need.term), where) in found:
-            found[Need("logarithm", need.term), where] = None
+        if need.kind == "divisor" and (NumberNeed("root", need.term), where) in found:
+            found[NumberNeed("logarithm", need.term), where] = None
     return found
 
 
@@ -107,8 +107,8 @@ def _asked(
     world: World,
     mine: Sequence[TermObligation],
     stores: Sequence[Store],
-    shown: Sequence[Shown],
-) -> Iterator[tuple[Need, list[IndexSet]]]:
+    shown: Sequence[EqualTerms],
+) -> Iterator[tuple[NumberNeed, list[IndexSet]]]:
     """What the kernel needs and the reference's terms do not show; where."""
     for found in mine:
         need = need_of(found)
@@ -126,7 +126,9 @@ def _asked(
                 yield need, [where]
 
 
-def _opened(world: World, need: Need, where: IndexSet) -> tuple[Need, IndexSet]:
+def _opened(
+    world: World, need: NumberNeed, where: IndexSet
+) -> tuple[NumberNeed, IndexSet]:
     """A need of the points of a sum, whose variables are bound elsewhere, too."""
     names = {v for v in need.term.free_variables() if v.name[0] == "$"}
     names |= {v for v in where.variables() if v.name[0] == "$"}
@@ -141,14 +143,14 @@ def _opened(world: World, need: Need, where: IndexSet) -> tuple[Need, IndexSet]:
         assert isinstance(made, Integer)
         env[variable] = made
     term = world.substitute(need.term, env)
-    return Need(need.kind, term), world.substitute(where, env)
+    return NumberNeed(need.kind, term), world.substitute(where, env)
 
 
 def _is_met(
     world: World,
     wheres: Sequence[IndexSet],
-    need: Need,
-    theirs: Sequence[tuple[Need, IndexSet]],
+    need: NumberNeed,
+    theirs: Sequence[tuple[NumberNeed, IndexSet]],
 ) -> bool:
     """Whether a need holds in all of several sets, or the reference has it in one."""
     if _is_taken(world, need.term):
@@ -168,8 +170,8 @@ def _is_taken(world: World, term: Term) -> bool:
 def _is_shared(
     world: World,
     where: IndexSet,
-    need: Need,
-    theirs: Sequence[tuple[Need, IndexSet]],
+    need: NumberNeed,
+    theirs: Sequence[tuple[NumberNeed, IndexSet]],
 ) -> bool:
     """Whether the reference needs the same wherever a set holds."""
     parts: list[IndexSet] = []
@@ -179,7 +181,7 @@ def _is_shared(
         for env in _ways(world, where, need.term, other.term):
             at = _somewhere(world, where, _bounded(world, there, env), need.term)
             term = world.substitute(other.term, env) if env else other.term
-            if _follows(world, where & at, need, Need(other.kind, term)):
+            if _follows(world, where & at, need, NumberNeed(other.kind, term)):
                 parts.append(at)
                 break
     rest = where - union(parts)
@@ -216,7 +218,9 @@ def _bounded(
     return found
 
 
-def _follows(world: World, where: IndexSet, need: Need, other: Need) -> bool:
+def _follows(
+    world: World, where: IndexSet, need: NumberNeed, other: NumberNeed
+) -> bool:
     """Whether one need is another one, or of a number that is at least as large."""
     signs = (1, -1) if need.kind == "divisor" else (1,)
     for term in (need.term.scaled(sign) for sign in signs):

@@ -35,7 +35,7 @@ from argus.terms.sums import variable_of
 from argus.terms.value import Case
 from argus.verify.denotation import Denotation, Store
 from argus.verify.equality.additions import total
-from argus.verify.equality.cancelled import Shown, undefined_data
+from argus.verify.equality.cancelled import EqualTerms, undefined_data
 from argus.verify.equality.coverage import (
     initial,
     positions,
@@ -105,7 +105,7 @@ class _Comparison:
         count = len(self.world.obligations)
         self.noted = count if noted is None else noted
         self.axioms: dict[str, None] = {}
-        self.shown: dict[str, list[Shown]] = {}
+        self.shown: dict[str, list[EqualTerms]] = {}
         """By output: where terms are equal, and both."""
 
     def run(self) -> EqualityResult:
@@ -224,7 +224,7 @@ class _Comparison:
         where: IndexSet,
         value: Value,
         wanted: Value,
-        shown: list[Shown] | None = None,
+        shown: list[EqualTerms] | None = None,
     ) -> Mismatch | None:
         """Where two values are not shown to be equal. Raises Unknown.
 
@@ -259,7 +259,7 @@ class _Comparison:
                     return found
                 if shown is not None and isinstance(theirs[1], Term):
                     own = mine[1] if isinstance(mine[1], Term) else whole(mine[1])
-                    shown.append(Shown(at, own, theirs[1], known))
+                    shown.append(EqualTerms(at, own, theirs[1], known))
                 compared = compared or not _nothing(world, at, mine, theirs)
                 if mine[1] == theirs[1]:
                     left = left - theirs[0]

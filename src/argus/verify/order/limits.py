@@ -8,11 +8,11 @@ relies on that. Only what does not hold is told.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import assert_never
 
 from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.dtypes import DType
+from argus.ir.memory import GlobalView, SharedView
 from argus.ir.placement import TmaPlan, VectorPlan
 from argus.ir.program import Program
 from argus.ir.walk import walk
@@ -28,8 +28,6 @@ __all__ = ["beyond"]
 _BARRIER_BYTES = 8
 """Of an mbarrier, and what it is aligned to (PTX ISA, "Size and alignment of mbarrier
 object")."""
-_Moving = o.LoadGlobal | o.StoreGlobal | o.LoadShared | o.StoreShared | o.CopyAsync
-_MOVING = (o.LoadGlobal, o.StoreGlobal, o.LoadShared, o.StoreShared, o.CopyAsync)
 _FORMS = "an instruction moves as many elements at once"
 _CLAIMS = {
     "AG0320": "TMA has such boxes",
@@ -60,10 +58,11 @@ def beyond(program: Program) -> Iterator[Obligation]:
             yield _refuted("AG0507", op.span, message, why)
         if isinstance(op, o.CopyAsync | o.CopyOut) and isinstance(op.plan, TmaPlan):
             yield from _copy(program, op, op.plan)
-        if isinstance(op, _MOVING) and isinstance(op.plan, VectorPlan):
-            why = _no_form(op, op.plan)
+        plan = getattr(op, "plan", None)
+        if isinstance(plan, VectorPlan):
+            why = _no_form(op, plan)
             if why:
-                message = f"{op.plan.instruction} of {op.plan.width} elements at once"
+                message = f"{plan.instruction} of {plan.width} elements at once"
                 yield _refuted("AG0320", op.span, message, why, _FORMS)
     clusters = registry.has_family("cluster", program.target.name)
     sizes = CLUSTER_SIZES if clusters else CLUSTER_SIZES[:1]
@@ -73,9 +72,11 @@ def beyond(program: Program) -> Iterator[Obligation]:
         yield _refuted("AG0508", program.span, message, why)
 
 
-def _no_form(op: _Moving, plan: VectorPlan) -> str:
+def _no_form(op: o.AnyOp, plan: VectorPlan) -> str:
     """Why no instruction moves as much at a time as a plan says; "" if one does."""
     kind, dtype = plan.instruction, _element(op)
+    if dtype is None:
+        return ""
     size = plan.width * dtype.bits // 8
     if "matrix" in kind:
         counts = [2 * n for n in ldmatrix.COUNTS]
@@ -83,10 +84,11 @@ def _no_form(op: _Moving, plan: VectorPlan) -> str:
             found = ", ".join(map(str, counts))
             return f"a lane has {found} elements of {ldmatrix.ELEMENT_BITS} bits"
         return ""
-    if isinstance(op, o.StoreGlobal) and op.atomic is not None:
-        form = memory.reduction(dtype, op.atomic, old=isinstance(op, o.Atomic))
+    if kind in ("red.global", "atom.global"):
+        function = str(getattr(op, "atomic", ""))
+        form = memory.reduction(dtype, function, old=kind == "atom.global")
         if form is None or form.width != plan.width:
-            return f"{dtype} has no {op.atomic} of as many in memory"
+            return f"{dtype} has no {function} of as many in memory"
         return ""
     sizes = cp_async.SIZES if kind == "cp.async" else memory.VECTOR_SIZES
     if size not in sizes:
@@ -94,16 +96,17 @@ def _no_form(op: _Moving, plan: VectorPlan) -> str:
     return ""
 
 
-def _element(op: _Moving) -> DType:
-    match op:
-        case o.LoadGlobal() | o.StoreGlobal():
-            return op.view.tensor.dtype
-        case o.CopyAsync():
-            return op.src.tensor.dtype
-        case o.LoadShared() | o.StoreShared():
-            return op.view.dtype
+def _element(op: o.AnyOp) -> DType | None:
+    """The element type of the memory that it accesses, or copies from."""
+    view = getattr(op, "src", None) if isinstance(op, o.Copy) else None
+    view = getattr(op, "view", None) if view is None else view
+    match view:
+        case GlobalView():
+            return view.tensor.dtype
+        case SharedView():
+            return view.dtype
         case _:
-            assert_never(op)
+            return None
 
 
 def _copy(
