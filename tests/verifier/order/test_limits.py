@@ -10,7 +10,7 @@ import pytest
 
 from argus.ir import ops as o
 from argus.ir.expr import Const
-from argus.ir.placement import TmaPlan, VectorPlan
+from argus.ir.placement import TmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.verify.order import obligations
@@ -117,30 +117,6 @@ def multicast(made: Program) -> None:
             op.plan = replace(op.plan, multicast=4)
 
 
-def accesses(made: Program, kind: str, width: int) -> None:
-    """Another number of elements at a time for each access of a kind."""
-    for op in walk(made.body):
-        plan = getattr(op, "plan", None)
-        if isinstance(plan, VectorPlan) and plan.instruction.startswith(kind):
-            op.plan = replace(plan, width=width)  # type: ignore[union-attr]
-
-
-def one_element(made: Program) -> None:
-    accesses(made, "cp.async", 1)
-
-
-def sixteen_elements(made: Program) -> None:
-    accesses(made, "cp.async", 16)
-
-
-def three_matrices(made: Program) -> None:
-    accesses(made, "ldmatrix", 6)
-
-
-def three_elements(made: Program) -> None:
-    accesses(made, "st.global", 3)
-
-
 CASES: list[tuple[str, Change, str]] = [
     ("gemm", threads, "AG0504"),
     ("gemm", resident, "AG0510"),
@@ -160,10 +136,6 @@ CASES: list[tuple[str, Change, str]] = [
     ("gemm", large_box, "AG0320"),
     ("gemm", no_map, "AG0320"),
     ("gemm cluster", multicast, "AG0508"),
-    ("ampere", one_element, "AG0320"),
-    ("ampere", sixteen_elements, "AG0320"),
-    ("ampere", three_matrices, "AG0320"),
-    ("ampere", three_elements, "AG0320"),
     ("ampere", lambda made: setattr(made, "cluster", 2), "AG0508"),
 ]
 

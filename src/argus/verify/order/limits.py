@@ -11,12 +11,10 @@ from collections.abc import Iterator
 
 from argus.diagnostics import Span
 from argus.ir import ops as o
-from argus.ir.dtypes import DType
-from argus.ir.memory import GlobalView, SharedView
-from argus.ir.placement import TmaPlan, VectorPlan
+from argus.ir.placement import TmaPlan
 from argus.ir.program import Program
 from argus.ir.walk import walk
-from argus.isa import cp_async, ldmatrix, memory, registry
+from argus.isa import registry
 from argus.isa.boxes import violations
 from argus.isa.mbarrier import MAX_COUNT
 from argus.isa.sync import CLUSTER_SIZES, NAMED_BARRIERS
@@ -28,7 +26,6 @@ __all__ = ["beyond"]
 _BARRIER_BYTES = 8
 """Of an mbarrier, and what it is aligned to (PTX ISA, "Size and alignment of mbarrier
 object")."""
-_FORMS = "an instruction moves as many elements at once"
 _CLAIMS = {
     "AG0320": "TMA has such boxes",
     "AG0409": "the barrier can count its arrivals",
@@ -58,55 +55,12 @@ def beyond(program: Program) -> Iterator[Obligation]:
             yield _refuted("AG0507", op.span, message, why)
         if isinstance(op, o.CopyAsync | o.CopyOut) and isinstance(op.plan, TmaPlan):
             yield from _copy(program, op, op.plan)
-        plan = getattr(op, "plan", None)
-        if isinstance(plan, VectorPlan):
-            why = _no_form(op, plan)
-            if why:
-                message = f"{plan.instruction} of {plan.width} elements at once"
-                yield _refuted("AG0320", op.span, message, why, _FORMS)
     clusters = registry.has_family("cluster", program.target.name)
     sizes = CLUSTER_SIZES if clusters else CLUSTER_SIZES[:1]
     if program.cluster not in sizes:
         message = f"a cluster of {program.cluster} blocks"
         why = f"{program.target.name} has clusters of {', '.join(map(str, sizes))}"
         yield _refuted("AG0508", program.span, message, why)
-
-
-def _no_form(op: o.AnyOp, plan: VectorPlan) -> str:
-    """Why no instruction moves as much at a time as a plan says; "" if one does."""
-    kind, dtype = plan.instruction, _element(op)
-    if dtype is None:
-        return ""
-    size = plan.width * dtype.bits // 8
-    if "matrix" in kind:
-        counts = [2 * n for n in ldmatrix.COUNTS]
-        if plan.width not in counts or dtype.bits != ldmatrix.ELEMENT_BITS:
-            found = ", ".join(map(str, counts))
-            return f"a lane has {found} elements of {ldmatrix.ELEMENT_BITS} bits"
-        return ""
-    if kind in ("red.global", "atom.global"):
-        function = str(getattr(op, "atomic", ""))
-        form = memory.reduction(dtype, function, old=kind == "atom.global")
-        if form is None or form.width != plan.width:
-            return f"{dtype} has no {function} of as many in memory"
-        return ""
-    sizes = cp_async.SIZES if kind == "cp.async" else memory.VECTOR_SIZES
-    if size not in sizes:
-        return f"a thread moves {', '.join(map(str, sizes))} bytes, not {size}"
-    return ""
-
-
-def _element(op: o.AnyOp) -> DType | None:
-    """The element type of the memory that it accesses, or copies from."""
-    view = getattr(op, "src", None) if isinstance(op, o.Copy) else None
-    view = getattr(op, "view", None) if view is None else view
-    match view:
-        case GlobalView():
-            return view.tensor.dtype
-        case SharedView():
-            return view.dtype
-        case _:
-            return None
 
 
 def _copy(
@@ -187,12 +141,10 @@ def _shared(program: Program) -> Iterator[Obligation]:
                 yield _refuted("AG0501", span, message, why)
 
 
-def _refuted(
-    rule: str, span: Span, message: str, why: str, claim: str = ""
-) -> Obligation:
+def _refuted(rule: str, span: Span, message: str, why: str) -> Obligation:
     return Obligation(
         rule,
-        claim or _CLAIMS[rule],
+        _CLAIMS[rule],
         span,
         Verdict.REFUTED,
         "counting",
