@@ -247,7 +247,7 @@ class Sizes:
                 env[other] = self.units.get(other, 1) * iterations
                 taken.add(other)
         for name in taken & self.dims.keys():
-            if env[name] < LEAST_EXTENT:
+            if env[name] < LEAST_EXTENT and not self._admits_none(name):
                 part = self._part(name)
                 if part is None:
                     return None
@@ -269,6 +269,12 @@ class Sizes:
         if found.open:
             self.gaps.append(found.open)
         return found.values
+
+    def _admits_none(self, size: str) -> bool:
+        """Whether requirements of a size alone leave it 0."""
+        sym = self.dims[size]
+        own = (r.cond for r in self.program.requirements)
+        return all(evaluate(c, {size: 0}) for c in own if set(symbols(c)) == {sym})
 
     def _part(self, size: str) -> int | None:
         """A size of less than a tile, which its loops see as they would see 0."""
