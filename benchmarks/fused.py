@@ -134,8 +134,8 @@ def modules(only: set[str], cases: int) -> Iterator[tuple[str, list[str]]]:
     """Plans of modules: each kernel as it is placed, and with fused products."""
     import torch
 
-    from argus.programs import execution
-    from argus.programs.plan import plan_of
+    from argus.programs.planning.plan import plan_of
+    from argus.programs.running import execution
     from programs.modules import MODULES, Formula
 
     del cases

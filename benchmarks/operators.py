@@ -110,8 +110,8 @@ def _draws(step: Any) -> bool:
 def judged(function: Any, leaves: list[Any], spec: Any) -> dict[str, Any]:
     """What becomes of one sample."""
     from argus.diagnostics import ArgusError
-    from argus.programs.execution import in_interpreter, run_plan
-    from argus.programs.plan import plan_of
+    from argus.programs.planning.plan import plan_of
+    from argus.programs.running.execution import in_interpreter, run_plan
 
     model, inputs = module_of(function, leaves, spec)
     wanted = [

@@ -256,10 +256,10 @@ def baseline(name: str, model: Any, inputs: Sequence[Any]) -> Callable[[], Any]:
 
 def kernel_times(plan: Any, inputs: Sequence[Any]) -> list[tuple[str, str, float, int]]:
     """The kernels of a plan in order: name, sizes, microseconds by itself, launches."""
-    from argus.programs.bases import PlannedMemory
-    from argus.programs.execution import ProgramCall
-    from argus.programs.given import GivenTensors
-    from argus.programs.launches import LaunchSegment
+    from argus.programs.running.bases import PlannedMemory
+    from argus.programs.running.execution import ProgramCall
+    from argus.programs.running.given import GivenTensors
+    from argus.programs.running.launches import LaunchSegment
 
     given = GivenTensors(plan.program)(inputs, plan.program.tensors)
     memory = ProgramCall(plan).launched(given)

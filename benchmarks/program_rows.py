@@ -110,8 +110,8 @@ class FileRow:
 
     def _planned(self) -> None:
         """The plan at the file's own sizes."""
-        from argus.programs.capture import capture_shapes
-        from argus.programs.plan import plan_program
+        from argus.programs.capturing.capture import capture_shapes
+        from argus.programs.planning.plan import plan_program
 
         device = "cuda:0" if self.options.gpu else None
         self._say(plan_program(capture_shapes(self.path, device)))
@@ -124,7 +124,7 @@ class FileRow:
 
     def _proved(self) -> None:
         """What the verifier says of the kernels, at the file's own sizes."""
-        from argus.programs.proofs import proof_of
+        from argus.programs.planning.proofs import proof_of
 
         verdicts = [str(proof_of(step).verdict) for step in self.plan.kernels]
         self.row["verdicts"] = dict(Counter(verdicts))
@@ -132,7 +132,7 @@ class FileRow:
     def _built(self) -> None:
         """Machine code; it stays on disk."""
         from argus.compiler import launchable
-        from argus.programs.kernel_requests import kernel_of, request_for_step
+        from argus.programs.planning.kernel_requests import kernel_of, request_for_step
 
         for step in self.plan.kernels:
             request, _ = request_for_step(kernel_of(step), step)
@@ -142,9 +142,9 @@ class FileRow:
         """The plan in the interpreter beside eager torch, at reduced sizes."""
         import torch
 
-        from argus.programs.execution import in_interpreter, run_plan
-        from argus.programs.plan import plan_of
-        from argus.programs.torch_file import load_file
+        from argus.programs.capturing.torch_file import load_file
+        from argus.programs.planning.plan import plan_of
+        from argus.programs.running.execution import in_interpreter, run_plan
 
         with tempfile.TemporaryDirectory() as folder:
             small = Path(folder) / self.path.name
@@ -200,7 +200,7 @@ class FileRow:
         from argus.diagnostics import ArgusError
         from argus.programs.backend import GraphReport
         from argus.programs.compiled import CompiledProgram, bound
-        from argus.programs.plan import plan_of
+        from argus.programs.planning.plan import plan_of
 
         began = time.perf_counter()
         try:

@@ -38,7 +38,10 @@ from typing import Any
 
 from program_table import page, shown, summary
 
-PRELOADED = ["torch", "argus.programs.plan", "argus.programs.proofs", "program_rows"]
+PRELOADED = [
+    *("torch", "argus.programs.planning.plan", "argus.programs.planning.proofs"),
+    "program_rows",
+]
 
 
 @dataclass

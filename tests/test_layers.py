@@ -36,7 +36,7 @@ CALLS = ("import_module", "__import__", "exec_module", "run_module", "load_modul
 def rows() -> dict[str, int]:
     """The row of each part of the package, the lowest being 0."""
     settings = tomllib.loads(PROJECT.read_text(encoding="utf-8"))
-    (contract,) = settings["tool"]["importlinter"]["contracts"]
+    contract, *_ = settings["tool"]["importlinter"]["contracts"]
     return {
         part.strip(" ()"): number
         for number, row in enumerate(reversed(contract["layers"]))

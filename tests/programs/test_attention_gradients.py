@@ -8,11 +8,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from argus.programs.attention_gradients import gradient_decompositions  # noqa: E402
-from argus.programs.capture import capture  # noqa: E402
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.plan import plan_of, plan_program  # noqa: E402
-from argus.programs.proofs import proof_of  # noqa: E402
+from argus.programs.capturing.capture import capture  # noqa: E402
+from argus.programs.operators.attention_gradients import gradient_decompositions  # noqa: E402
+from argus.programs.planning.plan import plan_of, plan_program  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula, random  # noqa: E402
 

@@ -11,10 +11,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from argus.diagnostics import ArgusError  # noqa: E402
-from argus.programs.capture import capture_shapes  # noqa: E402
+from argus.programs.capturing.capture import capture_shapes  # noqa: E402
 from argus.programs.compiled import bound  # noqa: E402
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.plan import plan_of, plan_program  # noqa: E402
+from argus.programs.planning.plan import plan_of, plan_program  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 
 FILE = """

@@ -9,10 +9,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from argus.compiler import is_ready  # noqa: E402
-from argus.programs import building  # noqa: E402
-from argus.programs.building import as_line, build_side_by_side, of_line  # noqa: E402
-from argus.programs.kernel_requests import kernel_of, request_for_step  # noqa: E402
-from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.planning import building  # noqa: E402
+from argus.programs.planning.building import as_line, build_side_by_side, of_line  # noqa: E402
+from argus.programs.planning.kernel_requests import kernel_of, request_for_step  # noqa: E402
+from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.requests import Request, key_of  # noqa: E402
 from argus.targets import DEFAULT_TARGET  # noqa: E402
 from programs.modules import Formula  # noqa: E402

@@ -12,9 +12,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.plan import plan_of  # noqa: E402
-from argus.programs.predictions import prediction_of  # noqa: E402
+from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.planning.predictions import prediction_of  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 
 
@@ -64,7 +64,7 @@ def test_it_takes_no_longer_than_it_has_to(name: str) -> None:
 
 
 def test_such_kernels_give_what_torch_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    from argus.programs import grouping, product_operands
+    from argus.programs.planning import grouping, product_operands
 
     monkeypatch.setattr(product_operands, "_LARGE", 0)
     for name in ("_LARGE", "_MANY", "_WALKED"):

@@ -8,8 +8,8 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from argus.programs import execution  # noqa: E402
-from argus.programs.plan import plan_of  # noqa: E402
+from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.running import execution  # noqa: E402
 from contraction import contracted  # noqa: E402
 from programs.modules import Formula, random  # noqa: E402
 

@@ -14,11 +14,12 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional  # noqa: E402
 
-from argus.programs import backend, compiled, grouping  # noqa: E402
+from argus.programs import backend, compiled  # noqa: E402
 from argus.programs.backend import GraphReport, argus_backend  # noqa: E402
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
-from argus.programs.proofs import proof_of  # noqa: E402
+from argus.programs.planning import grouping  # noqa: E402
+from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula, random  # noqa: E402
 

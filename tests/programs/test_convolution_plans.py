@@ -12,9 +12,9 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
-from argus.programs.predictions import prediction_of  # noqa: E402
-from argus.programs.products import ProductForm  # noqa: E402
+from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.planning.predictions import prediction_of  # noqa: E402
+from argus.programs.products.products import ProductForm  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 
 Case = tuple[tuple[int, ...], tuple[int, ...], int, int, int, int]

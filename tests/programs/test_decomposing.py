@@ -8,7 +8,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from argus.programs.capture import decompositions  # noqa: E402
+from argus.programs.capturing.capture import decompositions  # noqa: E402
 from argus.specification.aten.decomposing import decomposed  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 

@@ -11,15 +11,9 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from argus.equivalence import programs  # noqa: E402
-from argus.programs import (  # noqa: E402
-    alike,
-    grouping,
-    merging,
-    predictions,
-    proofs,
-)
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.planning import alike, grouping, merging, predictions, proofs  # noqa: E402
+from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 
 
 class Layer(nn.Module):

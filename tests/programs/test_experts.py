@@ -11,9 +11,9 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 from argus.programs.backend import GraphReport, argus_backend  # noqa: E402
-from argus.programs.capture import capture  # noqa: E402
-from argus.programs.plan import plan_program  # noqa: E402
-from argus.programs.proofs import proof_of  # noqa: E402
+from argus.programs.capturing.capture import capture  # noqa: E402
+from argus.programs.planning.plan import plan_program  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's, about itself
 

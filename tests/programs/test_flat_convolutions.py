@@ -8,14 +8,14 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from argus.programs import flat_convolutions  # noqa: E402
-from argus.programs.channels_last import channels_of  # noqa: E402
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.flat_convolutions import Reading, flat_space  # noqa: E402
-from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
-from argus.programs.products import ProductForm  # noqa: E402
-from argus.programs.proofs import proof_of  # noqa: E402
-from argus.programs.tensor_program import ContractPrimitive  # noqa: E402
+from argus.programs.convolutions import flat_convolutions  # noqa: E402
+from argus.programs.convolutions.channels_last import channels_of  # noqa: E402
+from argus.programs.convolutions.flat_convolutions import Reading, flat_space  # noqa: E402
+from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.products.products import ProductForm  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.tensors.tensor_program import ContractPrimitive  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 

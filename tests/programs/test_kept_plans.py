@@ -16,12 +16,12 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
 import argus  # noqa: E402
-from argus.programs import kept_plans  # noqa: E402
 from argus.programs.backend import argus_backend  # noqa: E402
-from argus.programs.capture import capture  # noqa: E402
-from argus.programs.kept_plans import kept_plan, program_key  # noqa: E402
-from argus.programs.plan import plan_program  # noqa: E402
-from argus.programs.program_data import KernelFiles  # noqa: E402
+from argus.programs.capturing.capture import capture  # noqa: E402
+from argus.programs.planning import kept_plans  # noqa: E402
+from argus.programs.planning.kept_plans import kept_plan, program_key  # noqa: E402
+from argus.programs.planning.plan import plan_program  # noqa: E402
+from argus.programs.planning.program_data import KernelFiles  # noqa: E402
 from argus.runtime.cache import default_cache  # noqa: E402
 from argus.runtime.store import CacheWarning  # noqa: E402
 
@@ -237,7 +237,7 @@ def test_graphs_of_torch_forward_and_backward(planned: list[Any]) -> None:
 
 _SECOND = """
 import torch, argus
-from argus.programs import kept_plans
+from argus.programs.planning import kept_plans
 kept_plans.plan_program = None
 torch.manual_seed({seed})
 model = torch.nn.Sequential(torch.nn.Linear(8, 8), torch.nn.Softmax(-1))

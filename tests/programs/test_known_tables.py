@@ -12,9 +12,9 @@ torch = pytest.importorskip("torch")
 from torch.nn import functional  # noqa: E402
 
 from argus.programs.backend import GraphReport, argus_backend  # noqa: E402
-from argus.programs.known_tables import digit_table  # noqa: E402
-from argus.programs.recorder import ProgramRecorder  # noqa: E402
-from argus.programs.tensor_array import TensorArray  # noqa: E402
+from argus.programs.lowering.known_tables import digit_table  # noqa: E402
+from argus.programs.tensors.recorder import ProgramRecorder  # noqa: E402
+from argus.programs.tensors.tensor_array import TensorArray  # noqa: E402
 from programs.modules import random  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's, about itself

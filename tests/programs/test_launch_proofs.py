@@ -17,9 +17,9 @@ from torch.nn import functional  # noqa: E402
 from torch.utils import _pytree  # noqa: E402
 
 from argus.compiler import prove  # noqa: E402
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.kernel_requests import kernel_of, request_for_step  # noqa: E402
-from argus.programs.plan import plan_of  # noqa: E402
+from argus.programs.planning.kernel_requests import kernel_of, request_for_step  # noqa: E402
+from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula, random  # noqa: E402
 

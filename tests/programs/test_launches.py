@@ -14,17 +14,17 @@ from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
 
 from argus.compiler import cuda_source  # noqa: E402
 from argus.ir.dtypes import f32  # noqa: E402
-from argus.programs import execution, in_torch, launches  # noqa: E402
-from argus.programs.execution import ProgramCall  # noqa: E402
-from argus.programs.given import GivenTensors  # noqa: E402
-from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
-from argus.programs.replay import ReplayedCall  # noqa: E402
-from argus.programs.tensor_program import (  # noqa: E402
+from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.running import execution, in_torch, launches  # noqa: E402
+from argus.programs.running.execution import ProgramCall  # noqa: E402
+from argus.programs.running.given import GivenTensors  # noqa: E402
+from argus.programs.running.replay import ReplayedCall  # noqa: E402
+from argus.programs.tensors.tensor_program import (  # noqa: E402
     GivenPrimitive,
     ProgramValue,
     ViewedValue,
 )
-from argus.programs.views import LinearView, ReshapedView  # noqa: E402
+from argus.programs.tensors.views import LinearView, ReshapedView  # noqa: E402
 from argus.runtime.launch import LoadedKernel  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 from runtime.conftest import FakeDriver  # noqa: E402

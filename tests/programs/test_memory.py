@@ -10,13 +10,13 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from argus.diagnostics import ArgusError  # noqa: E402
-from argus.programs.memory import (  # noqa: E402
+from argus.programs.planning.plan import KernelStep, ProgramPlan, plan_of  # noqa: E402
+from argus.programs.running.memory import (  # noqa: E402
     ProgramMemory,
     bytes_of,
     check_memory,
     memory_of,
 )
-from argus.programs.plan import KernelStep, ProgramPlan, plan_of  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 
 

@@ -11,11 +11,12 @@ torch = pytest.importorskip("torch")
 from torch.utils import _pytree  # noqa: E402
 
 from argus.diagnostics import ArgusError  # noqa: E402
-from argus.programs import numpy_functions, scattering_operators  # noqa: E402
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.operator_table import OWN  # noqa: E402
-from argus.programs.plan import plan_of  # noqa: E402
-from argus.programs.proofs import proof_of  # noqa: E402
+from argus.programs.operators import scattering_operators  # noqa: E402
+from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.tensors import numpy_functions  # noqa: E402
+from argus.programs.tensors.operator_table import OWN  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 from programs.operators import OPERATORS  # noqa: E402

@@ -15,12 +15,12 @@ torch = pytest.importorskip("torch")
 import argus  # noqa: E402
 from argus.diagnostics import ArgusError  # noqa: E402
 from argus.programs.compiled import CompiledProgram  # noqa: E402
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
-from argus.programs.products import ProductForm  # noqa: E402
-from argus.programs.program_data import KernelFiles, plan_of_data  # noqa: E402
-from argus.programs.proofs import proof_of  # noqa: E402
-from argus.programs.tile_axes import GroupTiling  # noqa: E402
+from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.planning.program_data import KernelFiles, plan_of_data  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.products.products import ProductForm  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.tiles.tile_axes import GroupTiling  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import MODULES, Formula  # noqa: E402
 
@@ -244,10 +244,10 @@ def get_inputs():
 
 
 def test_a_plan_of_shapes_is_bound_to_the_weights_of_a_module(tmp_path: Path) -> None:
-    from argus.programs.capture import capture_shapes
+    from argus.programs.capturing.capture import capture_shapes
+    from argus.programs.capturing.torch_file import load_file
     from argus.programs.compiled import CompiledProgram, bound
-    from argus.programs.plan import plan_program
-    from argus.programs.torch_file import load_file
+    from argus.programs.planning.plan import plan_program
 
     path = tmp_path / "model.py"
     path.write_text(FILE.replace("relu(x ", "minimum(torch.tensor(0.5), x "))
@@ -261,8 +261,8 @@ def test_a_plan_of_shapes_is_bound_to_the_weights_of_a_module(tmp_path: Path) ->
 
 
 def test_a_file_may_look_at_elements_while_it_is_made(tmp_path: Path) -> None:
-    from argus.programs.capture import capture_shapes
-    from argus.programs.plan import plan_program
+    from argus.programs.capturing.capture import capture_shapes
+    from argus.programs.planning.plan import plan_program
 
     path = tmp_path / "model.py"
     path.write_text(

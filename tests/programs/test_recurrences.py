@@ -14,12 +14,12 @@ from torch import nn  # noqa: E402
 from torch.utils import _pytree  # noqa: E402
 
 from argus.diagnostics import ArgusError  # noqa: E402
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.memory import check_memory, memory_of  # noqa: E402
-from argus.programs.plan import ProgramPlan, RepeatedStep, plan_of  # noqa: E402
-from argus.programs.program_data import KernelFiles, plan_of_data  # noqa: E402
-from argus.programs.proofs import proof_of  # noqa: E402
-from argus.programs.value_parts import parts_of  # noqa: E402
+from argus.programs.planning.plan import ProgramPlan, RepeatedStep, plan_of  # noqa: E402
+from argus.programs.planning.program_data import KernelFiles, plan_of_data  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.planning.value_parts import parts_of  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.running.memory import check_memory, memory_of  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 
 LAYERS = {

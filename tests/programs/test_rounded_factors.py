@@ -8,11 +8,11 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from argus.programs import product_factors  # noqa: E402
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
-from argus.programs.products import ProductForm  # noqa: E402
-from argus.programs.proofs import proof_of  # noqa: E402
+from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.products import product_factors  # noqa: E402
+from argus.programs.products.products import ProductForm  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 

@@ -10,10 +10,10 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional  # noqa: E402
 
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.plan import plan_of  # noqa: E402
-from argus.programs.proofs import proof_of  # noqa: E402
-from argus.programs.tile_axes import GroupTiling  # noqa: E402
+from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.tiles.tile_axes import GroupTiling  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 

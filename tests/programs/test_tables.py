@@ -11,11 +11,11 @@ torch = pytest.importorskip("torch")
 
 from argus.diagnostics import ArgusError  # noqa: E402
 from argus.interpret import run  # noqa: E402
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.kernel_requests import kernel_of, request_for_step  # noqa: E402
-from argus.programs.plan import plan_of  # noqa: E402
-from argus.programs.predictions import prediction_of  # noqa: E402
-from argus.programs.proofs import proof_of  # noqa: E402
+from argus.programs.planning.kernel_requests import kernel_of, request_for_step  # noqa: E402
+from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.planning.predictions import prediction_of  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.requests import placed_program  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula  # noqa: E402

@@ -11,12 +11,12 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from argus.diagnostics import ArgusError  # noqa: E402
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.operator_table import OWN  # noqa: E402
-from argus.programs.operators import known, operator_named  # noqa: E402
-from argus.programs.plan import plan_of  # noqa: E402
-from argus.programs.program_data import KernelFiles, plan_of_data  # noqa: E402
-from argus.programs.recorder import ProgramRecorder  # noqa: E402
+from argus.programs.capturing.operators import known, operator_named  # noqa: E402
+from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.planning.program_data import KernelFiles, plan_of_data  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.tensors.operator_table import OWN  # noqa: E402
+from argus.programs.tensors.recorder import ProgramRecorder  # noqa: E402
 from argus.specification.aten.table import OPERATORS  # noqa: E402
 from programs.modules import Formula, random  # noqa: E402
 

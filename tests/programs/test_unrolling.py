@@ -10,10 +10,10 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from argus.diagnostics import ArgusError  # noqa: E402
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.memory import check_memory, memory_of  # noqa: E402
-from argus.programs.plan import ProgramPlan, plan_of  # noqa: E402
-from argus.programs.proofs import proof_of  # noqa: E402
+from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.running.memory import check_memory, memory_of  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 

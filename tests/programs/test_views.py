@@ -11,16 +11,16 @@ torch = pytest.importorskip("torch")
 from torch.nn import functional  # noqa: E402
 
 from argus.ir.dtypes import f32  # noqa: E402
-from argus.programs import grouping  # noqa: E402
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.offsets import offsets_through  # noqa: E402
-from argus.programs.plan import plan_of  # noqa: E402
-from argus.programs.tensor_program import (  # noqa: E402
+from argus.programs.planning import grouping  # noqa: E402
+from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.tensors.offsets import offsets_through  # noqa: E402
+from argus.programs.tensors.tensor_program import (  # noqa: E402
     GivenPrimitive,
     ProgramValue,
     ViewedValue,
 )
-from argus.programs.views import ReshapedView, permuted, repeated, sliced  # noqa: E402
+from argus.programs.tensors.views import ReshapedView, permuted, repeated, sliced  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 
 

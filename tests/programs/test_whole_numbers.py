@@ -12,9 +12,9 @@ torch = pytest.importorskip("torch")
 from torch.utils import _pytree  # noqa: E402
 
 import argus  # noqa: E402
-from argus.programs.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.plan import plan_of  # noqa: E402
-from argus.programs.proofs import proof_of  # noqa: E402
+from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula, random  # noqa: E402
 

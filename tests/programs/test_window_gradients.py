@@ -12,8 +12,8 @@ torch = pytest.importorskip("torch")
 from torch.nn import functional  # noqa: E402
 
 from argus.programs.backend import GraphReport, argus_backend  # noqa: E402
-from argus.programs.plan import plan_of  # noqa: E402
-from argus.programs.proofs import proof_of  # noqa: E402
+from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula, random  # noqa: E402
 

@@ -15,7 +15,7 @@ from argus.agent.tasks.program import (
     program_tasks,
     with_kernels,
 )
-from argus.programs.plan import KernelStep
+from argus.programs.planning.plan import KernelStep
 from argus.report.program import HEIGHT, picture_of, program_page
 
 MODEL = """

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from argus.diagnostics import Json
     from argus.model import Prediction
     from argus.programs.model_file import ModelPlans
-    from argus.programs.plan import KernelStep, ProgramPlan, TorchStep
+    from argus.programs.planning.plan import KernelStep, ProgramPlan, TorchStep
 
 _INDENT = 11
 """Cells of the first column, and of what stands between it and the second."""
@@ -85,7 +85,7 @@ class PlanText:
 
     def _predicted(self, step: KernelStep) -> Prediction | str:
         from argus.diagnostics import ArgusError
-        from argus.programs.predictions import prediction_of
+        from argus.programs.planning.predictions import prediction_of
 
         try:
             return prediction_of(step, self.target)
@@ -93,7 +93,7 @@ class PlanText:
             return error.diagnostics[0].message
 
     def _proved(self, step: KernelStep, said: dict[str, Json]) -> str:
-        from argus.programs.proofs import proof_of
+        from argus.programs.planning.proofs import proof_of
         from argus.verify.verdict import Verdict
 
         report = proof_of(step, self.target)
@@ -140,10 +140,10 @@ def plan(
     it exits with 1 unless every kernel is proved.
     """
     with reporting("plan", json_output) as shown:
-        from argus.programs.capture import capture_shapes
-        from argus.programs.memory import check_memory, memory_of
+        from argus.programs.capturing.capture import capture_shapes
         from argus.programs.model_file import model_plans
-        from argus.programs.plan import plan_program
+        from argus.programs.planning.plan import plan_program
+        from argus.programs.running.memory import check_memory, memory_of
         from argus.targets import DEFAULT_TARGET
 
         written = None if out is None else model_plans(file)

@@ -32,7 +32,7 @@ from argus.files.reading import Reader
 from argus.files.typed import natural
 from argus.kernels.library import LIBRARY, Case, LibraryEntry
 from argus.lang.kernel import Kernel, load_kernels
-from argus.programs.torch_file import is_torch_text
+from argus.programs.capturing.torch_file import is_torch_text
 from argus.requests import Request, target_named
 from argus.specialisations import SpecialisationSpace
 from argus.targets import DEFAULT_TARGET

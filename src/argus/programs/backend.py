@@ -25,14 +25,14 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import ArgusError, fail
-from argus.programs.capture import decompositions
+from argus.programs.capturing.capture import decompositions
+from argus.programs.capturing.graph_capture import GivenFrom, GraphCapture
 from argus.programs.compiled import called, require_whole
-from argus.programs.execution import in_interpreter
-from argus.programs.given import relaid
-from argus.programs.graph_capture import GivenFrom, GraphCapture
-from argus.programs.kept_plans import kept_plan
-from argus.programs.plan import ProgramPlan
-from argus.programs.tensor_program import GivenPrimitive
+from argus.programs.planning.kept_plans import kept_plan
+from argus.programs.planning.plan import ProgramPlan
+from argus.programs.running.execution import in_interpreter
+from argus.programs.running.given import relaid
+from argus.programs.tensors.tensor_program import GivenPrimitive
 
 if TYPE_CHECKING:
     from torch.fx import GraphModule

@@ -11,19 +11,19 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from argus.diagnostics import fail
-from argus.programs.building import build_side_by_side
-from argus.programs.capture import capture, tensor_attributes
-from argus.programs.execution import (
+from argus.programs.capturing.capture import capture, tensor_attributes
+from argus.programs.planning.building import build_side_by_side
+from argus.programs.planning.kept_plans import kept_plan
+from argus.programs.planning.plan import ProgramPlan
+from argus.programs.running.execution import (
     KernelRunner,
     ProgramCall,
     proved_in_interpreter,
     returned,
 )
-from argus.programs.given import GivenTensors
-from argus.programs.kept_plans import kept_plan
-from argus.programs.launches import device_target
-from argus.programs.plan import ProgramPlan
-from argus.programs.replay import ReplayedCall
+from argus.programs.running.given import GivenTensors
+from argus.programs.running.launches import device_target
+from argus.programs.running.replay import ReplayedCall
 
 if TYPE_CHECKING:
     from torch.nn import Module

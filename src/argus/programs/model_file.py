@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any, cast
 from argus.diagnostics import ArgusError, fail
 from argus.files.reading import Reader
 from argus.files.writing import write_text
-from argus.programs.capture import ShapesFile
-from argus.programs.plan import ProgramPlan, plan_program
-from argus.programs.program_data import Data, KernelFiles, constants_data
+from argus.programs.capturing.capture import ShapesFile
+from argus.programs.planning.plan import ProgramPlan, plan_program
+from argus.programs.planning.program_data import Data, KernelFiles, constants_data
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -18,11 +18,11 @@ from weakref import WeakKeyDictionary
 
 from argus.diagnostics import fail
 from argus.programs.compiled import called
-from argus.programs.execution import returned
-from argus.programs.given import GivenTensors
-from argus.programs.plan import ProgramPlan
-from argus.programs.program_data import Data, constants_of_data, plan_of_data
-from argus.programs.tensor_program import GivenPrimitive
+from argus.programs.planning.plan import ProgramPlan
+from argus.programs.planning.program_data import Data, constants_of_data, plan_of_data
+from argus.programs.running.execution import returned
+from argus.programs.running.given import GivenTensors
+from argus.programs.tensors.tensor_program import GivenPrimitive
 
 if TYPE_CHECKING:
     from torch import Tensor

@@ -13,7 +13,7 @@ from argus.agent.tasks import program_tasks  # noqa: E402
 from argus.agent.tasks.program import ProgramTasks, with_kernels  # noqa: E402
 from argus.diagnostics import ArgusError  # noqa: E402
 from argus.programs.model_file import written_model  # noqa: E402
-from argus.programs.plan import KernelStep  # noqa: E402
+from argus.programs.planning.plan import KernelStep  # noqa: E402
 
 MODELS = Path(__file__).parent / "models"
 

@@ -16,7 +16,7 @@ from argus.diagnostics import ArgusError, fail
 from argus.files.reading import Reader
 from argus.files.typed import natural
 from argus.kernels.library import LIBRARY
-from argus.programs.torch_file import is_torch_text
+from argus.programs.capturing.torch_file import is_torch_text
 
 if TYPE_CHECKING:
     from argus.agent.tasks.program import ProgramTasks

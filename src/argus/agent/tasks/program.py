@@ -19,16 +19,16 @@ from argus.agent.tasks.file import file_task
 from argus.agent.writing import as_file
 from argus.diagnostics import ArgusError, fail
 from argus.programs.model_file import ModelPlans, model_plans
-from argus.programs.plan import (
+from argus.programs.planning.plan import (
     KernelStep,
     PlanStep,
     ProgramPlan,
     RepeatedStep,
     TorchStep,
 )
-from argus.programs.predictions import prediction_of
-from argus.programs.proofs import proof_of
-from argus.programs.tensor_program import ContractPrimitive, ProgramValue
+from argus.programs.planning.predictions import prediction_of
+from argus.programs.planning.proofs import proof_of
+from argus.programs.tensors.tensor_program import ContractPrimitive, ProgramValue
 from argus.requests import target_named
 from argus.runs.records import Candidate, Task
 from argus.targets import DEFAULT_TARGET

@@ -1,0 +1,1 @@
+"""Kernels of products that feed each other: attention, and chains of products."""

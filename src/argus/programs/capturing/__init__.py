@@ -1,0 +1,1 @@
+"""From modules and graphs of torch to the tensor program."""

@@ -1,0 +1,475 @@
+"""From a graph of ATen operators to the tensor program.
+
+The graph changes nothing in place. What has no translation stays a call of torch, with
+the reason; so does what is not on the device of the program, and what has elements
+of a type that kernels lack (f64, complex numbers).
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from math import prod
+from typing import Any, cast
+
+from argus.diagnostics import ArgusError, fail
+from argus.ir.dtypes import DTYPES, boolean, f64
+from argus.programs.capturing.operators import element_type, operator_named
+from argus.programs.operators.strided_operators import (
+    WALKING,
+    WRITING,
+    walked_by_strides,
+    written_by_strides,
+)
+from argus.programs.tensors.offsets import offsets_through
+from argus.programs.tensors.recorder import ProgramRecorder
+from argus.programs.tensors.tensor_array import TensorArray
+from argus.programs.tensors.tensor_program import (
+    GivenPrimitive,
+    ProgramValue,
+    TensorProgram,
+    TorchCall,
+    TorchPrimitive,
+    UntranslatedError,
+    ViewedValue,
+    constant_of,
+    stored_type,
+)
+from argus.programs.tensors.torch_calls import (
+    IN_PYTHON,
+    arrays_of,
+    as_given,
+    call_of,
+    dense_strides,
+    is_node,
+    nodes_of,
+)
+from argus.programs.tensors.views import LinearView, permuted
+from argus.terms import Unknown
+
+_TOLD = frozenset({"aten._assert_tensor_metadata.default"})
+"""Checks of element type, device and the like, which the program is for."""
+
+
+@dataclass(frozen=True)
+class GivenFrom:
+    """Where a placeholder of a graph comes from; see `GivenPrimitive`.
+
+    ``number``: what it always is, for one that is a constant without dimensions.
+    """
+
+    kind: str
+    source: int | str
+    name: str
+    number: float | int | bool | None = None
+
+
+class GraphCapture:
+    """The walk through a graph.
+
+    ``said`` gives what torch says that a node is: a tensor with shape, strides, element
+    type and device, whose sizes are numbers; several; or a number.
+    """
+
+    def __init__(self, graph: Any, said: Callable[[Any], Any]) -> None:
+        self.graph, self.said = graph, said
+        self.recorder = ProgramRecorder()
+        self.values: dict[Any, Any] = {}
+        self.tensors: dict[str, Any] = {}
+        self.fixed: dict[int, Any] = {}
+        self.foreign: set[ProgramValue] = set()
+        """Values that no kernel may read: on another device, or of another type."""
+        self.owners: dict[ProgramValue, Any] = {}
+        """Whose memory a value is, among the nodes of results."""
+        self.device = self._device()
+
+    def program(self, given: Callable[[Any], GivenFrom], owner: Any) -> TensorProgram:
+        """The tensor program. ``owner`` has the attributes that the graph names.
+
+        Raises ArgusError AG1041 for a graph that cannot be one.
+        """
+        results: tuple[Any, ...] = ()
+        told: tuple[Any, ...] = ()
+        for node in self.graph.nodes:
+            _require_numbers(node, self.said(node))
+            match node.op:
+                case "placeholder":
+                    self.values[node] = self._given(node, given(node))
+                case "get_attr":
+                    self.values[node] = self._held(node, owner)
+                case "call_function":
+                    self.values[node] = self._called(node)
+                case "output":
+                    nodes: list[Any] = list(node.args[0])
+                    results = tuple(self._result(n) for n in nodes)
+                    told = tuple(self._told(n) for n in nodes)
+                case _:
+                    raise fail("AG1041", None, f"the graph has a {node.op}")
+        return TensorProgram(
+            tuple(self.recorder.values),
+            results,
+            self.tensors,
+            fixed=self.fixed,
+            told=told,
+            device=self.device,
+        )
+
+    def _device(self) -> str:
+        """The device of the program: of its first tensor on a GPU, else of any."""
+        devices = [
+            str(s.device)
+            for s in map(self.said, self.graph.nodes)
+            if hasattr(s, "device")
+        ]
+        gpus = [d for d in devices if d.startswith("cuda")]
+        return next(iter([*gpus, *devices]), "cpu")
+
+    # -- what is given
+
+    def _given(self, node: Any, at: GivenFrom) -> Any:
+        said = self.said(node)
+        if _orders(node):  # torch gives nothing for it
+            said = None
+        if said is None or not hasattr(said, "shape"):
+            # The graph is that of this number.
+            self.fixed[int(at.source)] = said
+            return said
+        returned = any(user.op == "output" for user in node.users)
+        kind = stored_type(str(said.dtype))
+        if at.number is not None and not returned and kind.name in DTYPES:
+            made = self.recorder.filled((), at.number, kind)
+            return TensorArray(self.recorder, made)
+        return self._tensor(said, at)
+
+    def _held(self, node: Any, owner: Any) -> Any:
+        """An attribute of the graph's module: a tensor is a constant."""
+        found = operator.attrgetter(node.target)(owner)
+        if not hasattr(found, "shape"):
+            return found
+        self.tensors[node.target] = found
+        return self._tensor(found, GivenFrom("constant", node.target, node.target))
+
+    def _tensor(self, said: Any, at: GivenFrom) -> TensorArray:
+        """A tensor from outside. With gaps or in another order: a line, seen so."""
+        shape, strides = _sizes(said.shape), _sizes(said.stride())
+        dense = _same(shape, strides, contiguous(shape))
+        extent = shape if dense else (spanned(shape, strides),)
+        made = GivenPrimitive(at.kind, at.source, shape, strides, str(said.device))
+        kind = stored_type(str(said.dtype))
+        operand = self.recorder.given(_short(at.name), extent, kind, made)
+        self._note(operand.value, said)
+        if not dense:
+            steps = tuple((d, s) for d, s in enumerate(strides) if s)
+            operand = operand.through(LinearView(shape, (steps,), (0,)))
+        return TensorArray(self.recorder, operand)
+
+    # -- operators
+
+    def _mapped(self, value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [self._mapped(v) for v in cast("list[Any]", value)]
+        if isinstance(value, dict):
+            items = cast("dict[Any, Any]", value)
+            return {k: self._mapped(v) for k, v in items.items()}
+        return self.values[value] if is_node(value) else value
+
+    def _called(self, node: Any) -> Any:
+        args = [self._mapped(a) for a in node.args]
+        if node.target is operator.getitem:
+            return args[0][args[1]]
+        named = {k: self._mapped(v) for k, v in node.kwargs.items()}
+        if str(node.target) == "with_effects":
+            return self._ordered(node, args, named)
+        said = self.said(node)
+        arrays = arrays_of([args, named])
+        if said is None or isinstance(said, bool | int | float):
+            return self._number(node, args, named, arrays, said)
+        try:
+            made = self._operator(node)
+            if made is None:
+                raise UntranslatedError("it has no translation")
+            self._here(arrays, said)
+            if hasattr(said, "shape") and 0 in said.shape:
+                return self._empty(said)
+            return self._as_said(made(*args, **named), node)
+        except (UntranslatedError, Unknown) as error:
+            return self._outside(node, args, named, str(error))
+        except ArgusError:
+            raise
+        except Exception as error:  # noqa: BLE001 - what is not foreseen is torch's
+            why = f"its translation fails: {type(error).__name__}: {error}"
+            return self._outside(node, args, named, why)
+
+    def _operator(self, node: Any) -> Callable[..., Any] | None:
+        """What translates a node."""
+        name = str(node.target)
+        if name in WALKING | WRITING:
+            made = walked_by_strides if name in WALKING else written_by_strides
+            return partial(_by_strides, made, self.said(node.args[0]))
+        return operator_named(name, self.recorder)
+
+    def _number(
+        self, node: Any, args: list[Any], named: Any, arrays: list[Any], said: Any
+    ) -> Any:
+        """What is no tensor: a size or a number, and checks of them."""
+        name = str(node.target)
+        if name in _TOLD or (said is not None and name.startswith("aten.sym_")):
+            return said
+        if arrays and said is None and not _mutable(node.target):
+            self._check(node.target, args, named)
+            return None
+        if arrays:
+            raise fail(
+                "AG1041", None, f"{node.target} gives a number, or nothing, of a tensor"
+            )
+        return node.target(*args, **named)
+
+    def _ordered(self, node: Any, args: list[Any], named: Any) -> Any:
+        """A check that torch orders by a token, which it gives back.
+
+        Raises ArgusError AG1041 for calls with other effects.
+        """
+        token, target, *rest = args
+        if target._schema.returns or target._schema.is_mutable:
+            raise fail("AG1041", None, f"{target} has an effect, which is ordered")
+        self._check(target, rest, named)
+        return [token]
+
+    def _check(self, target: Any, args: list[Any], named: Any) -> None:
+        """A call that gives nothing: torch looks at elements, and raises an error."""
+        why = "it gives nothing, and may raise an error"
+        call = call_of(target, args, named, why)
+        self.recorder.made("check", (0,), boolean, TorchPrimitive(call, 0))
+
+    def _here(self, arrays: list[TensorArray], said: Any) -> None:
+        """Raises UntranslatedError for what is not on the device of the program.
+
+        And for elements of a type that kernels lack.
+        """
+        tensors = cast("list[Any]", said if isinstance(said, list | tuple) else [said])
+        if arrays and all(_is_number(a) for a in arrays):
+            return  # torch has numbers on the CPU
+        for one in tensors:
+            if hasattr(one, "device") and str(one.device) != self.device:
+                raise UntranslatedError(f"its result is on {one.device}")
+        for one in tensors:
+            if hasattr(one, "dtype"):
+                element_type(one.dtype)
+        for array in arrays:
+            value = array.operand.value
+            if value in self.foreign:
+                element_type(value.dtype.foreign)
+                raise UntranslatedError("it reads a tensor of another device")
+
+    def _note(self, value: ProgramValue, said: Any) -> None:
+        """Note a value that no kernel may read."""
+        if str(said.device) != self.device or value.dtype.name not in DTYPES:
+            self.foreign.add(value)
+
+    def _empty(self, said: Any) -> TensorArray:
+        """A tensor without elements, which no kernel writes."""
+        made = self.recorder.filled(_sizes(said.shape), 0, element_type(said.dtype))
+        return TensorArray(self.recorder, made)
+
+    def _as_said(self, result: Any, node: Any) -> Any:
+        """The result, in the shapes and types that torch says."""
+        said: Any = self.said(node)
+        if isinstance(result, list | tuple):
+            parts = list(cast("list[Any]", result))
+            used = {u.args[1] for u in node.users if u.target is operator.getitem}
+            if any(i >= len(parts) or parts[i] is None for i in used):
+                raise UntranslatedError("not all of its results have a translation")
+            return [self._typed(r, s) for r, s in zip(parts, said, strict=False)]
+        return self._typed(result, said)
+
+    def _typed(self, result: Any, said: Any) -> Any:
+        if not isinstance(result, TensorArray) or said is None:
+            return result
+        shape = _sizes(said.shape)
+        if result.shape != shape:
+            raise UntranslatedError(
+                f"its result has the shape {shape}, not {result.shape}"
+            )
+        wanted = element_type(said.dtype)
+        if wanted == f64 and result.element.is_float and result.element != f64:
+            raise UntranslatedError("its translation computes in fewer bits than f64")
+        return result.cast(wanted)
+
+    def _outside(self, node: Any, args: list[Any], named: Any, why: str) -> Any:
+        """A call that torch makes, of which tuples are tuples again."""
+        args = [as_given(a, n) for a, n in zip(args, node.args, strict=True)]
+        named = as_given(named, node.kwargs)
+        call = call_of(node.target, args, named, why, self._strides(node))
+        said = self.said(node)
+        if isinstance(said, list | tuple):
+            each = cast("list[Any]", said)
+            return [self._made(call, i, s) for i, s in enumerate(each)]
+        return self._made(call, 0, said)
+
+    def _strides(self, node: Any) -> list[tuple[int, ...]]:
+        """How torch says that the tensors in a call lie, in the order of operands."""
+        return [
+            dense_strides(_sizes(said.shape), _sizes(said.stride()))
+            for n in nodes_of([list(node.args), node.kwargs])
+            if isinstance(self.values[n], TensorArray)
+            for said in (self.said(n),)
+        ]
+
+    def _made(self, call: TorchCall, index: int, said: Any) -> Any:
+        if said is None or isinstance(said, int | float):
+            return said  # torch says a number without elements: it is the same always
+        if not hasattr(said, "shape"):
+            raise fail(
+                "AG1041",
+                None,
+                f"{call.name} gives a number that depends on elements",
+                help=IN_PYTHON,
+            )
+        parts = call.name.split(".")
+        wish = _short(parts[1] if len(parts) > 1 else call.name)
+        shape, strides = _sizes(said.shape), _sizes(said.stride())
+        order = tuple(sorted(range(len(shape)), key=lambda d: (-strides[d], d)))
+        laid = tuple(shape[d] for d in order)
+        dense = _same(laid, tuple(strides[d] for d in order), contiguous(laid))
+        if not dense or order == tuple(range(len(shape))):
+            order, laid = (), shape
+        made = TorchPrimitive(call, index, order)
+        found = self.recorder.made(wish, laid, stored_type(str(said.dtype)), made)
+        self._note(found.value, said)
+        if order:
+            back = [order.index(d) for d in range(len(shape))]
+            found = found.through(permuted(laid, back))
+        return TensorArray(self.recorder, found)
+
+    # -- results
+
+    def _told(self, node: Any) -> tuple[int, ...] | None:
+        said: Any = self.said(node) if is_node(node) else None
+        return _sizes(said.stride()) if hasattr(said, "stride") else None
+
+    def _result(self, node: Any) -> Any:
+        """A result: in memory of its own, unless torch returns a view of another."""
+        if not is_node(node):
+            return node
+        found = self.values[node]
+        if not isinstance(found, TensorArray):
+            return found
+        operand, root = found.operand, _root(node)
+        owner = self.owners.setdefault(operand.value, root)
+        given = isinstance(operand.value.made, GivenPrimitive)
+        if given and root.op in ("placeholder", "get_attr"):
+            return operand
+        told = self._told(node)
+        assert told is not None
+        if operand.value in self.foreign or 0 in operand.shape:
+            return operand
+        if owner is root and not given and _laid_so(operand, told):
+            return operand
+        return self._copied(operand, told, root)
+
+    def _copied(
+        self, operand: ViewedValue, told: tuple[int, ...], root: Any
+    ) -> ViewedValue:
+        """The operand as a value of its own, dense in the order of these strides."""
+        shape = operand.shape
+        dims = sorted(range(len(shape)), key=lambda d: (-told[d], d))
+        if dims == list(range(len(shape))):
+            copy = self.recorder.fresh_copy(operand)
+            self.owners[copy.value] = root
+            return copy
+        copy = self.recorder.fresh_copy(operand.through(permuted(shape, dims)))
+        self.owners[copy.value] = root
+        back = [dims.index(d) for d in range(len(shape))]
+        return copy.through(permuted(copy.shape, back))
+
+
+def _orders(node: Any) -> bool:
+    """Whether a node is a token, by which torch orders calls with effects."""
+    return any(
+        str(user.target) == "with_effects" and user.args[0] is node
+        for user in node.users
+    )
+
+
+def _mutable(target: Any) -> bool:
+    """Whether a call changes what it is given; not known of what is no operator."""
+    schema = getattr(target, "_schema", None)
+    return schema is None or bool(schema.is_mutable)
+
+
+def _by_strides(made: Any, said: Any, x: TensorArray, *args: Any) -> TensorArray:
+    return made(x, said, *args)
+
+
+def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Strides of a dense tensor in row-major order, in elements."""
+    return tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
+
+
+def spanned(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
+    """Elements from the first to the last one, both counted; 0 for an empty tensor."""
+    if 0 in shape:
+        return 0
+    return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
+
+
+def _same(shape: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]) -> bool:
+    """Whether strides are those of the same elements in memory."""
+    if 0 in shape:
+        return True
+    return all(n == 1 or x == y for n, x, y in zip(shape, a, b, strict=True))
+
+
+def _laid_so(operand: ViewedValue, told: tuple[int, ...]) -> bool:
+    found = offsets_through(operand)
+    return found is not None and _same(operand.shape, found[0], told)
+
+
+def _root(node: Any) -> Any:
+    """The node whose memory a node shows: itself, unless it is a view."""
+    while True:
+        if node.op != "call_function":
+            return node
+        if node.target is not operator.getitem:
+            schema = getattr(node.target, "_schema", None)
+            returned = schema.returns if schema is not None else ()
+            if not returned or returned[0].alias_info is None:
+                return node
+        node = next(a for a in node.args if is_node(a))
+
+
+def _is_number(array: TensorArray) -> bool:
+    """Whether an array is one number that is known."""
+    return not array.shape and constant_of(array.operand) is not None
+
+
+def _require_numbers(node: Any, said: Any) -> None:
+    """Raises ArgusError AG1041 for sizes that torch learns from elements.
+
+    And for tensors that do not store all of their elements.
+    """
+    tensors = cast("list[Any]", said if isinstance(said, list | tuple) else [said])
+    for one in tensors:
+        shape: Any = getattr(one, "shape", ())
+        layout = str(getattr(one, "layout", "torch.strided"))
+        if layout != "torch.strided":
+            raise fail("AG1041", None, f"{node.target} has elements that are sparse")
+        if not all(isinstance(n, int) for n in shape):
+            raise fail(
+                "AG1041",
+                None,
+                f"the size of {node.target} depends on elements",
+                help=IN_PYTHON,
+            )
+
+
+def _sizes(numbers: Any) -> tuple[int, ...]:
+    return tuple(int(n) for n in numbers)
+
+
+def _short(name: str) -> str:
+    """A name for a value: letters, digits and underscores."""
+    made = "".join(c if c.isalnum() else "_" for c in name).strip("_")
+    return made if made and not made[0].isdigit() else f"v_{made}"

@@ -1,0 +1,1 @@
+"""Convolutions and their gradients as sums of products that kernels take."""

@@ -1,0 +1,235 @@
+"""Convolutions: sums of products over windows.
+
+Of tensors with channels last where tensor cores take them so (`channels_last.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from argus.programs.convolutions.channels_last import (
+    channels_last,
+    convolution_precision,
+    filters_last,
+    nearest,
+    products_last,
+    worth_channels_last,
+)
+from argus.programs.convolutions.convolution_phases import (
+    last_phase_products,
+    phase_products,
+    phases_of,
+)
+from argus.programs.convolutions.flat_convolutions import (
+    Reading,
+    flat_products,
+    without_gaps,
+    worth_flat,
+)
+from argus.programs.convolutions.separate_windows import separate_products
+from argus.programs.convolutions.strided_convolutions import (
+    pixel_products,
+    unstrided_products,
+)
+from argus.programs.operators.window_operators import windows_of
+from argus.programs.tensors.numpy_functions import contracted, flip
+from argus.programs.tensors.operator_table import each, own
+from argus.programs.tensors.tensor_array import TensorArray
+from argus.programs.tensors.views import permuted
+
+
+@own("convolution")
+def convolution(
+    x: TensorArray, weight: TensorArray, bias: Any, stride: Any, padding: Any,
+    dilation: Any, transposed: bool, output_padding: Any, groups: int,
+) -> Any:  # fmt: skip
+    """Sums of products over windows and the channels of a group."""
+    count = weight.ndim - 2
+    steps, pads, gaps = (each(v, count) for v in (stride, padding, dilation))
+    if transposed:
+        found = _transposed(
+            x, weight, steps, pads, gaps, each(output_padding, count), groups
+        )
+    else:
+        found = _windowed(
+            x, weight, steps, [(p, p) for p in pads], gaps, groups
+        )  # fmt: skip
+    return found if bias is None else found + bias.reshape(-1, *[1] * count)
+
+
+def _windowed(
+    x: TensorArray, weight: TensorArray, stride: Sequence[int],
+    borders: Sequence[tuple[int, int]], dilation: Sequence[int], groups: int,
+) -> TensorArray:  # fmt: skip
+    """The products over windows; of tensors with channels last where that is worth it.
+
+    ``weight`` is (K, C / groups, *taps).
+    """
+    taps = weight.shape[2:]
+    if prod(taps) > 1 and windows_of(x, taps, stride, borders, dilation, 0.0).shape[
+        2 : 2 + len(taps)
+    ] == (1,) * len(taps):
+        return _one_window(x, weight, borders, dilation, groups)
+    if len(weight) == 1 and worth_channels_last(x, weight, 1, flat=True, phases=2):
+        # No product of matrices has one row: another one is 0, and left out.
+        rows: Any = np.pad(weight, [(0, 1), *[(0, 0)] * (weight.ndim - 1)])
+        two = TensorArray(x.recorder, x.recorder.copied(rows.operand))
+        return _windowed(x, two, stride, borders, dilation, 1)[:, :1]
+    flat = set(stride) == {1}
+    worth = worth_channels_last(x, weight, groups, flat=flat)
+    precision = convolution_precision(weight.shape[1], taps)
+    if groups == 1 and set(dilation) == {1}:
+        found = unstrided_products(x, weight, stride, borders, precision)
+        if found is not None:
+            return found
+    if worth and flat:
+        readings = [
+            Reading(n + a + b - (k - 1) * d, k, d, (a, b))
+            for n, k, d, (a, b) in zip(
+                x.shape[2:], taps, dilation, borders, strict=True
+            )
+        ]
+        worth = worth_channels_last(x, weight, groups, flat=False)
+        filters = weight.shape[0] // groups
+        if worth_flat(x, filters, 1, readings, precision, groups, rows=worth):
+            split = weight.reshape(groups, -1, *weight.shape[1:])
+            found = flat_products(x, split, readings, precision)
+            found = found.reshape(x.shape[0], -1, *found.shape[3:])
+            return without_gaps(found)
+    if not worth:
+        wide = windows_of(x, taps, stride, borders, dilation, 0.0)
+        return _products(wide, weight, groups)
+    count = len(taps)
+    filters = filters_last(weight, precision=precision)
+    filters = filters.reshape(len(filters), groups, -1, *filters.shape[2:])
+    # Groups lie between pixels and channels.
+    split = x.reshape(x.shape[0], groups, -1, *x.shape[2:])
+    aside = split.seen(permuted(split.shape, [0, 2, *range(3, count + 3), 1]))
+    last = channels_last(aside, [*borders, (0, 0)], precision=precision)
+    last = last.seen(
+        permuted(last.shape, [0, count + 1, count + 2, *range(1, count + 1)])
+    )
+    none = [(0, 0)] * count
+    wide = windows_of(last, taps, stride, none, dilation, 0.0)
+    space, taps = "xyz"[:count], "rst"[:count]
+    windows = wide.seen(permuted(wide.shape, [0, 1, *range(3, wide.ndim), 2]))
+    found = products_last(
+        windows, filters, f"ng{space}{taps}c", f"gk{taps}c", f"ngk{space}"
+    )
+    return found.reshape(found.shape[0], -1, *found.shape[3:])
+
+
+def _one_window(
+    x: TensorArray, weight: TensorArray, borders: Sequence[tuple[int, int]],
+    dilation: Sequence[int], groups: int,
+) -> TensorArray:  # fmt: skip
+    """The only window of each image: images are rows of a product of matrices."""
+    taps, one = weight.shape[2:], (1,) * (weight.ndim - 2)
+    precision = convolution_precision(weight.shape[1], taps)
+    wide = windows_of(x, taps, one, borders, dilation, 0.0)
+    kept = (slice(None), slice(None), *[slice(0, 1)] * len(taps))
+    rows = nearest(wide[kept].reshape(len(x), groups, -1), precision)
+    filters = nearest(weight.reshape(groups, len(weight) // groups, -1), precision)
+    made = contracted(
+        x.recorder, rows.operand, filters.operand, "ngc", "gkc", "ngk",
+        precision=precision,
+    )  # fmt: skip
+    return TensorArray(x.recorder, made).reshape(len(x), -1, *one)
+
+
+def _products(wide: TensorArray, weight: TensorArray, groups: int) -> TensorArray:
+    """Windows (N, C, *space, *taps) times filters (K, C / groups, *taps)."""
+    count = weight.ndim - 2
+    space, taps = "xyz"[:count], "rst"[:count]
+    precision = convolution_precision(weight.shape[1], weight.shape[2:])
+    if prod(weight.shape[2:]) == 1:  # products of matrices: their factors are rounded
+        wide, weight = nearest(wide, precision), nearest(weight, precision)
+    if groups == 1:
+        if prod(weight.shape[2:]) == 1:
+            pixels = wide.reshape(*wide.shape[: 2 + count])
+            return pixel_products(pixels, weight.reshape(*weight.shape[:2]), precision)
+        product = contracted(
+            wide.recorder, wide.operand, weight.operand,
+            f"nc{space}{taps}", f"kc{taps}", f"nk{space}",
+            precision=precision,
+        )  # fmt: skip
+        return TensorArray(wide.recorder, product)
+    inputs = wide.reshape(wide.shape[0], groups, -1, *wide.shape[2:])
+    filters = weight.reshape(groups, -1, *weight.shape[1:])
+    product = contracted(
+        wide.recorder, inputs.operand, filters.operand,
+        f"ngc{space}{taps}", f"gkc{taps}", f"ngk{space}",
+        precision=precision,
+    )  # fmt: skip
+    parts = TensorArray(wide.recorder, product)
+    return parts.reshape(parts.shape[0], -1, *parts.shape[3:])
+
+
+def _transposed(
+    x: TensorArray, weight: TensorArray, stride: list[int], padding: list[int],
+    dilation: list[int], more: list[int], groups: int,
+) -> TensorArray:  # fmt: skip
+    """Output o sums input i times tap r over all ``i * stride + r * dilation = o + p``.
+
+    Filters are (C, K / groups, *taps).
+    """
+    taps = weight.shape[2:]
+    alone = groups == 1 and weight.shape[1] == 1 and set(stride) == {1}
+    turned: Any = np.swapaxes(weight, 0, 1)  # type: ignore[call-overload]
+    if alone and worth_channels_last(x, turned, 1, flat=True, phases=2):
+        rows: Any = np.pad(weight, [(0, 0), (0, 1), *[(0, 0)] * len(taps)])
+        two = TensorArray(x.recorder, x.recorder.copied(rows.operand))
+        return _transposed(x, two, stride, padding, dilation, more, 1)[:, :1]
+    found = separate_products(x, weight, stride, padding, dilation, more, groups)
+    if found is not None:
+        return found
+    whole = all(d % s == 1 % s for s, d in zip(stride, dilation, strict=True))
+    if not whole:
+        return _spread_out(x, weight, stride, padding, dilation, more, groups)
+    phases = phases_of(x, weight, stride, padding, dilation, more, groups)
+    straight = all(f.step == 1 or not f.again for f in phases)
+    found = None
+    if straight:
+        found = last_phase_products(x, weight, phases, groups)
+    if found is None and len(taps) == 3 and groups > 1:  # more dimensions than fit
+        return _spread_out(x, weight, stride, padding, dilation, more, groups)
+    if found is None:
+        found = phase_products(x, weight, phases, groups)
+    whole = [f.sizes[0] * f.sizes[1] for f in phases]
+    found = found.reshape(x.shape[0], -1, *whole)
+    kept = (slice(f.front, f.front + f.length) for f in phases)
+    return found[(slice(None), slice(None), *kept)]
+
+
+def _spread_out(
+    x: TensorArray, weight: TensorArray, stride: list[int], padding: list[int],
+    dilation: list[int], more: list[int], groups: int,
+) -> TensorArray:  # fmt: skip
+    """The convolution of the input, ``stride - 1`` zeros after each of its elements.
+
+    The taps are in reverse; the input with zeros is a tensor of its own.
+    """
+    spread: Any = x
+    for dim, s in enumerate(stride, 2):
+        apart: Any = np.expand_dims(spread, dim + 1)
+        width = [(0, s - 1) if d == dim + 1 else (0, 0) for d in range(apart.ndim)]
+        size = spread.shape[dim] * s
+        shape = (*spread.shape[:dim], size, *spread.shape[dim + 1 :])
+        apart = np.pad(apart, width).reshape(*shape)
+        made = x.recorder.copied(apart.operand)
+        kept = (slice(None),) * dim + (slice(0, size - s + 1),)
+        spread = TensorArray(x.recorder, made)[kept]
+    borders = [
+        ((k - 1) * d - p, (k - 1) * d - p + m)
+        for k, d, p, m in zip(weight.shape[2:], dilation, padding, more, strict=True)
+    ]
+    one = [1] * len(stride)
+    taps: Any = flip(weight, tuple(range(2, weight.ndim)))
+    split: Any = taps.reshape(groups, -1, *weight.shape[1:])
+    filters: Any = np.swapaxes(split, 1, 2)
+    whole = filters.reshape(-1, *filters.shape[2:])
+    return _windowed(spread, whole, one, borders, dilation, groups)

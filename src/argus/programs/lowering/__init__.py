@@ -1,0 +1,1 @@
+"""Values over loops: what one kernel computes, and how that is written."""

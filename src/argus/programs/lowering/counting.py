@@ -1,0 +1,83 @@
+"""Sums that the verifier proves: of summands that are counted once, of what fits."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from argus.programs.lowering.expressions import (
+    ApplyNode,
+    ExpressionNode,
+    NumberNode,
+    ReduceNode,
+    ScanNode,
+    walked,
+)
+from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
+
+
+def require_provable(group: LoweredGroup) -> None:
+    """Raises NotFusedError for what is proved of several kernels, and not of one."""
+    _require_counted_once(group)
+    _require_bounded_scans(group)
+    _require_whole_rests(group)
+
+
+def _require_counted_once(group: LoweredGroup) -> None:
+    """Raises NotFusedError for a sum of which a summand is the same along some columns.
+
+    Of elements that are added once and counted many times nothing is proved.
+    """
+    columns, free = set(group.columns), group.pool.free
+    for reduction in group.reductions:
+        if reduction.function != "sum":
+            continue
+        along = free(reduction.body) & columns
+        for summand in _summands(reduction.body):
+            if not isinstance(summand, NumberNode) and not along <= free(summand):
+                raise NotFusedError("a sum that counts what is repeated")
+
+
+def _require_bounded_scans(group: LoweredGroup) -> None:
+    """Raises NotFusedError for a product of whole numbers beside a running sum.
+
+    That a scan goes on from one tile to the next is proved by its reference, and of
+    products that no size bounds nothing is proved so.
+    """
+    if not group.scans:
+        return
+    for node in group.nodes:
+        match node:
+            case ApplyNode(function="mul", parts=parts) if node.dtype.kind == "int":
+                if not any(isinstance(p, NumberNode) for p in parts):
+                    raise NotFusedError("a product beside a scan of whole numbers")
+            case _:
+                continue
+
+
+def _require_whole_rests(group: LoweredGroup) -> None:
+    """Raises NotFusedError for quotients and rests of whole numbers that are added up.
+
+    They are known of numbers that are read, or made of such; a sum is stored first.
+    """
+    for node in group.nodes:
+        match node:
+            case ApplyNode(function="mod" | "floordiv", parts=parts):
+                if node.dtype.kind == "int" and any(
+                    isinstance(inner, ReduceNode | ScanNode) for inner in walked(parts)
+                ):
+                    raise NotFusedError("what is left of a sum of whole numbers")
+            case _:
+                continue
+
+
+def _summands(node: ExpressionNode) -> Iterator[ExpressionNode]:
+    match node:
+        case ApplyNode(function="add" | "sub", parts=parts):
+            for part in parts:
+                yield from _summands(part)
+        case ApplyNode(function="mul" | "div", parts=(first, NumberNode())):
+            yield from _summands(first)
+        case ApplyNode(function="cast", parts=(part,)):
+            yield from _summands(part)
+        case _:
+            yield node

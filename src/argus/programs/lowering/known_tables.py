@@ -1,0 +1,155 @@
+"""Tables of positions that are known when a program is planned, as sums of digits.
+
+Torch takes apart what moves elements by rule (an image enlarged to whole multiples,
+windows taken out of one) into tables made of positions. Such a table is
+``start + sum of factor * digit`` over digits of its own positions; then what it chooses
+is a view, and what is added up by it is a sum over the digits that choose nothing.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from argus.ir.functions import FUNCTIONS
+from argus.programs.tensors.tensor_program import (
+    FilledPrimitive,
+    MapPrimitive,
+    PositionPrimitive,
+    ProgramValue,
+    ViewedValue,
+)
+from argus.programs.tensors.views import LinearView, ReshapedView
+
+_MOST = 1 << 20
+"""Elements of a table that are computed."""
+_DIGITS = 3
+"""Digits of one dimension."""
+_TYPES = {"float": np.float32, "int": np.int64, "bool": np.bool_}
+_WIDE = 32
+
+
+@dataclass(frozen=True)
+class DigitTable:
+    """A table whose positions, row by row, have digits of these ``sizes``.
+
+    An element is ``start`` plus the sum of its digits times ``factors``.
+    """
+
+    sizes: tuple[int, ...]
+    factors: tuple[int, ...]
+    start: int
+
+    def inside(self, n: int) -> bool:
+        """Whether all elements are positions of n."""
+        ends = [f * (c - 1) for c, f in zip(self.sizes, self.factors, strict=True)]
+        low = self.start + sum(e for e in ends if e < 0)
+        return low >= 0 and self.start + sum(e for e in ends if e > 0) < n
+
+
+def digit_table(table: ViewedValue) -> DigitTable | None:
+    """The digits of a table of whole numbers; None for another, or one not known."""
+    if table.value.dtype.kind != "int" or not 0 < prod(table.shape) <= _MOST:
+        return None
+    found = _elements(table, {})
+    if found is None:
+        return None
+    sizes: list[int] = []
+    factors: list[int] = []
+    start = int(found.flat[0])
+    rest = found - start
+    for dim in range(found.ndim):
+        at: list[Any] = [0] * found.ndim
+        at[dim] = slice(None)
+        line = rest[tuple(at)]
+        digits = _digits(line)
+        if digits is None:
+            return None
+        sizes += [n for n, _ in digits]
+        factors += [f for _, f in digits]
+        shape = [1] * found.ndim
+        shape[dim] = -1
+        rest = rest - line.reshape(shape)
+    if rest.any():
+        return None
+    return DigitTable(tuple(sizes), tuple(factors), start)
+
+
+def _digits(line: Any) -> list[tuple[int, int]] | None:
+    """Sizes and factors of digits of a line that begins with 0, outermost first."""
+    found: list[tuple[int, int]] = []
+    while len(line) > 1:
+        if len(found) == _DIGITS:
+            return None
+        steps = np.diff(line)
+        changes = np.flatnonzero(steps != steps[0])
+        n = len(line) if not len(changes) else int(changes[0]) + 1
+        if len(line) % n:
+            return None
+        blocks = line.reshape(-1, n)
+        if (blocks - blocks[:, :1] != blocks[:1]).any():
+            return None
+        found.insert(0, (n, int(steps[0])))
+        line = blocks[:, 0]
+    return found or [(1, 0)]
+
+
+def _elements(operand: ViewedValue, done: dict[ProgramValue, Any]) -> Any:
+    """An operand's elements; None where they are not known."""
+    if operand.value not in done:
+        done[operand.value] = _made(operand.value, done)
+    found: Any = done[operand.value]
+    if found is None:
+        return None
+    for view in operand.views:
+        match view:
+            case ReshapedView(shape=shape):
+                found = found.reshape(shape)
+            case LinearView(shape=shape, factors=factors, starts=starts):
+                at = np.ix_(*(np.arange(n) for n in shape)) if shape else ()
+                index = tuple(
+                    sum((at[d] * f for d, f in pairs), np.int64(start))
+                    for pairs, start in zip(factors, starts, strict=True)
+                )
+                found = np.broadcast_to(found[index], shape)
+            case _:
+                return None
+    return found
+
+
+def _made(value: ProgramValue, done: dict[ProgramValue, Any]) -> Any:
+    dtype = value.dtype
+    if value.size > _MOST or (dtype.kind == "float" and dtype.bits != _WIDE):
+        return None
+    kind = _TYPES[dtype.kind]
+    match value.made:
+        case FilledPrimitive(value=number):
+            return np.full(value.shape, number, kind)
+        case PositionPrimitive(dim=dim, start=start, step=step):
+            along = [1] * len(value.shape)
+            along[dim] = -1
+            line = start + step * np.arange(value.shape[dim], dtype=kind)
+            return np.broadcast_to(line.reshape(along), value.shape)
+        case MapPrimitive(function=function, operands=operands):
+            parts: list[Any] = []
+            kinds = {p.value.dtype.kind for p in operands if isinstance(p, ViewedValue)}
+            met = next(k for k in ("float", "int", "bool") if k in kinds)
+            for part in operands:
+                one: Any = (
+                    _elements(part, done)
+                    if isinstance(part, ViewedValue)
+                    else np.asarray(part, _TYPES[met] if function != "where" else kind)
+                )
+                if one is None:
+                    return None
+                parts.append(one)
+            if function == "cast":
+                return parts[0].astype(kind)
+            with np.errstate(all="ignore"):
+                found = FUNCTIONS[function].numpy(*parts)
+            return np.broadcast_to(np.asarray(found, kind), value.shape)
+        case _:
+            return None

@@ -1,0 +1,1 @@
+"""Operators of ATen as values of the tensor program, by subject."""

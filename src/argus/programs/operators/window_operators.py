@@ -1,0 +1,165 @@
+"""Pools: reductions over windows.
+
+Position ``o`` of the result and ``r`` of the window read ``o * stride + r * dilation``
+of the input with its border.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from argus.ir.dtypes import f32
+from argus.programs.tensors.operator_table import each, own
+from argus.programs.tensors.recorder import ProgramRecorder
+from argus.programs.tensors.tensor_array import TensorArray
+from argus.programs.tensors.tensor_program import UntranslatedError, ViewedValue
+from argus.programs.tensors.views import windowed
+
+
+def windows_of(
+    x: TensorArray,
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    borders: Sequence[tuple[int, int]],
+    dilation: Sequence[int],
+    fill: float,
+) -> TensorArray:
+    """Windows over the last dimensions; positions inside them come last."""
+    border = [(0, 0)] * (x.ndim - len(kernel)) + list(borders)
+    wide: Any = np.pad(x, border, constant_values=fill)  # type: ignore[call-overload]
+    if any(
+        n < (k - 1) * d + 1
+        for n, k, d in zip(wide.shape[-len(kernel) :], kernel, dilation, strict=True)
+    ):
+        raise UntranslatedError("a window that is larger than what it moves over")
+    return wide.seen(windowed(wide.shape, kernel, stride, dilation))
+
+
+class WindowPool:
+    """The windows of a pool: how many along each dimension, and what is around them."""
+
+    def __init__(
+        self, x: TensorArray, kernel: Any, stride: Any, padding: Any, dilation: Any,
+        ceil: bool, count: int,
+    ) -> None:  # fmt: skip
+        self.kernel = each(kernel, count)
+        self.stride = each(stride, count) if stride else self.kernel
+        self.padding, self.dilation = each(padding, count), each(dilation, count)
+        self.extents = x.shape[-count:]
+        self.counts: list[int] = []
+        self.borders: list[tuple[int, int]] = []
+        for n, k, s, p, d in zip(
+            self.extents, self.kernel, self.stride, self.padding, self.dilation,
+            strict=True,
+        ):  # fmt: skip
+            span = (k - 1) * d + 1
+            room = n + 2 * p - span
+            windows = room // s + 1
+            # One that begins inside, or in the border before, may end outside.
+            if ceil and room % s and windows * s < n + p:
+                windows += 1
+            self.counts.append(windows)
+            self.borders.append((p, max(p, (windows - 1) * s + span - n - p)))
+
+    def of(self, x: TensorArray, fill: float) -> TensorArray:
+        """The windows of a tensor."""
+        return windows_of(
+            x, self.kernel, self.stride, self.borders, self.dilation, fill
+        )
+
+
+@own("max_pool1d", "max_pool2d", "max_pool3d")
+def max_pool(
+    x: TensorArray, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
+    ceil: bool = False,
+) -> Any:  # fmt: skip
+    """The largest of each window."""
+    count = len(kernel)
+    pool = WindowPool(x, kernel, stride, padding, dilation, ceil, count)
+    if not x.element.is_float:
+        raise UntranslatedError("the largest of whole numbers in windows")
+    return np.max(pool.of(x, -math.inf), tuple(range(-count, 0)))
+
+
+@own("avg_pool1d", "avg_pool2d", "avg_pool3d")
+def avg_pool(
+    x: TensorArray, kernel: Any, stride: Any = (), padding: Any = 0, ceil: bool = False,
+    include_padding: bool = True, divisor: Any = None,
+) -> Any:  # fmt: skip
+    """The sum of each window over the number of its elements, or a divisor."""
+    count = len(kernel)
+    pool = WindowPool(x, kernel, stride, padding, 1, ceil, count)
+    total: Any = np.sum(pool.of(x, 0.0), tuple(range(-count, 0)))
+    if divisor is not None:
+        return total / float(divisor)
+    found, number = total, 1.0
+    for size in element_counts(pool, total, include_padding):
+        if isinstance(size, float):
+            number *= size
+        else:
+            found = found / size
+    return found / number
+
+
+def element_counts(
+    pool: WindowPool, like: TensorArray, include_padding: bool
+) -> list[float | TensorArray]:
+    """Of each dimension how many elements windows have: a number, or numbers along it.
+
+    ``like`` has a place for each window.
+    """
+    count = len(pool.kernel)
+    found: list[float | TensorArray] = []
+    for d in range(count):
+        n, k, s, p = pool.extents[d], pool.kernel[d], pool.stride[d], pool.padding[d]
+        low, high = (-p, n + p) if include_padding else (0, n)
+        sizes = {
+            min(o * s - p + k, high) - max(o * s - p, low)
+            for o in range(pool.counts[d])
+        }
+        if len(sizes) == 1:
+            found.append(float(sizes.pop()))
+        else:
+            at = d - count
+            found.append(_sizes(like.recorder, like.shape, at, (k, s, p), low, high))
+    return found
+
+
+def _sizes(
+    recorder: ProgramRecorder, shape: tuple[int, ...], dim: int,
+    window: tuple[int, int, int], low: int, high: int,
+) -> TensorArray:  # fmt: skip
+    """How many elements from ``low`` on and below ``high`` each window has."""
+    k, s, p = window
+    along = [1] * len(shape)
+    along[dim] = shape[dim]
+    start = recorder.positions(along, len(shape) + dim, -p, s)
+    end = recorder.map("minimum", recorder.map("add", start, k), high)
+    begin = recorder.map("maximum", start, low)
+    size = recorder.cast(recorder.map("sub", end, begin), f32)
+    assert isinstance(size, ViewedValue)
+    return TensorArray(recorder, size)
+
+
+@own(
+    "_adaptive_avg_pool2d", "_adaptive_avg_pool3d", "adaptive_avg_pool1d",
+    "adaptive_avg_pool2d", "adaptive_avg_pool3d",
+)  # fmt: skip
+def adaptive_avg_pool(x: TensorArray, sizes: Any) -> Any:
+    """Means of parts, of which each element is in one or two of a dimension."""
+    from argus.programs.operators.pool_positions import uneven_means
+
+    if any(n % o for n, o in zip(x.shape[-len(sizes) :], sizes, strict=True)):
+        return uneven_means(x, sizes)
+    return np.mean(_equal_parts(x, sizes), tuple(range(-len(sizes), 0)))
+
+
+def _equal_parts(x: TensorArray, sizes: Sequence[int]) -> TensorArray:
+    count = len(sizes)
+    extents = x.shape[-count:]
+    kernel = [n // o for n, o in zip(extents, sizes, strict=True)]
+    return windows_of(x, kernel, kernel, [(0, 0)] * count, [1] * count, 0.0)

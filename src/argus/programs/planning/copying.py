@@ -1,0 +1,92 @@
+"""Operands whose views no loops can follow become copies before.
+
+A reshape of what was permuted may have rows in which no index is a sum of indices of
+loops (channels that are shuffled, and then taken in groups of another size). What is
+seen up to there is a value of its own, and the rest is a view of that.
+"""
+
+from __future__ import annotations
+
+from argus.programs.tensors.loops import LoopSpace, NeedsSplitError, NotAffineError
+from argus.programs.tensors.offsets import source_offset
+from argus.programs.tensors.recorder import ProgramRecorder
+from argus.programs.tensors.rewriting import ProgramRewriter, with_operands
+from argus.programs.tensors.tensor_program import (
+    MapPrimitive,
+    Primitive,
+    ProgramValue,
+    TensorProgram,
+    ViewedValue,
+)
+from argus.programs.tensors.views import OperandView
+
+_MOST_SPLITS = 64
+
+
+def copy_what_no_loop_follows(program: TensorProgram) -> TensorProgram:
+    """The program in which loops can follow the views of all operands of kernels."""
+    return _Copying(program).program(program)
+
+
+def followed(operand: ViewedValue) -> bool:
+    """Whether loops over an operand's dimensions, or their digits, can follow it."""
+    space = LoopSpace()
+    for _ in range(_MOST_SPLITS):
+        at = [space.index(f"o{d}", n)[0] for d, n in enumerate(operand.shape)]
+        try:
+            source_offset(operand, at, space, [])
+        except NeedsSplitError as need:
+            try:
+                space.split(need)
+            except NotAffineError:
+                return False
+        except NotAffineError:
+            return False
+        else:
+            return True
+    return False
+
+
+class _Copying(ProgramRewriter):
+    def __init__(self, program: TensorProgram) -> None:
+        super().__init__()
+        self.names = ProgramRecorder()
+        for value in program.values:
+            self.names.named(value.name)
+        self.copies: dict[tuple[ProgramValue, tuple[OperandView, ...]], ViewedValue]
+        self.copies = {}
+
+    def replaced(self, value: ProgramValue, made: Primitive) -> Primitive:
+        """The primitive of operands that are copied where they have to be."""
+        return with_operands(made, self._copied)
+
+    def _copied(self, operand: ViewedValue) -> ViewedValue:
+        """The operand, or as much of it as cannot be followed as a view of a copy."""
+        if 0 in operand.shape or followed(operand):
+            return operand
+        views = operand.views
+        ahead = next(
+            (
+                n
+                for n in range(len(views) - 1, 0, -1)
+                if followed(ViewedValue(operand.value, views[:n]))
+            ),
+            0,
+        )
+        if not ahead:
+            return operand
+        key = (operand.value, views[:ahead])
+        if key not in self.copies:
+            seen = ViewedValue(operand.value, views[:ahead])
+            copy = ProgramValue(
+                self.names.named(f"{operand.value.name}_copy"),
+                seen.shape,
+                operand.value.dtype,
+                MapPrimitive("cast", (seen,)),
+            )
+            self.values.append(copy)
+            self.copies[key] = ViewedValue(copy)
+        found = self.copies[key]
+        for view in views[ahead:]:
+            found = found.through(view)
+        return self._copied(found)

@@ -1,0 +1,603 @@
+"""Which values one kernel computes.
+
+Decided here and nowhere else. From the results backwards, a value joins the kernel that
+reads it, if all that read it are in that kernel and it is still one the language can
+say; else it is stored by a kernel of its own. What lies between two products of
+attention joins at one time: it is a kernel as a whole only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import prod
+
+from argus.programs.attention.attention_chains import (
+    ProductChains,
+    chains_to,
+    places_among,
+    product_chains,
+)
+from argus.programs.attention.attention_form import AttentionForm
+from argus.programs.attention.chained_form import ChainedForm, chained_form
+from argus.programs.lowering.counting import require_provable
+from argus.programs.lowering.lowering import LoweredGroup, NotFusedError, lowered
+from argus.programs.lowering.unrolling import unrolled
+from argus.programs.planning.alike import KnownKernels
+from argus.programs.planning.forms import KernelForm, formed, source_of
+from argus.programs.products.product_tiles import followed_long, hides_what_follows
+from argus.programs.products.products import ProductForm
+from argus.programs.tensors.joining import FEW, LONG
+from argus.programs.tensors.loops import NotAffineError
+from argus.programs.tensors.tensor_program import (
+    ContractPrimitive,
+    FilledPrimitive,
+    GivenPrimitive,
+    JoinedPrimitive,
+    MapPrimitive,
+    PositionPrimitive,
+    ProgramValue,
+    ReducePrimitive,
+    TensorProgram,
+    TorchPrimitive,
+    ViewedValue,
+    operands_of,
+)
+
+_FEW_ROWS = 64
+_MOST_TENSORS = 24
+"""Tensors that a kernel reads, at most, where it need not."""
+_MOST_NODES = 256
+"""What a kernel computes on the way, at most, where it need not. A value that is read
+at several places is several: parts of parts that are replaced would double it each."""
+_MANY_COLUMNS = 8192
+_REPEATED = 3
+"""Kernels that may compute the same map."""
+_CHEAP = frozenset({"add", "sub", "mul", "neg", "abs", "maximum", "minimum", "cast"})
+"""Functions that take no longer than reading what they give."""
+_CHOOSING = frozenset({"where", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"})
+"""Functions of masks that attention computes anew for each head."""
+_OFTEN = 2
+"""Times that what is stored anyway is not computed in what reads it."""
+_MANY, _VERY_OFTEN, _WALKED = 1 << 12, 64, 1 << 26
+"""Elements of a map, times that a reduction walks them, and both together, from which
+it is stored."""
+_LARGE = 1 << 20
+"""Elements for each of which functions that take long are not computed again."""
+_FRACTION = 8
+"""A tensor that is so many times smaller than another counts for nothing beside it."""
+
+
+@dataclass(frozen=True, eq=False)
+class KernelGroup:
+    """A kernel: what it stores, what it computes on the way, and how it is walked.
+
+    ``beside``: what it stores besides; the kernel is launched where ``stored`` stands
+    in the program. ``why`` it is none: then torch computes ``stored``.
+    """
+
+    stored: ProgramValue
+    inside: frozenset[ProgramValue]
+    lowered: LoweredGroup | None
+    form: KernelForm | None
+    why: str = ""
+    beside: tuple[ProgramValue, ...] = ()
+
+
+def grouped(program: TensorProgram, known: KnownKernels) -> list[KernelGroup]:
+    """Kernels in the order of their launches. ``known``: those that were made."""
+    return _Grouping(program, known).groups()
+
+
+def _one_kernel(
+    stored: ProgramValue, inside: frozenset[ProgramValue]
+) -> tuple[LoweredGroup, KernelForm]:
+    """The loops and form of a kernel. Raises NotFusedError where there is none."""
+    try:
+        group, form = formed(lowered([stored], inside))
+    except NotFusedError as error:
+        product = any(isinstance(v.made, ContractPrimitive) for v in inside)
+        if not product or not isinstance(error.__cause__, NotAffineError):
+            raise
+        group, form = formed(lowered([stored], inside, padded=True))
+    worthwhile(group)
+    if inside:
+        require_provable(group)
+        if len({e.buffer for e in group.elements}) > _MOST_TENSORS:
+            raise NotFusedError("more tensors than a kernel should read")
+    source_of(group, form, "kernel", "")
+    return group, form
+
+
+def _attention(
+    stored: Sequence[ProgramValue],
+    inside: frozenset[ProgramValue],
+    dims: Sequence[tuple[int, ...]],
+) -> tuple[LoweredGroup, KernelForm]:
+    """The same of attention, with what it stores beside, of which ``dims`` are."""
+    group, form = formed(lowered(stored, inside, dims, chained=True))
+    source_of(group, form, "kernel", "")
+    return group, form
+
+
+def _chained(
+    stored: Sequence[ProgramValue],
+    inside: frozenset[ProgramValue],
+    dims: Sequence[tuple[int, ...]],
+) -> tuple[LoweredGroup, KernelForm]:
+    """The same of chained products."""
+    group, form = chained_form(unrolled(lowered(stored, inside, dims, chained=True)))
+    source_of(group, form, "kernel", "")
+    return group, form
+
+
+def worthwhile(group: LoweredGroup) -> None:
+    """Raises NotFusedError for a kernel that is slower than several.
+
+    It has few long rows that are stored, of few blocks, or computes too much.
+    """
+    if len(group.nodes) > _MOST_NODES:
+        raise NotFusedError("more than a kernel should compute")
+    if not group.columns:
+        return
+    columns = set(group.columns)
+    rows = prod(group.sizes[n] for n in group.rows)
+    length = prod(group.sizes[n] for n in group.columns)
+    stored = any(s.offset.loops & columns for s in group.stores)
+    if stored and rows < _FEW_ROWS and length > _MANY_COLUMNS:
+        raise NotFusedError("few blocks would do all the work")
+
+
+def _used(program: TensorProgram) -> set[ProgramValue]:
+    """Values that results or calls of torch depend on."""
+    used = {r.value for r in program.results if isinstance(r, ViewedValue)}
+    for value in reversed(program.values):
+        needed = value in used or (value.home is not None and value.home in used)
+        if needed or isinstance(value.made, TorchPrimitive):
+            used.add(value)
+            used |= {operand.value for operand in operands_of(value)}
+    return used
+
+
+def _no_product(group: LoweredGroup, before: KernelGroup) -> None:
+    """Raises NotFusedError where a kernel should be a product of matrices."""
+    if isinstance(before.form, ProductForm):
+        raise NotFusedError("tensor cores would not compute it any more")
+    if group.windows and not (before.lowered and before.lowered.windows):
+        raise NotFusedError("what follows sums over windows")
+
+
+def _no_gaps(group: LoweredGroup, before: KernelGroup) -> None:
+    """Raises NotFusedError where a long row to reduce becomes many short ones.
+
+    So it does where it is read from a product of which parts are left out.
+    """
+    columns = before.lowered.columns if before.lowered else ()
+    alone = {e.buffer for e in group.elements if _alone(e.buffer)}
+    if alone and 0 < len(columns) < len(group.columns):
+        raise NotFusedError("rows that do not follow each other")
+
+
+def _no_long_epilogue(group: LoweredGroup, form: ProductForm) -> None:
+    """Raises NotFusedError where the warps that multiply would compute too much."""
+    if followed_long(group) and not hides_what_follows(group, form.element, form.tile):
+        raise NotFusedError("an epilogue that takes longer than reading its product")
+
+
+def _no_short_sums(group: LoweredGroup, form: ProductForm, before: KernelGroup) -> None:
+    """Raises NotFusedError where most of a step of a sum is empty that was not."""
+    if isinstance(before.form, ProductForm) and before.lowered is not None:
+        was = before.lowered.sizes[before.form.inner]
+        length = group.sizes[form.inner]
+        if length < was and 2 * length <= form.tile.bk:
+            raise NotFusedError("sums of a few elements each")
+
+
+def _alone(value: ProgramValue) -> bool:
+    """Whether a product is stored by a kernel of its own."""
+    return isinstance(value.made, ContractPrimitive) and value.made.alone
+
+
+def _of_computed(value: ProgramValue) -> bool:
+    """Whether a value is a copy of whole numbers that a function computes.
+
+    It is stored as such, so that what reads it as a table knows its numbers.
+    """
+    match value.made:
+        case MapPrimitive(function="cast", operands=(ViewedValue(value=whole),)):
+            kept = whole.dtype == value.dtype and value.dtype.kind == "int"
+            return kept and isinstance(whole.made, MapPrimitive)
+        case _:
+            return False
+
+
+def _recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
+    """Whether a kernel would compute a map several times for each element.
+
+    Of a product, where overlapping windows read it: behind the product it is computed
+    once, and stored in its place. Else where all are compared with all, or many
+    functions take long.
+    """
+    if reader.lowered is None:
+        return False
+    points = prod(reader.lowered.sizes.values())
+    if value.size >= _MANY and points >= _WALKED:
+        times = _walked_again(value, reader.lowered)
+        if times >= max(_VERY_OFTEN, _WALKED // value.size):
+            return True
+    if points >= max(_LARGE, _VERY_OFTEN * value.size) and _takes_long(value):
+        return True
+    made = value
+    while isinstance(made.made, MapPrimitive) and made.made.operands:
+        made = max((o.value for o in operands_of(made)), key=lambda v: v.size)
+    of_product = made is not value and isinstance(made.made, ContractPrimitive)
+    return of_product and prod(reader.lowered.sizes.values()) >= _OFTEN * value.size
+
+
+def _takes_long(value: ProgramValue) -> bool:
+    """Whether maps that make a value have many functions that take long."""
+    seen: set[ProgramValue] = set()
+    rest, count = [value], 0
+    while rest and len(seen) < _MOST_NODES:
+        one = rest.pop()
+        if one in seen or one.size > value.size:
+            continue
+        if not isinstance(one.made, MapPrimitive):
+            continue
+        seen.add(one)
+        count += one.made.function in LONG
+        rest += [o.value for o in operands_of(one)]
+    return count > FEW
+
+
+def _walked_again(value: ProgramValue, group: LoweredGroup) -> int:
+    """How often a reduction walks the same elements of a value, for other results."""
+    return max(
+        (
+            prod(group.sizes[n] for n in group.rows if n not in e.whole.loops)
+            for e in group.elements
+            if e.buffer is value and e.whole.loops & set(group.columns)
+        ),
+        default=1,
+    )
+
+
+class _Grouping:
+    def __init__(self, program: TensorProgram, known: KnownKernels) -> None:
+        self.program, self.known = program, known
+        self.readers: dict[ProgramValue, list[ProgramValue]] = {}
+        self.needed: set[ProgramValue] = set()
+        self.free: set[ProgramValue] = set()
+        """Values that are made of positions alone: each kernel has its own."""
+        used = _used(program)
+        for value in program.values:
+            free = isinstance(value.made, FilledPrimitive | PositionPrimitive)
+            if free or (
+                isinstance(value.made, MapPrimitive)
+                and all(o.value in self.free for o in operands_of(value))
+            ):
+                self.free.add(value)
+            if value.home is not None and value in used:
+                self.needed.add(value)
+            for operand in operands_of(value) if value in used else ():
+                self.readers.setdefault(operand.value, []).append(value)
+        for result in program.results:
+            if isinstance(result, ViewedValue):
+                self.needed.add(result.value)
+        self.inside: dict[ProgramValue, set[ProgramValue]] = {}
+        self.root: dict[ProgramValue, set[ProgramValue]] = {}
+        """Kernels that compute a value, by what they store."""
+        self.kernels: dict[ProgramValue, KernelGroup] = {}
+
+    def groups(self) -> list[KernelGroup]:
+        given = self.program.values, self.free, self.readers, self.needed
+        for chains in product_chains(*given):
+            self._chain(chains)
+        for value in reversed(self.program.values):
+            if value in self.root:
+                continue  # a part of attention, or of its gradients
+            readers = self.readers.get(value, [])
+            if (not readers and value not in self.needed) or not value.size:
+                continue
+            match value.made:
+                case GivenPrimitive() | TorchPrimitive() | JoinedPrimitive():
+                    continue
+                case _:
+                    self._place(value, readers)
+        order = {v: i for i, v in enumerate(self.program.values)}
+        return sorted(self.kernels.values(), key=lambda g: order[g.stored])
+
+    def _place(self, value: ProgramValue, readers: list[ProgramValue]) -> None:
+        roots: set[ProgramValue] = set()
+        stored = value in self.needed or _of_computed(value)
+        for reader in readers:
+            found = self.root.get(reader)
+            if found is None:  # torch reads it
+                stored |= isinstance(reader.made, TorchPrimitive)
+                continue
+            roots |= found
+        having = {r for r in roots if value in self.inside[r]}
+        if having and having == roots and not stored:
+            self.root[value] = roots
+            return  # made of positions, in attention
+        roots -= having
+        alone = stored or len(roots) != 1
+        if self._attends(value, None if alone else next(iter(roots))):
+            return
+        if not stored and roots and (len(roots) == 1 or self._repeated(value, roots)):
+            if all(self._joins(value, root) for root in roots):
+                self.root[value] = roots | having
+                return
+            for root in roots:
+                if value in self.inside[root]:
+                    self._without(root, value)
+        self.inside[value] = set()
+        self.root[value] = {value}
+        self._set(value, set())
+
+    # -- attention
+
+    def _attends(self, value: ProgramValue, root: ProgramValue | None) -> bool:
+        """Whether a product is attention, as a part of a root's kernel or by itself."""
+        for between in chains_to(value, self.free):
+            if root is not None:
+                known = {*self.inside[root], root}
+                further = self._further(value, between, known)
+                ends = () if further is None else tuple(further & self.needed)
+                if further is not None and len(ends) <= 1:
+                    inside = {*between, value, *known, *further} - {root, *ends}
+                    if self._set_attention(root, inside, ends):
+                        return True
+            further = self._further(value, between, set())
+            ends = () if further is None else tuple(further & self.needed)
+            if further is None or len(ends) > 1:
+                continue
+            if self._set_attention(value, {*between, *further} - {*ends}, ends):
+                return True
+        return False
+
+    def _further(
+        self,
+        value: ProgramValue,
+        between: frozenset[ProgramValue],
+        known: set[ProgramValue],
+    ) -> set[ProgramValue] | None:
+        """What else is made of parts of attention: numbers of rows, such as their sums.
+
+        Some of it may be a result. ``known`` is computed anyway. None: others read
+        parts, so that they have to be stored.
+        """
+        found: set[ProgramValue] = set()
+        parts = between - self.free
+        if parts & self.needed:
+            return None
+        while True:
+            inside = {*between, *known, *found}
+            readers = [
+                r
+                for v in (parts | found) - self.needed
+                for r in self.readers.get(v, [])
+            ]
+            open_ = {r for r in readers if r not in inside and r is not value}
+            if not open_:
+                small = all(v.size < value.size for v in found & self.needed)
+                return found if small else None
+            ready = {
+                r
+                for r in open_
+                if isinstance(r.made, MapPrimitive | ReducePrimitive)
+                and all(o.value in inside | self.free for o in operands_of(r))
+            }
+            if not ready:
+                return None
+            found |= ready
+
+    def _set_attention(
+        self,
+        root: ProgramValue,
+        inside: set[ProgramValue],
+        beside: tuple[ProgramValue, ...],
+    ) -> bool:
+        """Make it the kernel of a root, if it is attention."""
+        chosen = frozenset(inside)
+        for dims in places_among(beside[0].shape, root.shape) if beside else [()]:
+            try:
+                group, form = self.known.of(
+                    [*beside, root],
+                    chosen,
+                    ("attention", dims),
+                    lambda dims=dims: _attention(
+                        [*beside, root], chosen, [dims] if beside else ()
+                    ),
+                )
+            except NotFusedError:
+                continue
+            assert isinstance(form, AttentionForm)
+            self.inside[root] = set(chosen)
+            self.kernels[root] = KernelGroup(root, chosen, group, form, "", beside)
+            parts = {*chosen, *beside, root} - self.free
+            for value in parts - {root}:
+                self.kernels.pop(value, None)
+                self.inside.pop(value, None)
+            for value in parts:
+                others = self.root.get(value, set()) & self.kernels.keys()
+                self.root[value] = {root, *others}  # a mask may be in several
+            return True
+        return False
+
+    # -- gradients of attention
+
+    def _chain(self, chains: ProductChains) -> None:
+        """Kernels of chained products, if all of them are some: two together, or one.
+
+        What lies between is in each of them, and stored by none.
+        """
+        order = {v: i for i, v in enumerate(self.program.values)}
+        ends = {self._followed(v): v for v in chains.between}
+        left = sorted(ends, key=order.__getitem__)
+        made: list[KernelGroup] = []
+
+        def parts(stored: Sequence[ProgramValue]) -> set[ProgramValue]:
+            found: set[ProgramValue] = set()
+            for value in stored:
+                found |= {*chains.between[ends[value]], ends[value]}
+                found |= self._followers(ends[value])
+            return found - {*stored}
+
+        while left:
+            root = left.pop()
+            for other in (*reversed(left), None):
+                stored = [root] if other is None else [other, root]
+                inside = parts(stored)
+                read = {o.value for v in (*inside, *stored) for o in operands_of(v)}
+                known = {*inside, *stored, *self.free}
+                if all(order[v] < order[stored[0]] for v in read - known):
+                    stored.reverse()  # the kernel is launched where the first was
+                elif other is not None and any(
+                    order[r] < order[root] for r in self.readers.get(other, ())
+                ):
+                    continue
+                *beside, last = stored
+                found = self._chained_kernel(last, inside, tuple(beside))
+                if found is not None:
+                    made.append(found)
+                    left = [v for v in left if v is not other]
+                    break
+            else:
+                return
+        for kernel in made:
+            self.kernels[kernel.stored] = kernel
+            self.inside[kernel.stored] = set(kernel.inside)
+            for value in {*kernel.inside, *kernel.beside, kernel.stored} - self.free:
+                self.root[value] = {kernel.stored, *self.root.get(value, ())}
+
+    def _followers(self, value: ProgramValue) -> set[ProgramValue]:
+        """What becomes of a product alone, element by element, the product with it."""
+        found = {value}
+        while value not in self.needed:
+            readers = self.readers.get(value, [])
+            made = readers[0].made if len(readers) == 1 else None
+            if not isinstance(made, MapPrimitive) or made.function not in _CHEAP:
+                break
+            if any(o.value is not value for o in operands_of(readers[0])):
+                break
+            if readers[0].size != value.size:
+                break
+            value = readers[0]
+            found.add(value)
+        return found
+
+    def _followed(self, value: ProgramValue) -> ProgramValue:
+        """The last of them."""
+        found = self._followers(value)
+        return next(v for v in found if not set(self.readers.get(v, ())) & found)
+
+    def _chained_kernel(
+        self,
+        root: ProgramValue,
+        inside: set[ProgramValue],
+        beside: tuple[ProgramValue, ...],
+    ) -> KernelGroup | None:
+        """The kernel of chained products that a root is the last result of."""
+        chosen, stored = frozenset(inside), [*beside, root]
+        for dims in places_among(beside[0].shape, root.shape) if beside else [()]:
+            try:
+                group, form = self.known.of(
+                    stored,
+                    chosen,
+                    ("chained", dims),
+                    lambda dims=dims: _chained(
+                        stored, chosen, [dims] if beside else ()
+                    ),
+                )
+            except NotFusedError:
+                continue
+            return KernelGroup(root, chosen, group, form, "", beside)
+        return None
+
+    def _joins_chained(self, value: ProgramValue, root: ProgramValue) -> bool:
+        """Whether the kernel of chained products computes a value, too."""
+        kernel = self.kernels[root]
+        made = self._chained_kernel(root, {*kernel.inside, value}, kernel.beside)
+        if made is not None:
+            self.kernels[root], self.inside[root] = made, set(made.inside)
+        return made is not None
+
+    # -- maps, reductions and single products
+
+    def _repeated(self, value: ProgramValue, roots: set[ProgramValue]) -> bool:
+        """Whether each kernel computes a value anew: that reads no more than its store.
+
+        It is made of positions, or it is arithmetic on one tensor of its size.
+        """
+        if value in self.free:
+            return True
+        made = value.made
+        if not isinstance(made, MapPrimitive) or made.function not in _CHEAP:
+            return False
+        if len(roots) > _REPEATED:
+            return False
+        large = {
+            o.value
+            for o in operands_of(value)
+            if o.value not in self.free and _FRACTION * o.value.size > value.size
+        }
+        return len(large) < 2 and all(v.dtype.bits <= value.dtype.bits for v in large)
+
+    def _joins(self, value: ProgramValue, root: ProgramValue) -> bool:
+        kernel = self.kernels[root]
+        if kernel.why or _alone(value) or _recomputed(value, kernel):
+            return False
+        if isinstance(kernel.form, AttentionForm | ChainedForm):
+            plain = isinstance(value.made, MapPrimitive) and (
+                value.made.function in _CHEAP | _CHOOSING
+            )
+            if isinstance(kernel.form, ChainedForm):
+                return plain and self._joins_chained(value, root)
+            inside = {*self.inside[root], value}
+            return plain and self._set_attention(root, inside, kernel.beside)
+        try:
+            self._set(root, {*self.inside[root], value}, strict=True)
+        except NotFusedError:
+            return False
+        return True
+
+    def _without(self, root: ProgramValue, value: ProgramValue) -> None:
+        """The kernel of a root as it was before a value joined."""
+        kernel, inside = self.kernels[root], self.inside[root] - {value}
+        match kernel.form:
+            case AttentionForm():
+                self._set_attention(root, inside, kernel.beside)
+            case ChainedForm():
+                made = self._chained_kernel(root, inside, kernel.beside)
+                assert made is not None  # it was one
+                self.kernels[root], self.inside[root] = made, inside
+            case _:
+                self._set(root, inside)
+
+    def _set(
+        self, root: ProgramValue, inside: set[ProgramValue], *, strict: bool = False
+    ) -> None:
+        """The kernel of a root.
+
+        If strict, raises NotFusedError where there is none, and where tensor cores
+        would not compute it as they did without the last value, or with windows.
+        """
+        chosen = frozenset(inside)
+        try:
+            group, form = self.known.of(
+                [root], chosen, "kernel", lambda: _one_kernel(root, chosen)
+            )
+            if strict and isinstance(form, ProductForm):
+                _no_long_epilogue(group, form)
+                _no_short_sums(group, form, self.kernels[root])
+            elif strict:
+                _no_product(group, self.kernels[root])
+                _no_gaps(group, self.kernels[root])
+            made = KernelGroup(root, chosen, group, form)
+        except NotFusedError as error:
+            if strict:
+                raise
+            made = KernelGroup(root, chosen, None, None, str(error))
+        self.inside[root] = set(inside)
+        self.kernels[root] = made

@@ -1,0 +1,283 @@
+"""Reductions to few results in two steps, so that many blocks take part.
+
+Sums, products and extremes may be taken in any order. A reduction of many elements to
+few is first one to parts, each of which is a block's, and then one of the parts. Scans
+of few long rows are those of parts, after what all parts before come to.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from math import prod
+
+from argus.programs.lowering.expression_text import COMBINE
+from argus.programs.tensors.loops import LoopSpace, NeedsSplitError, NotAffineError
+from argus.programs.tensors.numbers import neutral
+from argus.programs.tensors.offsets import MOST_SPLITS, offsets_through, source_offset
+from argus.programs.tensors.rewriting import ProgramRewriter
+from argus.programs.tensors.tensor_program import (
+    MapPrimitive,
+    Primitive,
+    ProgramValue,
+    ReducePrimitive,
+    ScanPrimitive,
+    TensorProgram,
+    ViewedValue,
+    operands_of,
+)
+from argus.programs.tensors.views import (
+    BorderedView,
+    ReshapedView,
+    bordered,
+    permuted,
+    repeated,
+    sliced,
+)
+
+_BLOCKS = 528
+"""Parts together: four for each multiprocessor of an H100 or H200."""
+_LEAST = 2048
+"""Elements of a part, at least."""
+_FEW_PARTS, _FEW_BLOCKS = 3, 66
+"""Fewer parts of so many blocks are no faster than one launch less."""
+_WIDE = 32
+"""Results side by side in memory that a block computes, at least."""
+_MANY = 512
+"""Elements of a result beside others that take a block longer than a launch does."""
+_DEEP = 4
+"""Maps before a reduction that are looked through, at most."""
+
+
+def split_reductions(program: TensorProgram) -> TensorProgram:
+    """The program in which no reduction leaves most of a GPU idle."""
+    return _Splitting().program(program)
+
+
+class _Splitting(ProgramRewriter):
+    def __init__(self) -> None:
+        super().__init__()
+        self._last: list[Primitive] = []
+        """Reductions of parts."""
+
+    def program(self, program: TensorProgram) -> TensorProgram:
+        """The new program.
+
+        Parts are added up as late as can be: what is between parts of several results
+        would keep one kernel from computing all of them.
+        """
+        found = super().program(program)
+        last = {id(made) for made in self._last}
+        late = {v for v in found.values if id(v.made) in last}
+        return replace(found, values=_late(found.values, late)) if late else found
+
+    def replaced(self, value: ProgramValue, made: Primitive) -> Primitive:
+        """A reduction or a scan may become one of parts."""
+        match made:
+            case ReducePrimitive():
+                return self._parted(value, _inside(made))
+            case ScanPrimitive():
+                return self._scanned(value, made)
+            case _:
+                return made
+
+    def _scanned(self, value: ProgramValue, made: ScanPrimitive) -> Primitive:
+        """The scan of each part after the reduction of all parts before."""
+        shape, function = made.operand.shape, made.function
+        n = shape[made.dim]
+        order = [d for d in range(len(shape)) if d != made.dim]
+        sizes, rank = tuple(shape[d] for d in order), len(order)
+        ordered = made.operand.through(permuted(shape, (*order, made.dim)))
+        for parts in _counts([n], prod(sizes)):
+            cut = ReshapedView((*sizes, parts, n // parts))
+            operand = ordered.through(cut)
+            if _walked(operand, _DEEP):
+                break
+        else:
+            return made
+        order.append(made.dim)
+
+        def made_of(name: str, shape: tuple[int, ...], made: Primitive) -> ViewedValue:
+            found = ProgramValue(f"{value.name}_{name}", shape, value.dtype, made)
+            self.values.append(found)
+            return ViewedValue(found)
+
+        whole = made_of(
+            "parts", cut.shape[:-1], ReducePrimitive(function, operand, (rank + 1,))
+        )
+        wider = bordered(
+            cut.shape[:-1], [(0, 0)] * rank + [(1, 0)], neutral(function, value.dtype)
+        )
+        kept = sliced(wider.shape, [(0, 1, s) for s in cut.shape[:-1]])
+        earlier = ScanPrimitive(whole.through(wider).through(kept), rank, function)
+        before = made_of("before", cut.shape[:-1], earlier)
+        inner = made_of("inside", cut.shape, ScanPrimitive(operand, rank + 1, function))
+        line = (*cut.shape[:-1], 1)
+        spread = before.through(ReshapedView(line)).through(repeated(line, cut.shape))
+        back = [order.index(d) for d in range(len(shape))]
+
+        def whole_rows(part: ViewedValue) -> ViewedValue:
+            rows = (*sizes, n)
+            return part.through(ReshapedView(rows)).through(permuted(rows, back))
+
+        return MapPrimitive(COMBINE[function], (whole_rows(inner), whole_rows(spread)))
+
+    def _parted(self, value: ProgramValue, made: ReducePrimitive) -> ReducePrimitive:
+        """The reduction of parts, which are a value of their own."""
+        shape = made.operand.shape
+        gone = [shape[d] for d in made.dims]
+        kept = [d for d in range(len(shape)) if d not in made.dims]
+        sizes = tuple(shape[d] for d in kept)
+        wide = next((shape[d] for d in _lines(made.operand) if d in kept), 1)
+        if made.function.startswith("arg"):
+            return made
+        for parts in _counts(gone, prod(sizes), min(wide, _WIDE)):
+            rest, rank = prod(gone) // parts, len(kept)
+            if wide > 1:  # of parts, too, results lie side by side
+                at, whole, inner = 0, (parts, *sizes), 1
+                order, cut = (*made.dims, *kept), (parts, rest, *sizes)
+            else:
+                at, whole, inner = rank, (*sizes, parts), rank + 1
+                order, cut = (*kept, *made.dims), (*sizes, parts, rest)
+            ordered = made.operand.through(permuted(shape, order))
+            operand = ordered.through(ReshapedView(cut))
+            if _walked(operand, _DEEP) or not _walked(made.operand, _DEEP):
+                break
+        else:
+            return made
+        part = ProgramValue(
+            f"{value.name}_parts",
+            whole,
+            value.dtype,
+            ReducePrimitive(made.function, operand, (inner,)),
+        )
+        self.values.append(part)
+        last = ReducePrimitive(made.function, ViewedValue(part), (at,))
+        self._last.append(last)
+        return last
+
+
+def _inside(made: ReducePrimitive) -> ReducePrimitive:
+    """A sum over all of a border of zeros, as that of what is inside of it."""
+    operand = made.operand
+    while made.function == "sum" and operand.views:
+        border = operand.views[-1]
+        if not isinstance(border, BorderedView) or border.fill != 0:
+            break
+        inner = ViewedValue(operand.value, operand.views[:-1])
+        sides = zip(inner.shape, border.shape, border.before, strict=True)
+        if not all(
+            0 <= before <= whole - n and (n == whole or d in made.dims)
+            for d, (n, whole, before) in enumerate(sides)
+        ):
+            break
+        operand = inner
+    return replace(made, operand=operand)
+
+
+def _late(
+    values: Sequence[ProgramValue], late: Collection[ProgramValue]
+) -> tuple[ProgramValue, ...]:
+    """The values in another order: some, and maps of them, where they are read."""
+    waiting: dict[ProgramValue, None] = {}
+    found: list[ProgramValue] = []
+    for value in values:
+        before = [o.value for o in operands_of(value) if o.value in waiting]
+        small = isinstance(value.made, MapPrimitive) and all(
+            value.size <= v.size for v in before
+        )
+        if value.home is None and (value in late or (before and small)):
+            waiting[value] = None
+            continue
+        wanted: set[ProgramValue] = set()
+        while before:
+            one = before.pop()
+            wanted.add(one)
+            before += [o.value for o in operands_of(one) if o.value in waiting]
+        found += [v for v in waiting if v in wanted]
+        for one in wanted:
+            del waiting[one]
+        found.append(value)
+    return (*found, *waiting)
+
+
+def _lines(operand: ViewedValue) -> list[int]:
+    """The dimension along which most elements that are read lie side by side.
+
+    None, or one. What a map computes is read where its operands are.
+    """
+    votes: Counter[int] = Counter()
+    _vote(operand, _DEEP, votes)
+    return [d for d, _ in votes.most_common(1)]
+
+
+def _vote(operand: ViewedValue, deep: int, votes: Counter[int]) -> None:
+    made = operand.value.made
+    if deep and isinstance(made, MapPrimitive):
+        for part in made.operands:
+            if isinstance(part, ViewedValue):
+                seen = ViewedValue(part.value, part.views + operand.views)
+                _vote(seen, deep - 1, votes)
+        return
+    found = offsets_through(operand)
+    if found is None:  # borders, or an order that no strides say: rows mostly stay rows
+        strides = tuple(prod(operand.shape[d + 1 :]) for d in range(len(operand.shape)))
+    else:
+        strides = found[0]
+    steps = list(zip(operand.shape, strides, strict=True))
+    read = prod(n for n, step in steps if step)
+    for d, (n, step) in enumerate(steps):
+        if step == 1 and n > 1:
+            votes[d] += read
+
+
+def _walked(operand: ViewedValue, deep: int) -> bool:
+    """Whether loops over an operand's dimensions, or digits of them, walk its value."""
+    made = operand.value.made
+    if deep and isinstance(made, MapPrimitive):
+        return all(
+            _walked(ViewedValue(part.value, part.views + operand.views), deep - 1)
+            for part in made.operands
+            if isinstance(part, ViewedValue)
+        )
+    space = LoopSpace()
+    for _ in range(MOST_SPLITS):
+        at = [space.index(f"o{d}", n)[0] for d, n in enumerate(operand.shape)]
+        try:
+            source_offset(operand, at, space)
+        except NeedsSplitError as need:
+            try:
+                space.split(need)
+            except NotAffineError:
+                return False
+        except NotAffineError:
+            return False
+        else:
+            return True
+    return False
+
+
+def _counts(sizes: list[int], rows: int, wide: int = 1) -> Iterator[int]:
+    """Into how many parts, the most first; few blocks are no better than one.
+
+    The outermost sizes are cut, so that parts lie together. ``wide`` of the rows lie
+    side by side, and are a block's.
+    """
+    total = prod(sizes)
+    wanted = min(_BLOCKS * wide // max(1, rows), total * wide // _LEAST)
+    if wide > 1 and total < _MANY:
+        return
+    found: set[int] = set()
+    parts = 1
+    for n in sizes:
+        found |= {parts * d for d in range(1, wanted // parts + 1) if n % d == 0}
+        parts *= n
+        if parts > wanted:
+            break
+    blocks = rows // wide
+    yield from (
+        n
+        for n in sorted(found - {1}, reverse=True)
+        if n >= _FEW_PARTS or blocks < _FEW_BLOCKS
+    )

@@ -1,0 +1,279 @@
+"""Tiles of products: which a program's kernel takes, and what is predicted of them.
+
+    tile = chosen_tile(m, n, k, batch, outer, element=bf16)
+
+Those of 16 bits are the library's, which were measured (`kernels/gemm/tiles.py`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from math import ceil, gcd, prod
+
+from argus.ir.dtypes import DType, bf16, f32
+from argus.ir.functions import FUNCTIONS
+from argus.kernels.gemm.entry import REGISTERS
+from argus.kernels.gemm.tiles import LINE, MeasuredTile, table
+from argus.programs.lowering.expressions import ApplyNode
+from argus.programs.lowering.lowering import LoweredGroup
+
+_SWIZZLE = 128
+"""Bytes of a row of shared memory that the instructions read without conflicts."""
+_SHARED, _STAGED = 226 * 1024, 128
+"""Bytes of shared memory for the tiles of a block, and of a staged row of results."""
+
+
+@dataclass(frozen=True)
+class ProductTile:
+    """Sizes of a block's tile, and how it is walked; names as in `kernels/gemm`.
+
+    ``swap``: computed transposed, for tiles with few rows. ``persistent``: as many
+    blocks as the device holds, ``resident`` on a multiprocessor. ``apart``: each step
+    is added up in f32 by itself. ``split``: f32 is split into parts of bf16 by a role;
+    registers of a thread of it.
+    """
+
+    bm: int
+    bn: int
+    bk: int
+    stages: int
+    warpgroups: int
+    cluster: int = 1
+    group: int = 16
+    swap: bool = False
+    persistent: bool = True
+    apart: bool = False
+    split: int = 0
+    resident: int = 1
+
+    @property
+    def registers(self) -> int:
+        """Budget of a thread that multiplies; 0: what the launch gives it."""
+        if self.split:
+            return _BESIDE_SPLIT
+        if self.resident > 1:
+            return _BESIDE_OTHERS if self.warpgroups > 1 else 0
+        return REGISTERS[self.warpgroups] if self.persistent else 0
+
+
+_PARTS = (
+    (ProductTile(128, 128, 32, 4, 2, apart=True), 1.0),
+    (ProductTile(64, 128, 32, 5, 1, apart=True), 1.25),
+    (ProductTile(64, 64, 64, 4, 1, apart=True), 1.5),
+)
+"""Tiles for products of parts, and what an element of one costs beside the first."""
+_BESIDE_SPLIT = 168
+"""Registers of a thread that multiplies, beside a warpgroup that splits."""
+_BESIDE_OTHERS = 96
+"""Registers of a thread of one of two warpgroups, beside another such block."""
+_SPLIT = ProductTile(128, 128, 32, 2, 2, apart=True, split=120)
+"""The tile of a product whose kernel splits its factors."""
+_WIDE = (
+    (ProductTile(128, 256, 32, 4, 2), 1.0),
+    (ProductTile(128, 128, 32, 6, 2), 1.13),
+    (ProductTile(64, 256, 32, 5, 1), 1.22),
+    (ProductTile(64, 128, 32, 8, 1), 1.25),
+    (ProductTile(128, 64, 32, 8, 2), 1.38),
+    (ProductTile(32, 256, 32, 5, 2, swap=True), 2.0),
+    (ProductTile(64, 64, 32, 8, 1), 2.2),
+    (ProductTile(16, 256, 32, 6, 2, swap=True), 3.0),
+    (ProductTile(64, 32, 32, 4, 1, persistent=False), 2.6),
+    (ProductTile(64, 16, 32, 4, 1, persistent=False), 3.0),
+)
+"""The same for tf32. The first seven were measured on an H200; what the others cost is
+an estimate.
+"""
+_FOLLOWED = (
+    (ProductTile(128, 128, 32, 4, 2), 1.0),
+    (ProductTile(64, 128, 32, 3, 1, resident=2), 1.0),
+    (ProductTile(128, 64, 32, 3, 2, resident=2), 1.1),
+    (ProductTile(64, 64, 32, 3, 1, resident=4), 1.7),
+)
+"""The same where functions follow that take long: while some warps compute these,
+others multiply. Measured with GELU and Mish behind convolutions on an H200."""
+_LONG = frozenset({"tanh", "erf", "log1p"})
+"""Functions of which each element takes 15 instructions and more."""
+_MANY_RESULTS = 2**24
+"""Results for which a further launch counts for nothing."""
+_MOST_BEHIND = 64
+"""Instructions for an element that tiles of `_FOLLOWED` hide: one Mish has 55."""
+
+_FORMS = ("persistent", "small")
+"""The library's forms that load by TMA, for 16 bits."""
+
+
+def chosen_tile(
+    m: int,
+    n: int,
+    k: int,
+    batch: int,
+    outer: int,
+    *,
+    element: DType,
+    factors: tuple[int, int] = (1, 1),
+    turned: tuple[bool, bool] = (False, False),
+    split: bool = False,
+    followed: bool = False,
+    straight: bool = False,
+) -> ProductTile:
+    """The tile with the least predicted time.
+
+    ``factors``: how many tensors are left and right factors. ``split``: the kernel
+    splits factors of f32. ``followed``: see `followed_long`. ``straight``: none that is
+    computed transposed.
+    """
+    if split:
+        return _SPLIT
+    if element != f32 and factors == (1, 1):
+        best, _ = _measured(m, n, k, batch * outer, batch, turned, straight)
+        return _of_library(best)
+    able = [t for t in _tiles(element, followed) if not (straight and t[0].swap)]
+    tile, _ = _of_table(m, n, batch, able)
+    shared = tile.bm == 128 and m > tile.bm and batch == 1
+    each = tile.bm * factors[0] + tile.bn * factors[1]
+    staged = 2 * tile.bm * _STAGED if tile.persistent and not tile.swap else 0
+    fitting = (_SHARED // tile.resident - staged) // (each * tile.bk * element.bytes)
+    return replace(tile, cluster=2 if shared else 1, stages=min(tile.stages, fitting))
+
+
+def predicted_time(
+    m: int, n: int, k: int, batch: int, outer: int, element: DType
+) -> float:
+    """The time of such a product of TF32 or 16 bits, to be compared with others."""
+    if element != f32:
+        return _measured(m, n, k, batch * outer, batch, (False, False), False)[1]
+    tile, cost = _of_table(m, n, batch, _tiles(element))
+    return cost * ceil(k / tile.bk) * outer
+
+
+def followed_long(group: LoweredGroup) -> bool:
+    """Whether functions follow a product that take longer than reading it again.
+
+    Few warps multiply: in the largest tiles they took 4 to 8 ps for an element, storing
+    and reading it 2 ps. In those of `_FOLLOWED`, 0.1 to 1.7 ps (measured on an H200).
+    """
+    results = prod(group.sizes[n] for n in group.rows)
+    functions = {n.function for n in group.nodes if isinstance(n, ApplyNode)}
+    return results >= _MANY_RESULTS and bool(functions & _LONG)
+
+
+def hides_what_follows(group: LoweredGroup, element: DType, tile: ProductTile) -> bool:
+    """Whether a tile is one of `_FOLLOWED`, and hides as many functions."""
+    behind = (
+        FUNCTIONS.get(n.function) for n in group.nodes if isinstance(n, ApplyNode)
+    )
+    issued = sum(f.among(f32).issue for f in behind if f is not None)
+    return element == f32 and not tile.split and issued <= _MOST_BEHIND
+
+
+_STEP_COST = {True: 0.69 / (128 * 256 * 32), False: 0.455 / (128 * 128 * 64)}
+"""Microseconds of an element of K of an element of the first tile of `_WIDE` (True) and
+of `_PARTS`, on an H200."""
+_MOST_PARTS = 64
+_LEAST_PART = 256
+_PART = 64
+"""Into how many parts a sum is cut at most; elements of a sum below which no part is
+worth a block; and what parts of K are multiples of."""
+
+
+def parts_of_sum(
+    m: int, n: int, k: int, batch: int, outer: int, *, element: DType, terms: int = 1,
+    repeats: int = 1,
+) -> tuple[int, int]:  # fmt: skip
+    """Into how many equal parts a sum is cut, which are results first.
+
+    Those of ``repeats``, a divisor of ``outer`` that may be cut, and those of K: what
+    is predicted to take least, by the library's table. ``element``: of the factors that
+    are multiplied, ``terms`` times each.
+    """
+    found = table()
+
+    def time(parts: tuple[int, int]) -> float:
+        count, rest, inner = prod(parts), outer // parts[0], k // parts[1]
+        groups = batch * count
+        if element == f32 or terms > 1:
+            _, waves = _of_table(m, n, groups, _tiles(element))
+            us = waves * _STEP_COST[element == f32] * inner * rest * terms
+        else:
+            us = _measured(m, n, inner, groups * rest, groups, (False, False), False)[1]
+        return us + (found.sum(count, batch * m, n) if count > 1 else 0.0)
+
+    able = [
+        (a, b)
+        for a in range(1, repeats + 1)
+        for b in range(1, k // _PART + 1)
+        if 1 < a * b <= min(_MOST_PARTS, k * outer // _LEAST_PART)
+        and repeats % a == 0
+        and (b == 1 or k % (b * _PART) == 0)
+    ]
+    return min([(1, 1), *able], key=time)
+
+
+_Costs = tuple[tuple[ProductTile, float], ...]
+
+
+def _tiles(element: DType, followed: bool = False) -> _Costs:
+    if element != f32:
+        return _PARTS
+    return _FOLLOWED if followed else _WIDE
+
+
+def _of_table(
+    m: int, n: int, batch: int, tiles: Sequence[tuple[ProductTile, float]]
+) -> tuple[ProductTile, float]:
+    count = table().multiprocessors
+
+    def time(entry: tuple[ProductTile, float]) -> float:
+        tile, cost = entry
+        blocks = batch * ceil(m / tile.bm) * ceil(n / tile.bn)
+        waves = ceil(blocks / (count * tile.resident))
+        return waves * tile.resident * tile.bm * tile.bn * cost
+
+    best = min(tiles, key=time)
+    return best[0], time(best)
+
+
+def _measured(
+    m: int, n: int, k: int, repeats: int, batch: int, turned: tuple[bool, bool],
+    straight: bool,
+) -> tuple[MeasuredTile, float]:  # fmt: skip
+    """Of 16 bits, by the library's table; a batch is as many parts of a longer K."""
+    found = table()
+    wide = _SWIZZLE // bf16.bytes
+
+    def able(tile: MeasuredTile) -> bool:
+        sizes = tile.statics
+        if tile.form not in _FORMS or not tile.fits(m, n):
+            return False
+        if sizes.get("ACROSS") or sizes["BK"] < wide:
+            return False
+        if straight and sizes.get("SWAP"):
+            return False
+        if batch > 1 and sizes.get("CLUSTER", 1) > 1:
+            return False
+        return not (turned[0] and sizes["BM"] % wide) and not (
+            turned[1] and sizes["BN"] % wide
+        )
+
+    step = LINE if any(turned) else gcd(k * bf16.bytes, LINE)
+
+    def time(tile: MeasuredTile) -> float:
+        return tile.predicted(m, n, k * repeats, step, found.multiprocessors, batch)
+
+    best = min((t for t in found.tiles if able(t)), key=time)
+    return best, time(best)
+
+
+def _of_library(best: MeasuredTile) -> ProductTile:
+    sizes = best.statics
+    return ProductTile(
+        sizes["BM"],
+        sizes["BN"],
+        sizes["BK"],
+        sizes["STAGES"],
+        sizes["WARPGROUPS"],
+        sizes.get("CLUSTER", 1),
+        swap=bool(sizes.get("SWAP", False)),
+        persistent=best.form == "persistent",
+    )

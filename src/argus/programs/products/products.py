@@ -1,0 +1,406 @@
+"""Sums of products that tensor cores compute: which loops are what, and which tile.
+
+    form = product_form(group)      # None: each factor is read once; other forms do
+
+A group has such a form where its one reduction sums products of elements, of which each
+has rows that the other lacks: M those of the left factor, N those of the right one, and
+K is summed. Rows that both have, and further ones, are a batch; further columns are
+summed one after the other. What follows the sum is the epilogue: any expression over
+rows. `product_operands.py` has brought operands into elements that tensor cores take
+(`terms` are products of parts), `product_text.py` writes the kernel.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from argus.ir.dtypes import DType, bf16, f16, f32
+from argus.programs.lowering.expressions import (
+    ApplyNode,
+    ElementNode,
+    ExpressionNode,
+    PositionNode,
+    ReduceNode,
+    parts_of,
+)
+from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
+from argus.programs.lowering.sums_between import Between, summands, summed_between
+from argus.programs.lowering.tables import scalar_index
+from argus.programs.products.pixel_tiles import PixelTile, pixel_tile
+from argus.programs.products.product_tiles import (
+    ProductTile,
+    chosen_tile,
+    followed_long,
+)
+from argus.programs.tensors.affine import Affine
+
+TMA_BYTES = 16
+"""What TMA needs starts and strides to be multiples of."""
+TMA_DIMENSIONS = 5
+"""Most dimensions of a tensor that TMA walks."""
+_SHORT_SUM = 16
+_STAGES_BETWEEN = 4
+"""Stages of a ring, at most, where tables say how long sums are: such sums are short,
+and each stage more is more orders in which roles may wait for each other."""
+_LEAST_ALONG = 16
+"""Elements that lie side by side in the result, below which other rows are tiled."""
+
+
+@dataclass(frozen=True)
+class ProductForm:
+    """Which loops of a group are M (``row``), N (``column``) and K (``inner``).
+
+    ``batch`` and ``outer``: further rows and columns; of one of the latter, some are
+    summed ``between`` numbers. ``terms``: left and right factor
+    of each product that is summed. The factors are along K, or else (``turned``) along
+    their other loop. ``pixels``: further loops that the tile walks.
+    """
+
+    reduction: ReduceNode
+    terms: tuple[tuple[ElementNode, ElementNode], ...]
+    row: str
+    column: str
+    inner: str
+    batch: tuple[str, ...]
+    outer: tuple[str, ...]
+    turned: tuple[bool, bool]
+    tile: ProductTile
+    pixels: PixelTile | None = None
+    between: Between | None = None
+
+    @property
+    def element(self) -> DType:
+        """Of what type the factors are."""
+        return self.terms[0][0].dtype
+
+
+def with_factors(
+    group: LoweredGroup,
+    form: ProductForm,
+    change: Callable[[ElementNode], ExpressionNode],
+) -> tuple[LoweredGroup, ProductForm]:
+    """The group and form with other elements as factors."""
+    factors = {node for pair in form.terms for node in pair}
+
+    def changed(node: ExpressionNode) -> ExpressionNode:
+        if isinstance(node, ElementNode) and node in factors:
+            return change(node)
+        return node
+
+    def element(node: ElementNode) -> ElementNode:
+        found = done[node]
+        assert isinstance(found, ElementNode)
+        return found
+
+    done: dict[ExpressionNode, ExpressionNode] = {}
+    stores = tuple(
+        replace(s, node=group.pool.rewritten(s.node, changed, done))
+        for s in group.stores
+    )
+    terms = tuple((element(a), element(b)) for a, b in form.terms)
+    reduction = done[form.reduction]
+    assert isinstance(reduction, ReduceNode)
+    found = replace(form, reduction=reduction, terms=terms)
+    return replace(group, stores=stores), found
+
+
+def product_form(group: LoweredGroup) -> ProductForm | None:
+    """The form of a group for tensor cores.
+
+    None where it has no sum of products, or one in which a factor has no rows of its
+    own, so that each element is used once. Raises NotFusedError where it has one that
+    tensor cores cannot compute as it is.
+    """
+    if not group.products:
+        return None
+    found = [r for r in group.reductions if _reused(group, r)]
+    if not found or _short(group, found):
+        return None
+    if len(group.reductions) > 1:
+        raise NotFusedError("a product beside another reduction")
+    if any(e.borders or e.fill is not None for e in group.elements):
+        raise NotFusedError("a product of what has a border")
+    (reduction,) = found
+    _epilogue_fits(group, reduction)
+    _tables_fit(group, reduction)
+    (precision,) = set(group.products)
+    return _Loops(group, reduction, precision).form()
+
+
+def factors_of(node: ExpressionNode) -> tuple[ExpressionNode, ExpressionNode] | None:
+    """The factors of a product, as they are before they become wider."""
+    match node:
+        case ApplyNode(function="mul", parts=(left, right)):
+            return _narrow(left), _narrow(right)
+        case _:
+            return None
+
+
+def _narrow(node: ExpressionNode) -> ExpressionNode:
+    match node:
+        case ApplyNode(function="cast", parts=(ElementNode() as inner,)):
+            return inner if inner.dtype in (bf16, f16) else node
+        case _:
+            return node
+
+
+def _reused(group: LoweredGroup, reduction: ReduceNode) -> bool:
+    """Whether elements of both factors belong to several results."""
+    pairs = [factors_of(s) for s in summands(reduction)]
+    if reduction.function != "sum" or None in pairs:
+        return False
+    rows, free = set(group.rows), group.pool.free
+    return any(
+        free(pair[0]) & rows - free(pair[1]) and free(pair[1]) & rows - free(pair[0])
+        for pair in pairs
+        if pair is not None
+    )
+
+
+def _short(group: LoweredGroup, found: Sequence[ReduceNode]) -> bool:
+    """Whether sums of f32 are so short that other cores than tensor cores take them.
+
+    Raises NotFusedError where what is used by several results is computed on the way.
+    """
+    columns = [n for r in found for n in r.loops]
+    if not short_sum(f32, group.products[0], prod(group.sizes[n] for n in columns)):
+        return False
+    pairs = [factors_of(s) for r in found for s in summands(r)]
+    factors = [f for pair in pairs if pair for f in pair]
+    if any(f.dtype != f32 for f in factors):
+        return False
+    if not all(isinstance(f, ElementNode) for f in factors):
+        raise NotFusedError("a factor that is computed on the way")
+    return True
+
+
+def short_sum(element: DType, precision: str, length: int) -> bool:
+    """Whether so few products of f32 are summed in full without tensor cores.
+
+    Parts of f32 would be as many products again, and copies before them; the results
+    take longer to be stored than so few products take to be summed.
+    """
+    return element == f32 and precision == "f32" and length <= _SHORT_SUM
+
+
+def _epilogue_fits(group: LoweredGroup, reduction: ReduceNode) -> None:
+    """Raises NotFusedError where what follows the sum depends on more than rows."""
+    columns = set(group.columns)
+    if any(s.offset.loops & columns for s in group.stores):
+        raise NotFusedError("a product that is repeated")
+    stack: list[ExpressionNode] = [s.node for s in group.stores]
+    seen: set[ExpressionNode] = {reduction}
+    while stack:
+        node = stack.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        stack.extend(parts_of(node))
+        match node:
+            case ElementNode(offset=index) | PositionNode(index=index):
+                if index.loops & columns:
+                    raise NotFusedError("an epilogue along what is summed")
+            case _:
+                pass
+
+
+def _tables_fit(group: LoweredGroup, reduction: ReduceNode) -> None:
+    """Raises NotFusedError where tables choose anything but factors.
+
+    What chooses a factor is one number of the program for each of a batch.
+    """
+    factors = [f for s in summands(reduction) for f in factors_of(s) or ()]
+    for element in group.elements:
+        if element.tables and element not in factors:
+            raise NotFusedError("a product beside what tables choose")
+        if not all(scalar_index(t.index) for t in element.tables):
+            raise NotFusedError("a factor that is chosen by what is computed")
+
+
+class _Loops:
+    """Which loop is what."""
+
+    def __init__(
+        self, group: LoweredGroup, reduction: ReduceNode, precision: str
+    ) -> None:
+        self.group, self.reduction, self.precision = group, reduction, precision
+        self.sizes = group.sizes
+        terms: list[tuple[ElementNode, ElementNode]] = []
+        self.between = summed_between(reduction.body)[1]
+        for summand in summands(reduction):
+            match factors_of(summand):
+                case (ElementNode() as left, ElementNode() as right):
+                    terms.append((left, right))
+                case _:
+                    raise NotFusedError("a factor that is computed on the way")
+        self.terms = terms
+
+    def form(self) -> ProductForm:
+        element = self._element()
+        left, right = self._loops(0), self._loops(1)
+        rows = [n for n in self.group.rows if n in left - right]
+        columns = [n for n in self.group.rows if n in right - left]
+        along = self._unit(self.group.stores[0].offset)
+        rounded = self.precision == "nearest"
+        if self._along(1) in columns if rounded else along in rows:
+            self.terms = [(b, a) for a, b in self.terms]
+            rows, columns = columns, rows
+        units = (self._along(0), self._along(1))
+        inner = self._inner(units)
+        turned = (units[0] != inner, units[1] != inner)
+        chosen = self._chosen()
+        pixels = None
+        if not chosen and not any(turned):
+            pixels = self._pixels(rows, columns, inner)
+        if pixels is not None:
+            return pixels
+        row = self._axis(units[0], rows, inner)
+        column = self._axis(units[1], columns, inner)
+        if element == f32 and turned != (rounded, False) and self.precision != "split":
+            raise NotFusedError("tf32 of a factor that does not lie along K")
+        self._addressed()
+        if chosen & {row, column, inner}:
+            raise NotFusedError("what tables choose lies along a tile")
+        batch = tuple(n for n in self.group.rows if n not in (row, column))
+        outer = tuple(n for n in self.group.columns if n != inner)
+        sizes = self.sizes
+        tile = self._tile(
+            sizes[row], sizes[column], inner, batch, turned, straight=rounded
+        )
+        if self.between is not None:
+            tile = replace(tile, stages=min(tile.stages, _STAGES_BETWEEN))
+        return ProductForm(
+            self.reduction, tuple(self.terms), row, column, inner, batch, outer,
+            turned, tile, between=self.between,
+        )  # fmt: skip
+
+    def _pixels(
+        self, rows: Sequence[str], columns: Sequence[str], inner: str
+    ) -> ProductForm | None:
+        """The form in which columns are phases, too; None where they are not."""
+        stored, sizes = self.group.stores[0].offset, self.sizes
+        found = pixel_tile(stored, self.terms, rows, columns, sizes)
+        if found is None or self.precision == "split":
+            return None
+        row, column, pixels = found
+        walked = {row, column, pixels.phase, pixels.above}
+        batch = tuple(n for n in self.group.rows if n not in walked)
+        outer = tuple(n for n in self.group.columns if n != inner)
+        channels = sizes[column] * pixels.phases
+        tile = self._tile(
+            pixels.length, channels, inner, batch, (False, False), straight=True
+        )
+        self._addressed()
+        return ProductForm(
+            self.reduction, tuple(self.terms), row, column, inner, batch, outer,
+            (False, False), tile, pixels,
+        )  # fmt: skip
+
+    def _tile(
+        self, m: int, n: int, inner: str, batch: Sequence[str],
+        turned: tuple[bool, bool], *, straight: bool = False,
+    ) -> ProductTile:  # fmt: skip
+        sizes, outer = self.sizes, [s for s in self.group.columns if s != inner]
+        return chosen_tile(
+            m,
+            n,
+            sizes[inner],
+            prod(sizes[s] for s in batch),
+            prod(sizes[s] for s in outer),
+            element=self.terms[0][0].dtype,
+            factors=(len({a for a, _ in self.terms}), len({b for _, b in self.terms})),
+            turned=turned,
+            split=self.precision == "split",
+            followed=followed_long(self.group),
+            straight=straight,
+        )
+
+    def _element(self) -> DType:
+        types = {e.dtype for pair in self.terms for e in pair}
+        if len(types) > 1:
+            raise NotFusedError("factors of different types")
+        (element,) = types
+        if element in (bf16, f16):
+            return element
+        if element != f32:
+            raise NotFusedError(f"no form of a product of {element} is written")
+        if self.precision not in ("tf32", "nearest", "split"):
+            raise NotFusedError("tensor cores multiply f32 in parts")
+        return element
+
+    def _loops(self, side: int) -> frozenset[str]:
+        """Loops of a factor, with those of the tables that choose it."""
+        free = self.group.pool.free
+        return frozenset[str]().union(*(free(pair[side]) for pair in self.terms))
+
+    def _chosen(self) -> frozenset[str]:
+        """Loops of tables that choose factors, or what is summed."""
+        tables = [t.index for pair in self.terms for f in pair for t in f.tables]
+        if self.between is not None:
+            tables += [self.between.low, self.between.high]
+        return frozenset[str]().union(*map(self.group.pool.free, tables))
+
+    def _unit(self, offset: Affine) -> str | None:
+        units = [n for n, c in offset.terms if c == 1]
+        return units[0] if len(units) == 1 else None
+
+    def _along(self, side: int) -> str:
+        """The loop along which a factor lies."""
+        units = {self._unit(pair[side].offset) for pair in self.terms}
+        (unit,) = units if len(units) == 1 else (None,)
+        if unit is None:
+            raise NotFusedError("a factor whose elements do not lie side by side")
+        return unit
+
+    def _inner(self, units: tuple[str, str]) -> str:
+        both = self._loops(0) & self._loops(1)
+        apart = None if self.between is None else self.between.loop
+        able = [n for n in self.group.columns if n in both and n != apart]
+        wanted = {u for u in units if u in self.group.columns}
+        if len(wanted) > 1 or not wanted <= set(able) or not able:
+            raise NotFusedError("factors that lie along different sums")
+        return wanted.pop() if wanted else max(able, key=self.sizes.__getitem__)
+
+    def _axis(self, unit: str, own: Sequence[str], inner: str) -> str:
+        """The loop of a factor's own rows that is tiled."""
+        if unit == inner:
+            along = self._unit(self.group.stores[0].offset)
+            if along is not None and along in own and self.sizes[along] >= _LEAST_ALONG:
+                return along
+            return max(reversed(own), key=self.sizes.__getitem__)
+        if unit not in own:
+            raise NotFusedError("a factor that lies along the batch")
+        return unit
+
+    def _addressed(self) -> None:
+        """Raises NotFusedError for a factor that TMA cannot address.
+
+        Of the strides of all tensors that lie along a loop, a kernel knows what divides
+        them together.
+        """
+        steps = {n.dtype.bytes for pair in self.terms for n in pair}
+        for pair in self.terms:
+            for node in pair:
+                if not addressed(node.offset, node.dtype):
+                    raise NotFusedError("a factor that TMA cannot address")
+        units = {self._unit(n.offset) for pair in self.terms for n in pair}
+        offsets = [n.offset for n in self.group.elements]
+        offsets += [s.offset for s in self.group.stores]
+        for offset in offsets:
+            if self._unit(offset) not in units:
+                continue
+            if any(c % (TMA_BYTES // min(steps)) for _, c in offset.terms if c != 1):
+                raise NotFusedError("a factor beside rows that TMA cannot address")
+
+
+def addressed(offset: Affine, dtype: DType) -> bool:
+    """Whether TMA can address what lies at an offset, with one loop of factor 1.
+
+    Starts and strides are multiples of 16 bytes.
+    """
+    steps = [c for _, c in offset.terms if c != 1] + [offset.constant]
+    fits = all(c >= 0 and c * dtype.bytes % TMA_BYTES == 0 for c in steps)
+    units = sum(c == 1 for _, c in offset.terms)
+    return fits and units == 1

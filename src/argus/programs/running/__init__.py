@@ -1,0 +1,1 @@
+"""Calls of a plan: memory, launches in order, calls of torch, replays."""

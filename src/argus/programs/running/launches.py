@@ -1,0 +1,115 @@
+"""Kernels of a program on a GPU: launches with everything but addresses resolved."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from argus.calls import loaded_kernel
+from argus.programs.lowering.naming import KernelTensor
+from argus.programs.planning.kernel_requests import kernel_of, request_for_step
+from argus.programs.planning.plan import KernelStep, RepeatedStep
+from argus.programs.tensors.tensor_program import ProgramValue
+from argus.runtime.arguments import TensorArg
+from argus.runtime.driver import cuda_driver, target_of
+from argus.runtime.moving import MovableLaunches, MovableStep
+from argus.runtime.plan import LaunchPlan
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+
+def device_target(device: int) -> str:
+    """The target of a GPU. Raises what there being no driver raises."""
+    return target_of(cuda_driver().info(device)).name
+
+
+LaunchStep = KernelStep | RepeatedStep
+"""What is launched."""
+
+
+def in_order(steps: Iterable[LaunchStep]) -> Iterator[tuple[KernelStep, int]]:
+    """Each launch, with how often its step was repeated before."""
+    for step in steps:
+        if isinstance(step, KernelStep):
+            yield step, 0
+        else:
+            for time in range(step.times):
+                yield from ((own, time) for own in step.body)
+
+
+class LaunchSegment:
+    """Launches that follow each other, prepared in the first call.
+
+    ``place`` gives the base of a value, and bytes from there to its first element;
+    ``kind`` and ``device`` are those of the tensors. A call brings the addresses of the
+    bases; what kernels write is in memory that a call allocates, apart from all else.
+    """
+
+    def __init__(
+        self,
+        steps: Sequence[LaunchStep],
+        place: Callable[[ProgramValue], tuple[int, int]],
+        kind: str,
+        device: int,
+    ) -> None:
+        self._launches: MovableLaunches | None = None
+        self._where = (kind, device)
+        self._target = device_target(device)
+        made: dict[int, tuple[LaunchPlan, list[KernelTensor]]] = {}
+        alike: dict[object, tuple[LaunchPlan, tuple[str, ...]]] = {}
+        planned: list[tuple[LaunchPlan, list[tuple[int, int]]]] = []
+        for step, time in in_order(steps):
+            if id(step) not in made:
+                made[id(step)] = self._planned(step, alike)
+            plan, tensors = made[id(step)]
+            places: list[tuple[int, int]] = []
+            for t in tensors:
+                base, offset = place(t.buffer)
+                places.append((base, offset + t.begin(time) * t.buffer.dtype.bytes))
+            planned.append((plan, places))
+        used = sorted({base for _, places in planned for base, _ in places})
+        number = {base: n for n, base in enumerate(used)}
+        self._used = used
+        behind = {id(plan): plan.following() for plan, _ in planned[1:]}
+        self._steps = [
+            MovableStep(
+                behind[id(plan)] if n else plan,
+                tuple((number[base], offset) for base, offset in places),
+            )
+            for n, (plan, places) in enumerate(planned)
+        ]
+
+    def _planned(
+        self,
+        step: KernelStep,
+        alike: dict[object, tuple[LaunchPlan, tuple[str, ...]]],
+    ) -> tuple[LaunchPlan, list[KernelTensor]]:
+        """The launch of a step but for addresses, and the tensors of its kernel.
+
+        Steps that differ in the places of their tensors alone share it: ``alike``.
+        """
+        by_name = {t.name: t for t in step.source.tensors}
+        request, _ = request_for_step(kernel_of(step), step, self._target)
+        laid = tuple(
+            (n, t.buffer.dtype.name, step.shape(t), t.all_strides)
+            for n, t in by_name.items()
+        )
+        key = (step.source.name, step.source.text, tuple(request.facts.items()), laid)
+        if key not in alike:
+            loaded = loaded_kernel(request)
+            names = tuple(t.name for t in loaded.spec.tensors)
+            found = {
+                n: TensorArg(0, dtype, shape, strides, self._where)
+                for n, dtype, shape, strides in laid
+            }
+            alike[key] = loaded.plan([found[n] for n in names], ()), names
+        plan, names = alike[key]
+        return plan, [by_name[n] for n in names]
+
+    def __call__(self, memory: Sequence[Tensor], pointers: Sequence[int]) -> None:
+        """Launch all of them on the current stream."""
+        bases = tuple([pointers[base] for base in self._used])
+        if self._launches is None:
+            self._launches = MovableLaunches(self._steps, bases)
+        self._launches(bases)

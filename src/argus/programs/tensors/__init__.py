@@ -1,0 +1,1 @@
+"""The tensor program: values made by few primitives, seen through views."""

@@ -1,0 +1,22 @@
+"""A recurrence as a call: a program for one step, and how often it is repeated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from argus.programs.tensors.tensor_program import TensorProgram, TorchCall
+
+
+@dataclass(frozen=True, eq=False)
+class RecurrentCall(TorchCall):
+    """``body`` is what one of ``steps`` computes, on kernels.
+
+    Given to it are the operands: of the first the part of the step, of the next
+    ``states`` the state before, and others whole. Its results are the new states.
+    ``reverse``: from the last step to the first.
+    """
+
+    body: TensorProgram = field(default_factory=lambda: TensorProgram((), ()))
+    steps: int = 0
+    states: int = 0
+    reverse: bool = False

@@ -1,0 +1,110 @@
+"""Values that a result shows in another order are stored in that order alone.
+
+    program = in_order_of_results(program)
+
+Torch says which strides a result has: for what is kept for a backward pass those of the
+operators before. A copy in that order beside the value would be written and read for
+nothing; so whoever reads the value reads the copy, and the value is computed where the
+copy is stored. Rows stay rows: elements that lie side by side do so in both.
+"""
+
+from __future__ import annotations
+
+from argus.programs.tensors.rewriting import ProgramRewriter
+from argus.programs.tensors.tensor_program import (
+    ContractPrimitive,
+    MapPrimitive,
+    Primitive,
+    ProgramValue,
+    ReducePrimitive,
+    TensorProgram,
+    ViewedValue,
+    operands_of,
+)
+from argus.programs.tensors.views import LinearView, permuted
+
+
+def in_order_of_results(program: TensorProgram) -> TensorProgram:
+    """The program in which copies of results are read in place of what they copy."""
+    results = {r.value for r in program.results if isinstance(r, ViewedValue)}
+    readers: dict[ProgramValue, list[ProgramValue]] = {}
+    for value in program.values:
+        for operand in operands_of(value):
+            readers.setdefault(operand.value, []).append(value)
+    chosen: dict[ProgramValue, ProgramValue] = {}
+    for value in program.values:
+        source = _copied(value) if value in results else None
+        if source is None or source in results or source in chosen:
+            continue
+        computed = MapPrimitive | ContractPrimitive | ReducePrimitive
+        if isinstance(source.made, computed) and len(readers[source]) > 1:
+            chosen[source] = value
+    return _Ordering(chosen).program(program) if chosen else program
+
+
+def _copied(value: ProgramValue) -> ProgramValue | None:
+    """The value of which another one is a copy in another order of its rows."""
+    match value.made:
+        case MapPrimitive(
+            function="cast",
+            operands=(ViewedValue(value=source, views=(LinearView() as view,)),),
+        ):
+            pass
+        case _:
+            return None
+    plain = source.home is None and value.home is None and source.dtype == value.dtype
+    order = _order(view)
+    return source if plain and order and order[-1] == len(order) - 1 else None
+
+
+def _order(view: LinearView) -> tuple[int, ...]:
+    """Which dimension of the source each one of a view is; () where it is another."""
+    where = [pairs[0][0] for pairs in view.factors if pairs]
+    rank = len(view.shape)
+    if sorted(where) != list(range(rank)) or len(view.factors) != rank:
+        return ()
+    dims = tuple(where.index(d) for d in range(rank))
+    shape = tuple(view.shape[d] for d in where)
+    return dims if permuted(shape, dims) == view else ()
+
+
+class _Ordering(ProgramRewriter):
+    """``chosen``: which copy is read in place of each value."""
+
+    def __init__(self, chosen: dict[ProgramValue, ProgramValue]) -> None:
+        super().__init__()
+        self._chosen = chosen
+        self._placed: set[ProgramValue] = set()
+        self._shown: dict[ProgramValue, ViewedValue] = {}
+
+    def replaced(self, value: ProgramValue, made: Primitive) -> Primitive:
+        """The same."""
+        return made
+
+    def rewrite(self, value: ProgramValue) -> None:
+        """Add a value, and behind it its copy."""
+        if value in self._placed:
+            return
+        super().rewrite(value)
+        copy = self._chosen.get(value)
+        if copy is None:
+            return
+        super().rewrite(copy)
+        self._placed.add(copy)
+        match copy.made:
+            case MapPrimitive(operands=(ViewedValue(views=(LinearView() as view,)),)):
+                order = _order(view)
+            case _:
+                raise AssertionError(copy)
+        back = [order.index(d) for d in range(len(order))]
+        seen = ViewedValue(self._new[copy])
+        self._shown[value] = seen.through(permuted(copy.shape, back))
+
+    def operand(self, operand: ViewedValue) -> ViewedValue:
+        """The operand of the new program."""
+        found = self._shown.get(operand.value)
+        if found is None:
+            return super().operand(operand)
+        for view in operand.views:
+            found = found.through(view)
+        return found

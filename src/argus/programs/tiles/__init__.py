@@ -1,0 +1,1 @@
+"""Kernels whose blocks walk rows and columns in tiles: maps, reductions, scans."""
