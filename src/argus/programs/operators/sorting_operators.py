@@ -24,8 +24,9 @@ np: Any = numpy
 """Functions of numpy, which arrays of a program record."""
 _LONGEST, _SHORT = 2048, 512
 """Elements of a row that is ordered by ranks, and where there are many rows."""
-_WORK, _LITTLE = 1 << 34, 1 << 28
-"""Comparisons, at most, and of rows that are not short: torch sorts those faster."""
+_WORK, _LITTLE = 1 << 30, 1 << 28
+"""Comparisons, at most, and of rows that are not short: torch sorts those faster. (An
+H200 takes 0.7 us for a million of them; 2**32 took seven times what torch takes.)"""
 _LONG = 64
 """Elements of a row that is put in order in memory before they are compared."""
 
