@@ -43,7 +43,7 @@ from argus.verify.equality.coverage import (
     unwritten,
 )
 from argus.verify.equality.defined import asked, empty_maximum, unmet, zero_divisor
-from argus.verify.equality.final import final
+from argus.verify.equality.final import final, repeats, same_points
 from argus.verify.equality.mentioned import context
 from argus.verify.equality.result import (
     Array,
@@ -146,10 +146,10 @@ class _Comparison:
             if any(s.atomic for s in stores):
                 return self._added(name, stores, array, sizes)
             made = self._stored(name, stores, array, sizes)
-            if made.equal or not _repeats(stores) or name not in self.sequential():
+            if made.equal or not repeats(stores) or name not in self.sequential():
                 return made
             last = final(self.world, stores)
-            if len(last) == len(stores) and all(map(_same_points, stores, last)):
+            if len(last) == len(stores) and all(map(same_points, stores, last)):
                 return made
             self.ordered = True
             return self._stored(name, last, array, sizes)
@@ -378,17 +378,6 @@ def _index(
 def _open(name: str, why: Unknown, span: Span | None) -> OutputDecision:
     untraced = isinstance(why, Untraced)
     return OutputDecision(name, why.reason, why.span or span, untraced=untraced)
-
-
-def _repeats(stores: Sequence[Store]) -> bool:
-    """Whether an element may be stored more than once, as far as loops tell."""
-    first = stores[0]
-    at = {v for coord in first.coords for v in coord.variables()}
-    return len(stores) > 1 or any(v not in at for _, v in first.path if v is not None)
-
-
-def _same_points(store: Store, last: Store) -> bool:
-    return store.where.same(last.where) and store.variables == last.variables
 
 
 def _nothing(world: World, at: IndexSet, mine: Case, theirs: Case) -> bool:

@@ -17,7 +17,7 @@ from argus.terms import IndexSet, Integer, Variable, World
 from argus.verify.denotation import Store
 from argus.verify.denotation.in_place import earlier
 
-__all__ = ["final"]
+__all__ = ["final", "repeats", "same_points"]
 
 
 def final(world: World, stores: Sequence[Store]) -> tuple[Store, ...]:
@@ -31,6 +31,18 @@ def final(world: World, stores: Sequence[Store]) -> tuple[Store, ...]:
         if not world.is_empty(where):
             left.append(_last(world, replace(store, where=where)))
     return tuple(left)
+
+
+def repeats(stores: Sequence[Store]) -> bool:
+    """Whether an element may be stored more than once, as far as loops tell."""
+    first = stores[0]
+    at = {v for coord in first.coords for v in coord.variables()}
+    return len(stores) > 1 or any(v not in at for _, v in first.path if v is not None)
+
+
+def same_points(store: Store, last: Store) -> bool:
+    """Whether two stores are of the same points."""
+    return store.where.same(last.where) and store.variables == last.variables
 
 
 def _overwritten(world: World, store: Store, later: Store) -> IndexSet:
