@@ -6,6 +6,7 @@ import pytest
 
 from argus.diagnostics import ArgusError
 from argus.evaluation.requests import default_dtypes
+from argus.ir.walk import walk
 from argus.lang.kernel import load_kernels
 from argus.requests import Request, tile_program
 
@@ -52,3 +53,35 @@ def test_how_it_is_said(written: str) -> None:
     assert found.span is not None
     assert found.span.line == 9
     assert SAID[written] in (found.help or "")
+
+
+OPENED = """import argus as ag
+from argus import f32
+
+
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"], Z: f32["M N"]):
+    i = ag.block(ag.cdiv(X.shape[0], 16))
+    x, z = ag.ring(1, x=f32.tile(16, 64)), ag.ring(1, z=f32.tile(16, 64))
+    with ag.role("load", warps=1):
+        WITH
+    with ag.role("store", warps=1):
+        with x.drain() as one, z.drain() as other:
+            Y[i * 16 :, 0:64] = (one.x.load() + other.z.load()).rename("M N")
+"""
+ONE = "with x.fill() as a, z.fill() as b:"
+TWO = "with x.fill() as a:\n            with z.fill() as b:"
+
+
+@pytest.mark.parametrize("several", [ONE, TWO])
+def test_a_with_may_open_several_things(several: str) -> None:
+    """As in Python: one inside the other."""
+    depth = "\n" + " " * (12 + 4 * several.count("\n"))
+    copies = ("a.x.load(X[i * 16 :, 0:64])", "b.z.load(Z[i * 16 :, 0:64])")
+    text = OPENED.replace("WITH", depth.join((several, *copies)))
+    (kernel,) = load_kernels("made.py", text).kernels.values()
+    program = tile_program(Request(kernel, default_dtypes(kernel, {})))
+    found = [type(op).__name__ for op in walk(program.body)]
+    wanted = ["RingAcquire", "RingAcquire", "CopyAsync", "CopyAsync"]
+    wanted += ["RingPublish", "RingPublish"]
+    assert [name for name in found if name in wanted][:6] == wanted

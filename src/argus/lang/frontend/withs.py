@@ -42,15 +42,14 @@ from argus.lang.frontend.values import (
 
 
 def run_with(e: Elaborator, node: ast.With) -> None:
-    """Read a `with` statement; raises ArgusError (AG0016) for any other context."""
-    if len(node.items) > 1:
-        raise e.fail(
-            "AG0016",
-            e.span(node.items[1].context_expr),
-            "a `with` opens one thing",
-            help="write two `with` statements, one inside the other",
-        )
-    item = node.items[0]
+    """Read a `with` statement; raises ArgusError (AG0016) for any other context.
+
+    One that opens several things is several, one inside the other, as in Python.
+    """
+    item, *others = node.items
+    if others:
+        inner = ast.copy_location(ast.With(others, node.body), node)
+        node = ast.copy_location(ast.With([item], [inner]), node)
     context = item.context_expr
     function = called(e, context) if isinstance(context, ast.Call) else None
     match function:

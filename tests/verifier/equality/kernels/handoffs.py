@@ -126,10 +126,9 @@ def own_halves(X: bf16["M K"], W: bf16["N K"], Y: bf16["M N"], *, K: int = 64):
     i, j = ag.block(ag.cdiv(M, 128), ag.cdiv(N, 64))
     ring = ag.ring(1, x=bf16.tile(128, K), w=bf16.tile(64, K))
     out = ag.shared(bf16, (128, 64))
-    with ag.role("load", warps=1):  # noqa: SIM117 - the language opens one at a time
-        with ring.fill() as slot:
-            slot.x.load(X[i * 128 :, :])
-            slot.w.load(W[j * 64 :, :])
+    with ag.role("load", warps=1), ring.fill() as slot:
+        slot.x.load(X[i * 128 :, :])
+        slot.w.load(W[j * 64 :, :])
     for r in ag.static_range(2):
         with ag.role(f"math{r}", warpgroups=1):
             with ring.drain() as slot:
