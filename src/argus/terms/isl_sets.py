@@ -3,9 +3,9 @@
     with space.asking:
         rest = one.subtract(other)
 
-What isl gives up on is Unknown. A question may take it minutes, in which no clock of
-ours is looked at, so that each one is asked like this (`tests/terms/test_isl_limits.py`
-finds those that are not).
+What isl gives up on is Unknown (`Exhausted`). A question may take it minutes, in which
+no clock of ours is looked at, so that each one is asked like this: what is not,
+`tests/terms/test_isl_limits.py` finds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from types import TracebackType
 
 import islpy as isl
 
-from argus.terms.unknown import Unknown
+from argus.terms.unknown import Exhausted
 
 __all__ = [
     "PARAMETER",
@@ -44,8 +44,8 @@ STEPS_OF_SOLUTIONS = 50_000
 class Asking:
     """A limit of steps in a context of isl: ``with`` it, a question is asked.
 
-    Raises Unknown where isl gives up. Inside of another, it counts from 0: the limit is
-    of each question, and that there are not too many the clock says.
+    Raises Exhausted where isl gives up. Inside of another, it counts from 0: the limit
+    is of each question, and that there are not too many the clock says.
     """
 
     def __init__(self, context: isl.Context, steps: int) -> None:
@@ -68,7 +68,7 @@ class Asking:
         self._context.reset_operations()
         if isinstance(error, isl.Error):
             reason = _reason(error, self._steps)
-            raise Unknown(f"isl gives up on a set: {reason}") from error
+            raise Exhausted(f"isl gives up on a set: {reason}") from error
 
 
 def _reason(error: isl.Error, steps: int) -> str:

@@ -28,7 +28,7 @@ class Unknown(Exception):  # noqa: N818 - not an error: a result
 
 
 class Exhausted(Unknown):
-    """The time is over: nothing is said of what was asked."""
+    """Time or steps are over: nothing is said of what was asked, nor of who asked."""
 
 
 class Failing(Unknown):

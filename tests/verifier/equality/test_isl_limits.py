@@ -99,4 +99,6 @@ def test_few_steps_show_nothing_that_is_not_so(
     assert found.equal or found.reason or found.decision is not None
     if found.decision is not None:
         assert not found.places, "a point at which equal terms differ"
-    assert not decided_text(wrong).equal
+    other = decided_text(wrong)
+    assert not other.equal
+    assert not (found.untraced or other.untraced), "the reference has terms, given time"
