@@ -31,7 +31,9 @@ from argus.verify.numbers.flow import misused
 __all__ = ["unbounded_exponents"]
 
 RULE = "AG0330"
-_SEEDS = 24
+_SEEDS, _DRAWN = 24, 150_000
+"""Data that are tried, and numbers that are drawn of all of them, about: a score of
+long rows takes many, and one that nothing bounds is large for every second seed."""
 _SPREAD = 4.5
 """How far data go beyond the largest argument."""
 
@@ -47,11 +49,14 @@ class _LargeData(RandomData):
     def __init__(self, seed: int, size: int) -> None:
         super().__init__(seed)
         self._size = size
+        self.count = 0
+        """How many numbers were drawn."""
 
     def real(self, name: str, indices: tuple[int, ...]) -> int | float:
         """Of an element, from minus the size up to it."""
         if not indices:
             return 1
+        self.count += 1
         return self.drawn("real", name, indices) % (2 * self._size + 1) - self._size
 
 
@@ -99,12 +104,16 @@ def _unbounded(world: World, noticed: Noticed, op: o.Elementwise) -> bool:
             point = world.sample(noticed.where & where)
             if point is None:
                 continue
+            drawn = 0
             for seed in range(_SEEDS):
+                if drawn > _DRAWN:
+                    break
                 data = _LargeData(seed, int(_SPREAD * largest))
                 if not holds_at(noticed.where & where, point, data):
                     continue
                 if float(evaluate(x, point, data)) * factor > largest:
                     return True
+                drawn += data.count
         except (Unknown, KeyError, ArithmeticError, ValueError):
             continue
     return False
