@@ -23,7 +23,7 @@ COUNT = int(os.environ.get("ARGUS_RANDOM", "22"))
 
 @pytest.fixture
 def few_searches(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Kernels are right: where terms are open, there is one search for a difference."""
+    """Kernels are right: where terms are open there are two searches, not seven."""
     monkeypatch.setattr("argus.evaluation.equal.proof._SEARCHES", 0)
 
 

@@ -252,8 +252,13 @@ def test_a_damaged_policy_can_be_forgotten():
 
 
 @pytest.mark.compiler
-def test_a_scripted_agent_optimises_by_commands(tmp_path: Path):
-    """Processes, the real judge, planner and knowledge base; no GPU."""
+def test_a_scripted_agent_optimises_by_commands(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Processes, the real judge, planner and knowledge base; no GPU.
+
+    How the run stands is asked by this one, which another has written.
+    """
     program = shutil.which("argus", path=str(Path(sys.executable).parent))
     assert program is not None
     env = {
@@ -275,6 +280,12 @@ def test_a_scripted_agent_optimises_by_commands(tmp_path: Path):
         )
         assert done.returncode == code, done.stdout + done.stderr
         assert done.stderr == ""
+        return json.loads(done.stdout)
+
+    def standing():
+        monkeypatch.setenv("ARGUS_HOME", env["ARGUS_HOME"])
+        done = argus("session", "status", "--json")
+        assert done.exit_code == 0, done.output
         return json.loads(done.stdout)
 
     begun = call("start", "softmax", "--shape", "64x256", "--trials", "3")
@@ -309,12 +320,12 @@ def test_a_scripted_agent_optimises_by_commands(tmp_path: Path):
     assert done["verdict"]["status"] == "correct"
     assert done["recognised"] is True
     assert done["verdict"]["error"] < 5e-3
-    found = call("status")
+    found = standing()
     assert [r["status"] for r in found["trials"]] == ["correct", "correct"]
     assert found["spent"]["gpu_seconds"] == 0.0
     end = call("finish", "--out", "best.py")
     assert end["trials"] == 2
     assert (tmp_path / "best.py").read_text() == end["best_source"]["source"]
     assert "plot-trajectory" in Path(end["report"]).read_text()
-    assert call("status")["report"] == end["report"]
+    assert standing()["report"] == end["report"]
     assert not sentinel.exists()
