@@ -7,8 +7,8 @@ from functools import partial
 import pytest
 
 from argus.diagnostics import ArgusError
-from argus.kernels.attention.entry import WIDE, attention_form
-from argus.kernels.masked_attention.choice import causal_statics
+from argus.kernels.attention.entry import attention_form
+from argus.kernels.masked_attention.choice import WIDE, causal_statics
 from argus.kernels.masked_attention.kernel import masked_attention
 from argus.lang.kernel import literal
 

@@ -64,12 +64,12 @@ def test_it_takes_no_longer_than_it_has_to(name: str) -> None:
 
 
 def test_such_kernels_give_what_torch_does(monkeypatch: pytest.MonkeyPatch) -> None:
-    from argus.programs.planning import grouping, product_operands
+    from argus.programs.planning import product_operands, worth
 
     monkeypatch.setattr(product_operands, "_LARGE", 0)
     for name in ("_LARGE", "_MANY", "_WALKED"):
-        monkeypatch.setattr(grouping, name, 1)
-    monkeypatch.setattr(grouping, "_VERY_OFTEN", 2)
+        monkeypatch.setattr(worth, name, 1)
+    monkeypatch.setattr(worth, "_VERY_OFTEN", 2)
     cases = (
         (_lora, ((40, 8), (40, 48), (4, 8), (48, 4))),
         (_directions, ((6, 5, 7), (6, 3))),

@@ -186,7 +186,7 @@ def test_patches_of_a_video_whose_times_come_first(
 ) -> None:
     """Loops that no dimension walks alone are one for TMA, in steps that it takes."""
     # So few elements are copied side by side; of more this is how they are read.
-    monkeypatch.setattr(grouping, "_no_short_sums", lambda *_: None)
+    monkeypatch.setattr(grouping, "no_short_sums", lambda *_: None)
 
     def filters(back: Any, x: Any, w: Any) -> Any:
         back = back.transpose(1, 2).reshape(1, 16, 2, 2, 2)

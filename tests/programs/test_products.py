@@ -254,4 +254,4 @@ def test_windows_of_a_grid_are_summed_as_a_copy(
         got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
         assert float((got - wanted).norm() / wanted.norm()) < 3e-3
         # What is summed in steps stays a dimension by itself where there is no copy.
-        monkeypatch.setattr(grouping, "_no_short_sums", lambda *_: None)
+        monkeypatch.setattr(grouping, "no_short_sums", lambda *_: None)

@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from torch.nn import functional  # noqa: E402
 
 from argus.ir.dtypes import f32  # noqa: E402
-from argus.programs.planning import grouping  # noqa: E402
+from argus.programs.planning import worth  # noqa: E402
 from argus.programs.planning.plan import plan_of  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.tensors.offsets import offsets_through  # noqa: E402
@@ -133,4 +133,4 @@ def test_parts_that_are_replaced_again_and_again_are_several_kernels() -> None:
     inputs = (torch.randn(5, 9) * 0.01,)
     plan = plan_of(Formula(replaced), inputs)
     nodes = [len(s.group.lowered.nodes) for s in plan.kernels if s.group.lowered]
-    assert max(nodes) <= grouping._MOST_NODES and len(nodes) > 1
+    assert max(nodes) <= worth.MOST_NODES and len(nodes) > 1

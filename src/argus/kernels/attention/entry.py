@@ -7,7 +7,7 @@ from typing import Any
 from argus.ir.dtypes import bf16
 from argus.kernels.attention.kernel import attention, attention_persistent
 from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
-from argus.kernels.masked_attention.choice import SHORT_ROWS
+from argus.kernels.masked_attention.choice import SHORT_ROWS, WIDE
 from argus.lang.kernel import Kernel
 
 
@@ -25,8 +25,6 @@ def _arguments(case: Case) -> tuple[Argument, ...]:
     )
 
 
-WIDE = 128
-"""Wide heads are wider."""
 _NARROW = 80
 """Keys of a block of wide heads, and where there are no more."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from math import ceil
 
-__all__ = ["SHORT_ROWS", "causal_statics", "masked_statics"]
+__all__ = ["SHORT_ROWS", "WIDE", "causal_statics", "masked_statics"]
 
 NARROW, WIDE = 64, 128
 """Head dimensions up to which, and beyond which, tiles of queries under a causal mask

@@ -9,8 +9,6 @@ attention joins at one time: it is a kernel as a whole only.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from math import prod
 
 from argus.programs.attention.attention_chains import (
     ProductChains,
@@ -25,9 +23,18 @@ from argus.programs.lowering.lowering import LoweredGroup, NotFusedError, lowere
 from argus.programs.lowering.unrolling import unrolled
 from argus.programs.planning.alike import KnownKernels
 from argus.programs.planning.forms import KernelForm, formed, source_of
-from argus.programs.products.product_tiles import followed_long, hides_what_follows
+from argus.programs.planning.kernel_group import KernelGroup
+from argus.programs.planning.worth import (
+    is_alone,
+    is_of_computed,
+    is_recomputed,
+    no_gaps,
+    no_long_epilogue,
+    no_product,
+    no_short_sums,
+    worthwhile,
+)
 from argus.programs.products.products import ProductForm
-from argus.programs.tensors.joining import FEW, LONG
 from argus.programs.tensors.loops import NotAffineError
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,
@@ -44,44 +51,16 @@ from argus.programs.tensors.tensor_program import (
     operands_of,
 )
 
-_FEW_ROWS = 64
 _MOST_TENSORS = 24
 """Tensors that a kernel reads, at most, where it need not."""
-_MOST_NODES = 256
-"""What a kernel computes on the way, at most, where it need not. A value that is read
-at several places is several: parts of parts that are replaced would double it each."""
-_MANY_COLUMNS = 8192
 _REPEATED = 3
 """Kernels that may compute the same map."""
 _CHEAP = frozenset({"add", "sub", "mul", "neg", "abs", "maximum", "minimum", "cast"})
 """Functions that take no longer than reading what they give."""
 _CHOOSING = frozenset({"where", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"})
 """Functions of masks that attention computes anew for each head."""
-_OFTEN = 2
-"""Times that what is stored anyway is not computed in what reads it."""
-_MANY, _VERY_OFTEN, _WALKED = 1 << 12, 64, 1 << 26
-"""Elements of a map, times that a reduction walks them, and both together, from which
-it is stored."""
-_LARGE = 1 << 20
-"""Elements for each of which functions that take long are not computed again."""
 _FRACTION = 8
 """A tensor that is so many times smaller than another counts for nothing beside it."""
-
-
-@dataclass(frozen=True, eq=False)
-class KernelGroup:
-    """A kernel: what it stores, what it computes on the way, and how it is walked.
-
-    ``beside``: what it stores besides; the kernel is launched where ``stored`` stands
-    in the program. ``why`` it is none: then torch computes ``stored``.
-    """
-
-    stored: ProgramValue
-    inside: frozenset[ProgramValue]
-    lowered: LoweredGroup | None
-    form: KernelForm | None
-    why: str = ""
-    beside: tuple[ProgramValue, ...] = ()
 
 
 def grouped(program: TensorProgram, known: KnownKernels) -> list[KernelGroup]:
@@ -131,23 +110,6 @@ def _chained(
     return group, form
 
 
-def worthwhile(group: LoweredGroup) -> None:
-    """Raises NotFusedError for a kernel that is slower than several.
-
-    It has few long rows that are stored, of few blocks, or computes too much.
-    """
-    if len(group.nodes) > _MOST_NODES:
-        raise NotFusedError("more than a kernel should compute")
-    if not group.columns:
-        return
-    columns = set(group.columns)
-    rows = prod(group.sizes[n] for n in group.rows)
-    length = prod(group.sizes[n] for n in group.columns)
-    stored = any(s.offset.loops & columns for s in group.stores)
-    if stored and rows < _FEW_ROWS and length > _MANY_COLUMNS:
-        raise NotFusedError("few blocks would do all the work")
-
-
 def _used(program: TensorProgram) -> set[ProgramValue]:
     """Values that results or calls of torch depend on."""
     used = {r.value for r in program.results if isinstance(r, ViewedValue)}
@@ -157,109 +119,6 @@ def _used(program: TensorProgram) -> set[ProgramValue]:
             used.add(value)
             used |= {operand.value for operand in operands_of(value)}
     return used
-
-
-def _no_product(group: LoweredGroup, before: KernelGroup) -> None:
-    """Raises NotFusedError where a kernel should be a product of matrices."""
-    if isinstance(before.form, ProductForm):
-        raise NotFusedError("tensor cores would not compute it any more")
-    if group.windows and not (before.lowered and before.lowered.windows):
-        raise NotFusedError("what follows sums over windows")
-
-
-def _no_gaps(group: LoweredGroup, before: KernelGroup) -> None:
-    """Raises NotFusedError where a long row to reduce becomes many short ones.
-
-    So it does where it is read from a product of which parts are left out.
-    """
-    columns = before.lowered.columns if before.lowered else ()
-    alone = {e.buffer for e in group.elements if _alone(e.buffer)}
-    if alone and 0 < len(columns) < len(group.columns):
-        raise NotFusedError("rows that do not follow each other")
-
-
-def _no_long_epilogue(group: LoweredGroup, form: ProductForm) -> None:
-    """Raises NotFusedError where the warps that multiply would compute too much."""
-    if followed_long(group) and not hides_what_follows(group, form.element, form.tile):
-        raise NotFusedError("an epilogue that takes longer than reading its product")
-
-
-def _no_short_sums(group: LoweredGroup, form: ProductForm, before: KernelGroup) -> None:
-    """Raises NotFusedError where most of a step of a sum is empty that was not."""
-    if isinstance(before.form, ProductForm) and before.lowered is not None:
-        was = before.lowered.sizes[before.form.inner]
-        length = group.sizes[form.inner]
-        if length < was and 2 * length <= form.tile.bk:
-            raise NotFusedError("sums of a few elements each")
-
-
-def _alone(value: ProgramValue) -> bool:
-    """Whether a product is stored by a kernel of its own."""
-    return isinstance(value.made, ContractPrimitive) and value.made.alone
-
-
-def _of_computed(value: ProgramValue) -> bool:
-    """Whether a value is a copy of whole numbers that a function computes.
-
-    It is stored as such, so that what reads it as a table knows its numbers.
-    """
-    match value.made:
-        case MapPrimitive(function="cast", operands=(ViewedValue(value=whole),)):
-            kept = whole.dtype == value.dtype and value.dtype.kind == "int"
-            return kept and isinstance(whole.made, MapPrimitive)
-        case _:
-            return False
-
-
-def _recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
-    """Whether a kernel would compute a map several times for each element.
-
-    Of a product, where overlapping windows read it: behind the product it is computed
-    once, and stored in its place. Else where all are compared with all, or many
-    functions take long.
-    """
-    if reader.lowered is None:
-        return False
-    points = prod(reader.lowered.sizes.values())
-    if value.size >= _MANY and points >= _WALKED:
-        times = _walked_again(value, reader.lowered)
-        if times >= max(_VERY_OFTEN, _WALKED // value.size):
-            return True
-    if points >= max(_LARGE, _VERY_OFTEN * value.size) and _takes_long(value):
-        return True
-    made = value
-    while isinstance(made.made, MapPrimitive) and made.made.operands:
-        made = max((o.value for o in operands_of(made)), key=lambda v: v.size)
-    of_product = made is not value and isinstance(made.made, ContractPrimitive)
-    return of_product and prod(reader.lowered.sizes.values()) >= _OFTEN * value.size
-
-
-def _takes_long(value: ProgramValue) -> bool:
-    """Whether maps that make a value have many functions that take long."""
-    seen: set[ProgramValue] = set()
-    rest, count = [value], 0
-    while rest and len(seen) < _MOST_NODES:
-        one = rest.pop()
-        if one in seen or one.size > value.size:
-            continue
-        if not isinstance(one.made, MapPrimitive):
-            continue
-        seen.add(one)
-        count += one.made.function in LONG
-        rest += [o.value for o in operands_of(one)]
-    return count > FEW
-
-
-def _walked_again(value: ProgramValue, group: LoweredGroup) -> int:
-    """How often a reduction walks the same elements of a value, for other results."""
-    return max(
-        (
-            prod(group.sizes[n] for n in group.rows if n not in e.whole.loops)
-            for e in group.elements
-            if e.buffer is value and e.whole.loops & set(group.columns)
-        ),
-        default=1,
-    )
 
 
 class _Grouping:
@@ -309,7 +168,7 @@ class _Grouping:
 
     def _place(self, value: ProgramValue, readers: list[ProgramValue]) -> None:
         roots: set[ProgramValue] = set()
-        stored = value in self.needed or _of_computed(value)
+        stored = value in self.needed or is_of_computed(value)
         for reader in readers:
             found = self.root.get(reader)
             if found is None:  # torch reads it
@@ -546,7 +405,7 @@ class _Grouping:
 
     def _joins(self, value: ProgramValue, root: ProgramValue) -> bool:
         kernel = self.kernels[root]
-        if kernel.why or _alone(value) or _recomputed(value, kernel):
+        if kernel.why or is_alone(value) or is_recomputed(value, kernel):
             return False
         if isinstance(kernel.form, AttentionForm | ChainedForm):
             plain = isinstance(value.made, MapPrimitive) and (
@@ -589,11 +448,11 @@ class _Grouping:
                 [root], chosen, "kernel", lambda: _one_kernel(root, chosen)
             )
             if strict and isinstance(form, ProductForm):
-                _no_long_epilogue(group, form)
-                _no_short_sums(group, form, self.kernels[root])
+                no_long_epilogue(group, form)
+                no_short_sums(group, form, self.kernels[root])
             elif strict:
-                _no_product(group, self.kernels[root])
-                _no_gaps(group, self.kernels[root])
+                no_product(group, self.kernels[root])
+                no_gaps(group, self.kernels[root])
             made = KernelGroup(root, chosen, group, form)
         except NotFusedError as error:
             if strict:

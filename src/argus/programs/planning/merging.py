@@ -23,7 +23,8 @@ from argus.programs.lowering.unrolling import unrolled
 from argus.programs.planning.alike import KnownKernels
 from argus.programs.planning.early_maps import TINY
 from argus.programs.planning.forms import source_of
-from argus.programs.planning.grouping import KernelGroup, worthwhile
+from argus.programs.planning.kernel_group import KernelGroup
+from argus.programs.planning.worth import worthwhile
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,
     GatherPrimitive,

@@ -30,7 +30,8 @@ from argus.programs.lowering.naming import KernelTensor
 from argus.programs.planning.alike import KnownKernels
 from argus.programs.planning.copying import copy_what_no_loop_follows
 from argus.programs.planning.early_maps import with_early_maps
-from argus.programs.planning.grouping import KernelGroup, grouped
+from argus.programs.planning.grouping import grouped
+from argus.programs.planning.kernel_group import KernelGroup
 from argus.programs.planning.merging import merged
 from argus.programs.planning.product_operands import prepare_products
 from argus.programs.planning.recurrences import steps_of

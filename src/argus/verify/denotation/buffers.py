@@ -42,14 +42,10 @@ class Buffers:
 
     ring: dict[SharedAlloc, Ring] = field(default_factory=dict[SharedAlloc, Ring])
     """The ring that a buffer is a field of."""
-    writers: dict[SharedAlloc, set[str]] = field(
-        default_factory=dict[SharedAlloc, set[str]]
-    )
-    """Roles that write a buffer; "block" is the code before roles."""
     written: dict[SharedAlloc, list[tuple[str, SharedView]]] = field(
         default_factory=dict[SharedAlloc, list[tuple[str, SharedView]]]
     )
-    """The views that they write."""
+    """Who writes a buffer, and where: roles; "block" is the code before them."""
     turning: set[SharedAlloc] = field(default_factory=set[SharedAlloc])
     """Buffers outside of rings whose stage is chosen when the program runs."""
     handed: dict[SharedAlloc, OneBarrier] = field(
@@ -110,10 +106,13 @@ class Buffers:
         return found
 
     def _written(self, role: str, view: SharedView) -> None:
-        self.writers.setdefault(view.alloc, set()).add(role)
         self.written.setdefault(view.alloc, []).append((role, view))
         if view.alloc not in self.ring and not isinstance(view.stage, Const):
             self.turning.add(view.alloc)
+
+    def writers(self, alloc: SharedAlloc) -> set[str]:
+        """Roles that write a buffer."""
+        return {role for role, _ in self.written.get(alloc, ())}
 
     def is_own(self, role: str, view: SharedView) -> bool:
         """Whether what a role reads there is only written by itself and before roles.
@@ -140,10 +139,8 @@ class Buffers:
         used = (*arriving, *self.waiting)
         if any(b.alloc is barrier.alloc and b.index is None for b in (barrier, *used)):
             return
-        if (
-            len(self.writers[alloc]) == 1
-            and arriving.get(barrier) == self.writers[alloc]
-        ):
+        writers = self.writers(alloc)
+        if len(writers) == 1 and arriving.get(barrier) == writers:
             self.handed[alloc] = barrier
 
     def _stored(self, program: Program) -> None:
@@ -151,7 +148,8 @@ class Buffers:
         copied = {
             op.dst.alloc for op in walk(program.body) if isinstance(op, o.CopyAsync)
         }
-        for alloc, roles in self.writers.items():
+        for alloc in self.written:
+            roles = self.writers(alloc)
             single = len(roles) == 1 and "block" not in roles and alloc.stages == 1
             if single and alloc not in copied and alloc not in self.ring:
                 self.stored.add(alloc)

@@ -139,7 +139,7 @@ def written(context: Context, op: o.StoreShared) -> Integer:
 
 def last_write(context: Context, alloc: SharedAlloc) -> Integer:
     """The number of the last write that comes before a read here. Raises Unknown."""
-    writers = context.buffers.writers[alloc]
+    writers = context.buffers.writers(alloc)
     if alloc not in context.buffers.stored or context.role == "block":
         raise Unknown(f"which write of `{alloc.name}` another role reads")
     if alloc in context.earlier.unfilled:

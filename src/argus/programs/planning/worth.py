@@ -1,0 +1,156 @@
+"""What is worth computing in one kernel, and what is better stored before it."""
+
+from __future__ import annotations
+
+from math import prod
+
+from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
+from argus.programs.planning.kernel_group import KernelGroup
+from argus.programs.products.product_tiles import followed_long, hides_what_follows
+from argus.programs.products.products import ProductForm
+from argus.programs.tensors.joining import FEW, LONG
+from argus.programs.tensors.tensor_program import (
+    ContractPrimitive,
+    MapPrimitive,
+    ProgramValue,
+    ViewedValue,
+    operands_of,
+)
+
+__all__ = [
+    "MOST_NODES", "is_alone", "is_of_computed", "is_recomputed", "no_gaps",
+    "no_long_epilogue", "no_product", "no_short_sums", "worthwhile",
+]  # fmt: skip
+
+_FEW_ROWS = 64
+_MANY_COLUMNS = 8192
+MOST_NODES = 256
+"""What a kernel computes on the way, at most, where it need not. A value that is read
+at several places is several: parts of parts that are replaced would double it each."""
+_OFTEN = 2
+"""Times that what is stored anyway is not computed in what reads it."""
+_MANY, _VERY_OFTEN, _WALKED = 1 << 12, 64, 1 << 26
+"""Elements of a map, times that a reduction walks them, and both together, from which
+it is stored."""
+_LARGE = 1 << 20
+"""Elements for each of which functions that take long are not computed again."""
+
+
+def worthwhile(group: LoweredGroup) -> None:
+    """Raises NotFusedError for a kernel that is slower than several.
+
+    It has few long rows that are stored, of few blocks, or computes too much.
+    """
+    if len(group.nodes) > MOST_NODES:
+        raise NotFusedError("more than a kernel should compute")
+    if not group.columns:
+        return
+    columns = set(group.columns)
+    rows = prod(group.sizes[n] for n in group.rows)
+    length = prod(group.sizes[n] for n in group.columns)
+    stored = any(s.offset.loops & columns for s in group.stores)
+    if stored and rows < _FEW_ROWS and length > _MANY_COLUMNS:
+        raise NotFusedError("few blocks would do all the work")
+
+
+def no_product(group: LoweredGroup, before: KernelGroup) -> None:
+    """Raises NotFusedError where a kernel should be a product of matrices."""
+    if isinstance(before.form, ProductForm):
+        raise NotFusedError("tensor cores would not compute it any more")
+    if group.windows and not (before.lowered and before.lowered.windows):
+        raise NotFusedError("what follows sums over windows")
+
+
+def no_gaps(group: LoweredGroup, before: KernelGroup) -> None:
+    """Raises NotFusedError where a long row to reduce becomes many short ones.
+
+    So it does where it is read from a product of which parts are left out.
+    """
+    columns = before.lowered.columns if before.lowered else ()
+    alone = {e.buffer for e in group.elements if is_alone(e.buffer)}
+    if alone and 0 < len(columns) < len(group.columns):
+        raise NotFusedError("rows that do not follow each other")
+
+
+def no_long_epilogue(group: LoweredGroup, form: ProductForm) -> None:
+    """Raises NotFusedError where the warps that multiply would compute too much."""
+    if followed_long(group) and not hides_what_follows(group, form.element, form.tile):
+        raise NotFusedError("an epilogue that takes longer than reading its product")
+
+
+def no_short_sums(group: LoweredGroup, form: ProductForm, before: KernelGroup) -> None:
+    """Raises NotFusedError where most of a step of a sum is empty that was not."""
+    if isinstance(before.form, ProductForm) and before.lowered is not None:
+        was = before.lowered.sizes[before.form.inner]
+        length = group.sizes[form.inner]
+        if length < was and 2 * length <= form.tile.bk:
+            raise NotFusedError("sums of a few elements each")
+
+
+def is_alone(value: ProgramValue) -> bool:
+    """Whether a product is stored by a kernel of its own."""
+    return isinstance(value.made, ContractPrimitive) and value.made.alone
+
+
+def is_of_computed(value: ProgramValue) -> bool:
+    """Whether a value is a copy of whole numbers that a function computes.
+
+    It is stored as such, so that what reads it as a table knows its numbers.
+    """
+    match value.made:
+        case MapPrimitive(function="cast", operands=(ViewedValue(value=whole),)):
+            kept = whole.dtype == value.dtype and value.dtype.kind == "int"
+            return kept and isinstance(whole.made, MapPrimitive)
+        case _:
+            return False
+
+
+def is_recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
+    """Whether a kernel would compute a map several times for each element.
+
+    Of a product, where overlapping windows read it: behind the product it is computed
+    once, and stored in its place. Else where all are compared with all, or many
+    functions take long.
+    """
+    if reader.lowered is None:
+        return False
+    points = prod(reader.lowered.sizes.values())
+    if value.size >= _MANY and points >= _WALKED:
+        times = _walked_again(value, reader.lowered)
+        if times >= max(_VERY_OFTEN, _WALKED // value.size):
+            return True
+    if points >= max(_LARGE, _VERY_OFTEN * value.size) and _takes_long(value):
+        return True
+    made = value
+    while isinstance(made.made, MapPrimitive) and made.made.operands:
+        made = max((o.value for o in operands_of(made)), key=lambda v: v.size)
+    of_product = made is not value and isinstance(made.made, ContractPrimitive)
+    return of_product and prod(reader.lowered.sizes.values()) >= _OFTEN * value.size
+
+
+def _takes_long(value: ProgramValue) -> bool:
+    """Whether maps that make a value have many functions that take long."""
+    seen: set[ProgramValue] = set()
+    rest, count = [value], 0
+    while rest and len(seen) < MOST_NODES:
+        one = rest.pop()
+        if one in seen or one.size > value.size:
+            continue
+        if not isinstance(one.made, MapPrimitive):
+            continue
+        seen.add(one)
+        count += one.made.function in LONG
+        rest += [o.value for o in operands_of(one)]
+    return count > FEW
+
+
+def _walked_again(value: ProgramValue, group: LoweredGroup) -> int:
+    """How often a reduction walks the same elements of a value, for other results."""
+    return max(
+        (
+            prod(group.sizes[n] for n in group.rows if n not in e.whole.loops)
+            for e in group.elements
+            if e.buffer is value and e.whole.loops & set(group.columns)
+        ),
+        default=1,
+    )
