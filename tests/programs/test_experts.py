@@ -116,3 +116,21 @@ def test_sums_along_groups_are_equal_to_their_references() -> None:
     assert "ag.role" in product.source.text
     verdicts = {s.computes: str(proof_of(s).verdict) for s in plan.kernels}
     assert set(verdicts.values()) == {"equal"}, verdicts
+
+
+def test_matrices_of_tiles_are_read_where_they_lie() -> None:
+    """Not even where each is read for as many rows as a model has."""
+
+    class Experts(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.weight = nn.Parameter(torch.empty(16, 1024, 768).bfloat16())
+
+        def forward(self, x: Any, ends: Any) -> Any:
+            return grouped(x, self.weight.transpose(1, 2), offs=ends)
+
+    x = torch.empty(2048, 768).bfloat16()
+    ends = torch.full((16,), 2048, dtype=torch.int32)
+    plan = plan_program(capture(Experts(), (x, ends)))
+    stored = [step.planned.stored.size for step in plan.kernels if step.planned]
+    assert max(stored) < 16 * 1024 * 768, [k.source.name for k in plan.kernels]

@@ -11,6 +11,7 @@ from argus.programs.products.products import ProductForm
 from argus.programs.tensors.joining import FEW, LONG
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,
+    GatherPrimitive,
     MapPrimitive,
     ProgramValue,
     ViewedValue,
@@ -115,7 +116,8 @@ def is_recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
     if reader.lowered is None:
         return False
     points = prod(reader.lowered.sizes.values())
-    if value.size >= _MANY and points >= _WALKED:
+    chosen = isinstance(value.made, GatherPrimitive)  # nothing is computed of it
+    if not chosen and value.size >= _MANY and points >= _WALKED:
         times = _walked_again(value, reader.lowered)
         if times >= max(_VERY_OFTEN, _WALKED // value.size):
             return True
