@@ -25,6 +25,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import ArgusError, fail
+from argus.programs.capturing.attention_calls import gather_attention
 from argus.programs.capturing.capture import decompositions
 from argus.programs.capturing.graph_capture import GivenFrom, GraphCapture
 from argus.programs.compiled import called, require_whole
@@ -128,6 +129,10 @@ def argus_backend(
             ("fw", "forward"), ("bw", "backward"), ("inference", "inference"),
         )
     }  # fmt: skip
+    if chosen.interpret or any(
+        getattr(x, "is_cuda", False) for x in example_inputs
+    ):  # else all of it stays in torch
+        gather_attention(graph)
     backend = aot_autograd(
         **each,
         decompositions=decompositions(),

@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, cast
 from argus.diagnostics import ArgusError, fail
 from argus.programs.capturing.graph_capture import GivenFrom, GraphCapture
 from argus.programs.capturing.operators import known
-from argus.programs.operators.attention_gradients import gradient_decompositions
 from argus.programs.operators.derived_gradients import derived_gradients
 from argus.programs.operators.list_decompositions import list_decompositions
 from argus.programs.operators.own_decompositions import own_decompositions
@@ -260,8 +259,7 @@ def _state_followed(model: Module) -> Generator[None]:
 def decompositions() -> Any:
     """Torch's own, of operators that have no translation as they are.
 
-    What draws random numbers is not taken apart: its parts would draw others. Gradients
-    of attention are, since they draw none.
+    What draws random numbers is not taken apart: its parts would draw others.
     """
     import torch
     from torch import _decomp
@@ -273,7 +271,7 @@ def decompositions() -> Any:
         if name in _DECOMPOSED or not known(name):
             table.setdefault(overload, made)
     found = {op: how for op, how in table.items() if not _kept(op)}
-    own = own_decompositions() | derived_gradients() | gradient_decompositions()
+    own = own_decompositions() | derived_gradients()
     return found | own | list_decompositions()
 
 

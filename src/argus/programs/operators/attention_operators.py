@@ -14,7 +14,7 @@ import numpy as np
 from argus.ir.dtypes import DType, boolean
 from argus.ir.numerics import arithmetic
 from argus.programs.tensors.numpy_functions import wide_product
-from argus.programs.tensors.operator_table import own
+from argus.programs.tensors.operator_table import OWN, own
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import UntranslatedError
 
@@ -100,7 +100,18 @@ def attention_with_bias(
     return [found[0], np.expand_dims(found[1], -1)]
 
 
-@own("_scaled_dot_product_flash_attention_for_cpu_backward")
+def gathered_attention(
+    q: TensorArray,
+    k: TensorArray,
+    v: TensorArray,
+    mask: TensorArray | None,
+    is_causal: bool,
+    scale: float | None,
+) -> list[Any]:
+    """Those calls that `attention_calls.py` has made one operator of."""
+    return _attended(q, k, v, mask, 0.0, is_causal, scale, True)
+
+
 def attention_gradients(
     grad: TensorArray,
     q: TensorArray,
@@ -108,19 +119,14 @@ def attention_gradients(
     v: TensorArray,
     out: TensorArray,
     logsumexp: TensorArray,
-    dropout_p: float = 0.0,
-    is_causal: bool = False,
-    *,
-    attn_mask: TensorArray | None = None,
-    scale: float | None = None,
+    attn_mask: TensorArray | None,
+    is_causal: bool,
+    scale: float | None,
 ) -> list[Any]:
     """Gradients of queries, keys and values (Dao et al. 2022, algorithm 4).
 
-    Shares are computed again from the logarithms of sums. What other devices' operators
-    have besides is left out before (`attention_gradients.py`).
+    Shares are computed again from the logarithms of sums.
     """
-    if dropout_p:
-        raise UntranslatedError("attention with dropout")
     factor, heads = _scale(q, scale), k.shape[-3]
     k, v = (repeated_heads(x, q.shape[-3]) for x in (k, v))
     scores = scores_of(q, k, attn_mask, is_causal, factor)
@@ -137,6 +143,10 @@ def attention_gradients(
         _shared(_product(_turned(narrow), grad), heads),
     )
     return [x.cast(q.element) for x in found]
+
+
+OWN["argus_programs.attention.default"] = gathered_attention
+OWN["argus_programs.attention_gradients.default"] = attention_gradients
 
 
 def _wide(x: TensorArray) -> Any:

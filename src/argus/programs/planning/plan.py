@@ -39,7 +39,7 @@ from argus.programs.planning.splitting import split_reductions
 from argus.programs.products.products import ProductForm
 from argus.programs.tensors.joining import join
 from argus.programs.tensors.recurrent_calls import RecurrentCall
-from argus.programs.tensors.result_order import in_order_of_results
+from argus.programs.tensors.row_order import in_order_of_readers
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,
     ProgramValue,
@@ -201,7 +201,7 @@ def plan_of(model: Module, inputs: Sequence[Any]) -> ProgramPlan:
 @rarely_collected()
 def plan_program(program: TensorProgram) -> ProgramPlan:
     """The plan of a tensor program, after products and long sums are prepared."""
-    program = copy_what_no_loop_follows(in_order_of_results(join(program)))
+    program = copy_what_no_loop_follows(in_order_of_readers(join(program)))
     program = with_early_maps(split_reductions(prepare_products(program)))
     known = KnownKernels()
     found = merged(program, grouped(program, known), known)

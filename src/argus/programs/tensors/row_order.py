@@ -1,14 +1,18 @@
-"""Values that a result shows in another order are stored in that order alone.
+"""Values that are shown in another order of rows are stored in that order alone.
 
-    program = in_order_of_results(program)
+    program = in_order_of_readers(program)
 
 Torch says which strides a result has: for what is kept for a backward pass those of the
 operators before. A copy in that order beside the value would be written and read for
 nothing; so whoever reads the value reads the copy, and the value is computed where the
-copy is stored. Rows stay rows: elements that lie side by side do so in both.
+copy is stored. So is a product of a batch (heads) that all readers see in one other
+order (positions first), in which what follows may join dimensions. Rows stay rows:
+elements that lie side by side do so in both.
 """
 
 from __future__ import annotations
+
+from collections.abc import Sequence
 
 from argus.programs.tensors.rewriting import ProgramRewriter
 from argus.programs.tensors.tensor_program import (
@@ -18,14 +22,15 @@ from argus.programs.tensors.tensor_program import (
     ProgramValue,
     ReducePrimitive,
     TensorProgram,
+    TorchPrimitive,
     ViewedValue,
     operands_of,
 )
 from argus.programs.tensors.views import LinearView, permuted
 
 
-def in_order_of_results(program: TensorProgram) -> TensorProgram:
-    """The program in which copies of results are read in place of what they copy."""
+def in_order_of_readers(program: TensorProgram) -> TensorProgram:
+    """The program in which such copies are read in place of what they copy."""
     results = {r.value for r in program.results if isinstance(r, ViewedValue)}
     readers: dict[ProgramValue, list[ProgramValue]] = {}
     for value in program.values:
@@ -39,6 +44,13 @@ def in_order_of_results(program: TensorProgram) -> TensorProgram:
         computed = MapPrimitive | ContractPrimitive | ReducePrimitive
         if isinstance(source.made, computed) and len(readers[source]) > 1:
             chosen[source] = value
+    names = {value.name for value in program.values}
+    for value in program.values:
+        if value in results or value in chosen or not _batched(value):
+            continue
+        copy = _turned(value, readers.get(value, ()), names)
+        if copy is not None:
+            chosen[value] = copy
     return _Ordering(chosen).program(program) if chosen else program
 
 
@@ -55,6 +67,49 @@ def _copied(value: ProgramValue) -> ProgramValue | None:
     plain = source.home is None and value.home is None and source.dtype == value.dtype
     order = _order(view)
     return source if plain and order and order[-1] == len(order) - 1 else None
+
+
+def _batched(value: ProgramValue) -> bool:
+    """Whether a value is a product of a batch, or one that was rounded."""
+    match value.made:
+        case ContractPrimitive(result=result) as made:
+            both = set(made.left_letters) & set(made.right_letters)
+            return bool(both & set(result))
+        case MapPrimitive(function="cast", operands=(ViewedValue(views=()) as whole,)):
+            return _batched(whole.value)
+        case _:
+            return False
+
+
+def _turned(
+    value: ProgramValue, readers: Sequence[ProgramValue], names: set[str]
+) -> ProgramValue | None:
+    """The copy of a value in the order in which all see it; None where there is none.
+
+    What is only rounded on the way is its rounded value's.
+    """
+    seen = {
+        operand.views[:1]
+        for reader in readers
+        for operand in operands_of(reader)
+        if operand.value is value
+    }
+    match list(seen):
+        case [(LinearView() as view,)]:
+            pass
+        case _:
+            return None
+    order, rank = _order(view), len(value.shape)
+    if not order or order[-1] != rank - 1 or order == tuple(range(rank)):
+        return None
+    if any(isinstance(r.made, TorchPrimitive) for r in readers) or value.home:
+        return None
+    name = f"{value.name}_rows"
+    while name in names:
+        name += "_"
+    names.add(name)
+    made = MapPrimitive("cast", (ViewedValue(value, (view,)),))
+    return ProgramValue(name, view.shape, value.dtype, made)
 
 
 def _order(view: LinearView) -> tuple[int, ...]:
@@ -105,6 +160,14 @@ class _Ordering(ProgramRewriter):
         found = self._shown.get(operand.value)
         if found is None:
             return super().operand(operand)
-        for view in operand.views:
+        views = operand.views
+        match self._chosen[operand.value].made:
+            case MapPrimitive(operands=(ViewedValue(views=(way,)),)) if views[:1] == (
+                way,
+            ):
+                found, views = ViewedValue(found.value), views[1:]
+            case _:
+                pass
+        for view in views:
             found = found.through(view)
         return found
