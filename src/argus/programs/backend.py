@@ -28,6 +28,7 @@ from argus.diagnostics import ArgusError, fail
 from argus.programs.capturing.attention_calls import gather_attention
 from argus.programs.capturing.capture import decompositions
 from argus.programs.capturing.graph_capture import GivenFrom, GraphCapture
+from argus.programs.capturing.input_updates import update, without_updates
 from argus.programs.compiled import called, require_whole
 from argus.programs.planning.kept_plans import kept_plan
 from argus.programs.planning.plan import ProgramPlan
@@ -137,6 +138,7 @@ def argus_backend(
         **each,
         decompositions=decompositions(),
         partition_fn=_partitioned,
+        keep_inference_input_mutations=True,  # of training, too
     )
     return backend(graph, example_inputs)
 
@@ -179,7 +181,8 @@ class _GraphCall:
     """A graph's programs: one, or one for each choice of its symbolic sizes."""
 
     def __init__(self, role: str, options: BackendOptions, graph: GraphModule) -> None:
-        self._role, self._options, self._graph = role, options, graph
+        self._role, self._options, self._whole = role, options, graph
+        self._graph, self._updated = without_updates(graph)
         self._programs: OrderedDict[object, Callable[[Sequence[Any]], Any]] = (
             OrderedDict()
         )
@@ -238,7 +241,22 @@ class _GraphCall:
         self._say(GraphReport(self._role, _kernels(plan), _left(plan)))
         run = in_interpreter if options.interpret and not on_gpu else None
         call = called(plan, run, options.graph)
-        return _bound(plan, call, self._tangents(places))
+        bound = _bound(plan, call, self._tangents(places))
+        return self._updating(bound) if self._updated else bound
+
+    def _updating(
+        self, call: Callable[[Sequence[Any]], Any]
+    ) -> Callable[[Sequence[Any]], Any]:
+        """The call, which then changes inputs, and returns what is left."""
+        places = self._updated
+
+        def run(given: Sequence[Any]) -> Any:
+            results = call(given)
+            count = len(results) - len(places)
+            update([given[i] for i in places], results[count:])
+            return results[:count]
+
+        return run
 
     def _tangents(self, places: Mapping[Any, int]) -> frozenset[int]:
         """Inputs that come from outside of torch's graphs, and may lie otherwise."""
@@ -257,7 +275,7 @@ class _GraphCall:
         left = _left(plan) if plan is not None else ()
         if not whole_is_fine:
             self._say(GraphReport(self._role, (), left, why))
-        forward = self._graph.forward
+        forward = self._whole.forward
         return lambda given: forward(*given)
 
     def _say(self, report: GraphReport) -> None:

@@ -1,0 +1,65 @@
+"""Inputs that a graph changes at its end (running statistics), apart from the graph.
+
+    graph, updated = without_updates(graph)
+
+The new graph changes nothing: what its inputs become are its last results, and
+``update`` copies them to the inputs, those of one type in one launch.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from torch.fx import GraphModule
+
+
+def without_updates(graph: GraphModule) -> tuple[GraphModule, tuple[int, ...]]:
+    """A graph that changes no input, and the positions of the inputs it changed.
+
+    What an input becomes is a result behind the others, in the order of positions
+    given; it is the same graph where nothing changes.
+    """
+    import torch
+    from torch.fx import GraphModule
+
+    target = torch.ops.aten.copy_.default
+    if not any(node.target is target for node in graph.graph.nodes):
+        return graph, ()
+    made = GraphModule(graph, copy.deepcopy(graph.graph))
+    nodes = made.graph
+    places = {n: i for i, n in enumerate(nodes.find_nodes(op="placeholder"))}
+    (end,) = nodes.find_nodes(op="output")
+    found: list[tuple[int, Any]] = []
+    for node in nodes.find_nodes(op="call_function", target=target):
+        changed, value = node.args
+        if changed not in places or node.users:
+            continue
+        if value in places:  # another input, which may change, too
+            with nodes.inserting_before(node):
+                value, given = (
+                    nodes.call_function(torch.ops.aten.clone.default, (value,)),
+                    value,
+                )
+            value.meta.update(given.meta)
+        found.append((places[changed], value))
+        nodes.erase_node(node)
+    end.args = ((*end.args[0], *(value for _, value in found)),)
+    made.recompile()
+    return made, tuple(place for place, _ in found)
+
+
+def update(inputs: Sequence[Any], values: Sequence[Any]) -> None:
+    """Copy to each input what it becomes."""
+    import torch
+
+    kinds: dict[Any, tuple[list[Any], list[Any]]] = {}
+    for one, value in zip(inputs, values, strict=True):
+        of_kind = kinds.setdefault(one.dtype, ([], []))
+        of_kind[0].append(one)
+        of_kind[1].append(value)
+    with torch.no_grad():
+        for changed, becoming in kinds.values():
+            vars(torch)["_foreach_copy_"](changed, becoming)
