@@ -18,7 +18,7 @@ from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.running import execution, in_torch, launches  # noqa: E402
 from argus.programs.running.execution import ProgramCall  # noqa: E402
 from argus.programs.running.given import GivenTensors  # noqa: E402
-from argus.programs.running.replay import ReplayedCall  # noqa: E402
+from argus.programs.running.replay import GRAPHS, ReplayedCall  # noqa: E402
 from argus.programs.tensors.tensor_program import (  # noqa: E402
     GivenPrimitive,
     ProgramValue,
@@ -112,6 +112,28 @@ def test_a_graph_is_recorded_for_addresses_that_come_again(driver: FakeDriver) -
     (first,), (second,) = call((x,)), call((x,))
     assert first.data_ptr() != second.data_ptr()
     assert len(driver.launches) == 4 * len(plan.kernels)
+
+
+def test_addresses_that_change_always_are_launched(driver: FakeDriver) -> None:
+    """No graph is given up for another one but where graphs are replayed often."""
+    given = [torch.randn(8, 16) for _ in range(GRAPHS + 4)]
+    plan = planned(lambda x: x * 2, given[0])
+    recorded: list[int] = []
+
+    def record(run: Callable[[], None]) -> Callable[[], None]:
+        run()
+        recorded.append(len(recorded))
+        return lambda: None
+
+    call = ReplayedCall(ProgramCall(plan), record)
+    for x in given * 4:
+        call((x,))
+    assert len(recorded) == GRAPHS
+    for _ in range(13 * GRAPHS):  # three rounds were replayed
+        call((given[0],))
+    for x in given[-4:]:
+        call((x,))
+    assert len(recorded) == GRAPHS + 1
 
 
 def test_what_cannot_be_recorded_is_launched(driver: FakeDriver) -> None:

@@ -21,6 +21,10 @@ if TYPE_CHECKING:
 GRAPHS = 16
 """Graphs of a program that are kept: each has memory of its own."""
 _SEEN = 256
+_WORTH = 16
+"""Replays for each recording below which no graph is given up for another one: a
+recording takes as long as many launches, and addresses that change always (of what a
+forward pass keeps) are launched as usual."""
 
 
 class ReplayedCall:
@@ -40,6 +44,7 @@ class ReplayedCall:
         self._record = record or recorded
         self._seen: OrderedDict[tuple[int, ...], None] = OrderedDict()
         self._graphs: OrderedDict[tuple[int, ...], _Recorded] = OrderedDict()
+        self._recordings = self._replays = 0
 
     def __call__(self, given: Sequence[Tensor]) -> list[Any]:
         """See `ProgramCall`."""
@@ -48,7 +53,7 @@ class ReplayedCall:
         key = tuple(t.data_ptr() for t in given)
         found = self._graphs.get(key)
         if found is None:
-            if key not in self._seen:
+            if key not in self._seen or not self._worth():
                 self._remember(key)
                 return self._call(given)
             try:
@@ -59,9 +64,16 @@ class ReplayedCall:
             if len(self._graphs) >= GRAPHS:
                 self._graphs.popitem(last=False)
             self._graphs[key] = found
+            self._recordings += 1
+        self._replays += 1
         self._call.refresh(given)
         found.replay()
         return self._call.results(given, found.copied(given))
+
+    def _worth(self) -> bool:
+        """Whether there is room for one more graph, or those that were paid."""
+        room = len(self._graphs) < GRAPHS
+        return room or self._replays >= _WORTH * self._recordings
 
     def _remember(self, key: tuple[int, ...]) -> None:
         if len(self._seen) >= _SEEN:
