@@ -57,3 +57,21 @@ def test_rows_whose_results_lie_across_them_are_read_once():
     assert proof_of(step).verdict is Verdict.EQUAL
     found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
     torch.testing.assert_close(found, function(*inputs), rtol=1e-5, atol=1e-6)
+
+
+def test_of_several_sums_the_longest_is_a_tile() -> None:
+    """Short ones are loops around it: each of their steps waits for what it loads."""
+
+    def function(x: Any, y: Any) -> Any:
+        return (x * y).sum((1, 2, 3))
+
+    inputs = torch.randn(6, 3, 40, 2, 64), torch.randn(3, 1, 2, 1)
+    plan = plan_of(Formula(function), inputs)
+    (step,) = plan.kernels
+    form, lowered = step.group.form, step.group.lowered
+    assert isinstance(form, GroupTiling)
+    assert lowered is not None
+    assert [lowered.sizes[a.loop] for a in form.axes] == [40, 64]
+    assert proof_of(step).verdict is Verdict.EQUAL
+    found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(found, function(*inputs), rtol=1e-5, atol=1e-4)

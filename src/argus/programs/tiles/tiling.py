@@ -354,13 +354,12 @@ def _wide(size: int) -> int:
     return min(power(size), min(able, key=lambda w: -(-size // w) * w * (1 + 3 / w)))
 
 
-def _tile_across(group: LoweredGroup, vector: str) -> int:
+def _tile_across(group: LoweredGroup, vector: str, inner: str) -> int:
     """Elements of a tile: as many as are loaded at a time, and held in registers.
 
     Those of each reduction are held, and those of each tensor that is read along both
     axes; elements of 64 bits count twice.
     """
-    inner = group.columns[-1]
     held = [r.dtype for r in group.reductions]
     held += [e.dtype for e in group.elements if {inner, vector} <= group.pool.free(e)]
     count = sum(max(1, t.bits // 32) for t in held)
@@ -384,6 +383,8 @@ def _turned(group: LoweredGroup, accesses: list[Affine], vector: str) -> str:
 def _across(group: LoweredGroup, vector: str) -> GroupTiling:
     """Reductions across the vector axis, which belongs to the rows."""
     inner = group.columns[-1]
+    if group.sizes[inner] < SQUARE:  # each step of a loop around it waits for elements
+        inner = max(reversed(group.columns), key=group.sizes.__getitem__)
     size, depth = group.sizes[vector], group.sizes[inner]
     levels = levels_of(group)
     arg = any(r.function.startswith("arg") for level in levels for r in level)
@@ -392,7 +393,7 @@ def _across(group: LoweredGroup, vector: str) -> GroupTiling:
     wide = _wide(size)
     while wide > 32 and others * -(-size // wide) < FEW_BLOCKS:
         wide //= 2
-    high = min(power(depth), max(1, _tile_across(group, vector) // wide))
+    high = min(power(depth), max(1, _tile_across(group, vector, inner) // wide))
     if len(group.columns) == 1 and passes > 1 and power(depth) * 32 <= _HELD:
         # Read once: a block holds as many elements of a row as it needs columns.
         high = power(depth)
