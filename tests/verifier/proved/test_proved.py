@@ -5,7 +5,6 @@ All analyses, nothing unknown, nothing trusted.
 
 from __future__ import annotations
 
-import os
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -25,6 +24,7 @@ from argus.requests import Request, placed_program
 from argus.verify.order.sharing import SharedOrder
 from argus.verify.verdict import Verdict
 from argus.verify.verifier import ANALYSES, verify
+from few import EVERY
 from verifier.equality.inventory import BY_TERMS, is_compared_elsewhere
 from verifier.proved.variants import KERNELS, variants
 from verifier.tags.check_tags import ROOT, told
@@ -55,14 +55,11 @@ def check(program: Program, request: Request, *, by_terms: bool = False) -> None
     assert all(a.kind == "assume" for a in report.assumptions)
 
 
-EVERY = os.environ.get("ARGUS_PROVED") == "all"
-
-
 def _specialisations() -> list[object]:
     """Every different choice of form, parameters and divisors that a case leads to.
 
     Of kernels that are proved by terms, the large cases after the first are new only in
-    that static parameters meet which others have, too: with ``ARGUS_PROVED=all``.
+    that static parameters meet which others have, too: with ``ARGUS_TESTS=all``.
     """
     found: dict[object, object] = {}
     for entry in LIBRARY.values():
