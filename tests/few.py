@@ -29,3 +29,8 @@ def few(cases: Iterable[T], *kept: T) -> list[T]:
 def spread(cases: Sequence[T], step: int) -> Sequence[T]:
     """The first, and each ``step``-th after it; all with ``ARGUS_TESTS=all``."""
     return cases[:: 1 if EVERY else step]
+
+
+def rest(*cases: T) -> tuple[T, ...]:
+    """Cases within a table that are tried with ``ARGUS_TESTS=all`` alone."""
+    return cases if EVERY else ()
