@@ -72,27 +72,39 @@ def check_each(made: list[tuple[Program, Request]], *, by_terms: bool = False) -
             proved.add(text)
 
 
+def _with_each_choice(entry: LibraryEntry) -> list[Case]:
+    """Few cases that have each choice that some case has, those with many first."""
+    choices: dict[str, set[object]] = {}
+    for case in (*entry.small, *entry.large):
+        request, _ = request_for(entry, case, entry.targets[-1])
+        kinds = {(k, v) for k, v in request.statics.items() if isinstance(v, bool)}
+        choices[case.name] = {request.kernel.name, *kinds, *request.dtypes}
+    seen: set[object] = set()
+    found: list[Case] = []
+    for case in sorted(entry.small, key=lambda case: -len(choices[case.name])):
+        if not choices[case.name] <= seen:
+            seen |= choices[case.name]
+            found.append(case)
+    return found
+
+
 def _specialisations() -> list[object]:
     """Every different choice of form, parameters and divisors that a case leads to.
 
     Targets whose programs are the same share a proof, see :func:`check_each`. Of
-    kernels that are proved by terms, which say it for all sizes, cases that differ from
-    another in sizes of tiles alone are for ``ARGUS_TESTS=all``.
+    kernels that are proved by terms, which say it for all sizes, each choice and each
+    optional tensor is in one case; all cases with ``ARGUS_TESTS=all``.
     """
     found: dict[object, object] = {}
     for entry in LIBRARY.values():
-        alike = entry.name in BY_TERMS and not EVERY
-        for case in (*entry.small, *entry.large):
+        few = entry.name in BY_TERMS and not EVERY
+        for case in _with_each_choice(entry) if few else (*entry.small, *entry.large):
             key: list[object] = []
             for target in entry.targets:
                 request, _ = request_for(entry, case, target)
-                statics = [
-                    (name, str(value))
-                    for name, value in sorted(request.statics.items())
-                    if not alike or isinstance(value, bool)
-                ]
-                facts = () if alike else tuple(sorted(request.facts.items()))
-                key += [request.kernel.name, *statics, facts, *request.dtypes]
+                statics = tuple(sorted((k, str(v)) for k, v in request.statics.items()))
+                facts = tuple(sorted(request.facts.items()))
+                key += [request.kernel.name, statics, facts, *request.dtypes]
             name = f"{entry.name}-{case.name}"
             found.setdefault(tuple(key), pytest.param(entry, case, id=name))
     return list(found.values())
@@ -113,7 +125,7 @@ def test_library(entry: LibraryEntry, case: Case) -> None:
         assert made.equal, made.reason
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(6 if EVERY else 3))
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_variant(kernel: str, number: int) -> None:
     (variant,) = variants(kernel, 1, seed=number)
