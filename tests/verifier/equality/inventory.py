@@ -190,12 +190,13 @@ def _parts() -> Iterator[Subject]:
     """Each without and with its optional tensors."""
     for path in files():
         text = path.read_text()
-        for name in PARTS:
-            if f"\ndef {name}(" not in text:
-                continue
+        names = [name for name in PARTS if f"\ndef {name}(" in text]
+        for name in names:
             if (said := PARTS[name]) is not None:
                 text += f"\n\n@ag.reference\ndef {name}_reference{said}\n"
-            kernel = load_kernels(path.name, text).kernels[name]
+        kernels = load_kernels(path.name, text).kernels if names else {}
+        for name in names:
+            kernel = kernels[name]
             for shown, given in _given(kernel):
                 yield _file(shown, path.name, kernel, _SM90, given)
 
