@@ -6,6 +6,7 @@ import copy
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -55,6 +56,7 @@ def norm(X: f32["M N"], Y: f32["M N"]):
 ALL = dict(programs())
 
 
+@cache
 def each(name: str) -> list[tuple[Program, Program]]:
     """Tile and placed programs of a kernel, those that are alike for targets once."""
     found: dict[str, tuple[Program, Program]] = {}
