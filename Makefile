@@ -29,12 +29,8 @@ quick: $(VENV)/test.stamp
 	$(BIN)/ruff format --check
 	$(BIN)/lint-imports
 
-# Node collects what is new in its heap so rarely that a tenth of the time is saved.
-ROOM := --max-semi-space-size=64
-
 types: $(VENV)/test.stamp
-	NODE_OPTIONS="$$(NODE_OPTIONS=$(ROOM) node -e 0 2>/dev/null && echo $(ROOM))" \
-		$(BIN)/pyright
+	$(BIN)/pyright
 
 tests: $(VENV)/test.stamp
 	$(BIN)/pytest -n $(WORKERS) --dist worksteal
