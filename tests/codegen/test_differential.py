@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 
 import differential
@@ -12,16 +11,14 @@ import pytest
 
 from argus.codegen import emit
 from argus.requests import placed_program
+from few import EVERY
 
 pytestmark = [
     pytest.mark.compiler,
     pytest.mark.skipif(not emulator.available(), reason="needs g++"),
 ]
 
-PARTS = os.environ.get("ARGUS_DIFFERENTIAL", "one").split(",")
-"""Beginnings of the names of cases; "all" for all of them, "one" for a few."""
-
-_ONE = """
+FEW = """
 functions_f32 functions_f64 elementwise_f64 casts_f64 reductions_f64_4_n scans_f64
 combined_f64_4_n sorts_f64_1_n transpose_f64_64x64 widths_f64 fills_f64 selections_f64
 elementwise_u8 elementwise_i64 elementwise_bf16 casts_f32 casts_i64
@@ -36,14 +33,14 @@ flips_f32 flips_bf16 flips_u8
 widths_bf16 widths_bool fills_i8 scalars atomics_bf16 atomic_ searches votes_ old_values
 product_
 """
+"""Beginnings of the names of cases that are tried by default."""
 
 
 def _chosen() -> list[differential.Case]:
     found = list(operation_cases.cases())
-    if PARTS == ["all"]:
+    if EVERY:
         return found
-    starts = tuple(_ONE.split() if PARTS == ["one"] else PARTS)
-    return [case for case in found if case.name.startswith(starts)]
+    return [case for case in found if case.name.startswith(tuple(FEW.split()))]
 
 
 def test_the_text_computes_what_the_interpreter_does(tmp_path: Path) -> None:

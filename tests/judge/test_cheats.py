@@ -1,11 +1,9 @@
 """No kernel of the table of cheats is accepted, and every right one is; no GPU.
 
-By default one cheat in twelve of each problem; all with ``ARGUS_CHEATS=all``.
+By default one cheat in twelve of each problem; all with ``ARGUS_TESTS=all``.
 """
 
 from __future__ import annotations
-
-import os
 
 import pytest
 
@@ -18,9 +16,10 @@ from argus.evaluation.judge.simulating import simulated
 from argus.evaluation.judge.subject import subject_of
 from argus.requests import placed_program
 from argus.runs.records import JudgeVerdict
+from few import EVERY
 from judge.cheats import CHEATS, PROBLEMS, RIGHT, Cheat
 
-STEP = 1 if os.environ.get("ARGUS_CHEATS") == "all" else 12
+STEP = 1 if EVERY else 12
 PASSED = JudgeVerdict(status="correct", stage="build")
 
 

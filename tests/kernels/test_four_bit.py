@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 
 from argus import ops  # noqa: E402
 from argus.diagnostics import ArgusError  # noqa: E402
+from few import spread  # noqa: E402
 
 
 def weights(n: int, k: int) -> tuple[Any, Any]:
@@ -24,18 +25,23 @@ def unproved(monkeypatch: pytest.MonkeyPatch) -> None:
     torch.manual_seed(0)
 
 
-@pytest.mark.parametrize(
-    ("m", "n", "k", "group", "kind"),
-    [
-        (1, 20, 256, 128, torch.bfloat16),
-        (9, 33, 1152, 64, torch.float16),
-        (16, 16, 96, 32, torch.bfloat16),
-        (2, 7, 768, 256, torch.bfloat16),
-        (18, 40, 256, 128, torch.bfloat16),
-        (70, 51, 96, 32, torch.float16),
-    ],
-)
-@pytest.mark.parametrize("other", [False, True])
+SIZES = [
+    (1, 20, 256, 128, torch.bfloat16),
+    (9, 33, 1152, 64, torch.float16),
+    (16, 16, 96, 32, torch.bfloat16),
+    (2, 7, 768, 256, torch.bfloat16),
+    (18, 40, 256, 128, torch.bfloat16),
+    (70, 51, 96, 32, torch.float16),
+]
+CASES = [
+    (*size, other)
+    for size, order in zip(SIZES, (1, -1) * 3, strict=True)
+    for other in (False, True)[::order]
+]
+
+
+# Each size with one or the other by default.
+@pytest.mark.parametrize(("m", "n", "k", "group", "kind", "other"), spread(CASES, 2))
 def test_whole_numbers(
     m: int, n: int, k: int, group: int, kind: Any, other: bool
 ) -> None:

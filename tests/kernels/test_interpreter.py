@@ -9,25 +9,33 @@ import pytest
 from argus.evaluation.requests import request_for
 from argus.evaluation.simulate import simulate
 from argus.ir.expr import symbols
+from argus.ir.printer import print_program
 from argus.ir.program import SM_COUNT
 from argus.kernels.library import LIBRARY, Case, LibraryEntry
 from argus.requests import placed_program
+from few import rest
 
 SMALL = [
-    pytest.param(entry, case, target, id=f"{entry.name}-{case.name}-{target}")
+    pytest.param(entry, case, id=f"{entry.name}-{case.name}")
     for entry in LIBRARY.values()
-    for target in entry.targets
     for case in entry.small
 ]
 
 
-@pytest.mark.parametrize(("entry", "case", "target"), SMALL)
-def test_small_case(entry: LibraryEntry, case: Case, target: str) -> None:
-    done = simulate(entry, case, target)
-    assert done.ok, "\n".join(done.why())
+@pytest.mark.parametrize(("entry", "case"), SMALL)
+def test_small_case(entry: LibraryEntry, case: Case) -> None:
+    """For each target whose program is another."""
+    run: set[str] = set()
+    for target in entry.targets:
+        program = placed_program(request_for(entry, case, target)[0])
+        text = print_program(program).replace(target, "any")
+        if text not in run:
+            done = simulate(entry, case, target)
+            assert done.ok, "\n".join(done.why())
+            run.add(text)
 
 
-@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize("seed", [1, *rest(2)])
 @pytest.mark.parametrize("entry", LIBRARY.values(), ids=LIBRARY)
 def test_other_interleavings_and_data(entry: LibraryEntry, seed: int) -> None:
     case = entry.small[seed % len(entry.small)]

@@ -17,6 +17,7 @@ from argus.kernels.losses.choice import (
 )
 from argus.kernels.losses.kernel import cross_entropy_merge, loss_sums
 from argus.kernels.losses.op import OPERATORS
+from few import spread
 
 
 def drawn(m: int, n: int, dtype: torch.dtype) -> tuple[torch.Tensor, torch.Tensor]:
@@ -33,22 +34,23 @@ def close(found: torch.Tensor, wanted: torch.Tensor, most: float) -> None:
     assert error <= most * wanted.double().norm(), (found, wanted)
 
 
-@pytest.mark.parametrize(
-    ("m", "n", "dtype"),
-    [
-        (5, 7, torch.float32),
-        (9, 64, torch.bfloat16),
-        (3, 1000, torch.float16),
-        (2, 9000, torch.bfloat16),
-        (140, 70, torch.float32),
-    ],
-    ids=str,
-)
-@pytest.mark.parametrize(
-    "options",
-    [{}, {"reduction": "sum", "label_smoothing": 0.25}, {"reduction": "none"}],
-    ids=str,
-)
+SIZES = [
+    (5, 7, torch.float32),
+    (9, 64, torch.bfloat16),
+    (3, 1000, torch.float16),
+    (2, 9000, torch.bfloat16),
+    (140, 70, torch.float32),
+]
+OPTIONS: list[dict[str, Any]] = [
+    {},
+    {"reduction": "sum", "label_smoothing": 0.25},
+    {"reduction": "none"},
+]
+CASES = [(*size, options) for options in OPTIONS for size in SIZES]
+
+
+# Every second of all pairs has each size and each of the options, if not together.
+@pytest.mark.parametrize(("m", "n", "dtype", "options"), spread(CASES, 2), ids=str)
 def test_it_is_torch_s(
     m: int, n: int, dtype: torch.dtype, options: dict[str, Any]
 ) -> None:

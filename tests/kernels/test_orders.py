@@ -18,6 +18,7 @@ from argus.kernels.gemm.turned import turned_product  # noqa: E402
 from argus.lang.library import identity  # noqa: E402
 from argus.requests import Request  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
+from few import spread  # noqa: E402
 
 ORDERS = list(product((False, True), repeat=2))
 SMALL = {"BM": 64, "BN": 64, "BC": 32, "STAGES": 2, "WARPGROUPS": 1, "TMA_STORE": False}
@@ -39,8 +40,12 @@ def close(found: Any, want: Any) -> bool:
     return bool((found.double() - want).norm() < 5e-3 * want.norm())
 
 
+SIZES = [(70, 51, 33), (64, 72, 96), (130, 8, 24), (2, 3, 5)]
+
+
+# Rows that are odd, and many rows that are not.
 @pytest.mark.usefixtures("unproved")
-@pytest.mark.parametrize("size", [(64, 72, 96), (70, 51, 33), (2, 3, 5), (130, 8, 24)])
+@pytest.mark.parametrize("size", spread(SIZES, 2))
 @pytest.mark.parametrize("turns", ORDERS)
 def test_any_order(size: tuple[int, int, int], turns: tuple[bool, bool]) -> None:
     m, n, k = size

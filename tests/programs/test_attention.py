@@ -14,6 +14,7 @@ from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
+from few import EVERY  # noqa: E402
 from programs.modules import Formula, random  # noqa: E402
 
 attention = torch.nn.functional.scaled_dot_product_attention
@@ -109,6 +110,12 @@ NOT_EQUAL = {"kept", "added", "without softmax", "window"}
 """Rows that may have no key, and sums of which elements depend on masks."""
 SPELT_OTHERWISE = {"causal", "eager", "einsum", "of one tensor", "no heads"}
 """Other words for another case, whatever the type."""
+PROVED = [
+    name
+    for name in CASES
+    if EVERY or name not in SPELT_OTHERWISE | {"causal eager", "added", "window"}
+]
+"""The others have masks that these have, or none, at other places of other tensors."""
 
 
 def made(name: str, dtype: Any) -> tuple[ProgramPlan, tuple[Any, ...], Any]:
@@ -128,6 +135,8 @@ def test_attention_is_one_kernel(name: str) -> None:
     got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
     assert got.dtype == torch.bfloat16
     torch.testing.assert_close(got.float(), wanted, rtol=3e-2, atol=3e-2)
+    if name not in PROVED:
+        return
     report = proof_of(plan.kernels[0])
     if name not in NOT_EQUAL:
         assert report.verdict is Verdict.EQUAL, plan.kernels[0].source.text

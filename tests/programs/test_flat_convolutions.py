@@ -17,6 +17,7 @@ from argus.programs.products.products import ProductForm  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.tensors.tensor_program import ContractPrimitive  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
+from few import few  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 
 functional = torch.nn.functional
@@ -81,7 +82,9 @@ def _planned(name: str) -> tuple[ProgramPlan, tuple[Any, ...], Any, float]:
 
 
 @pytest.mark.usefixtures("always_flat")
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", few(CASES, *CASES.keys() - {"a small image", "transposed", "groups"})
+)
 def test_results_are_those_of_torch(name: str) -> None:
     plan, inputs, wanted, near = _planned(name)
     assert any(

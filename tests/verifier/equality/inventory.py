@@ -27,6 +27,7 @@ from argus.kernels.library import LIBRARY
 from argus.knowledge.entry import CodeBlock, read_entry
 from argus.lang.kernel import Kernel, load_kernels
 from argus.requests import Request
+from few import EVERY
 
 ROOT = Path(__file__).parents[3]
 FOLDERS = ("examples", "docs/tutorial", "benchmarks", "src/argus/kernels")
@@ -153,6 +154,7 @@ def subjects() -> list[Subject]:
 
 
 def _library() -> Iterator[Subject]:
+    """Kernels in each manner of their cases, forms of them in one by default."""
     for entry in LIBRARY.values():
         target = entry.targets[-1]
         seen: set[object] = set()
@@ -161,10 +163,13 @@ def _library() -> Iterator[Subject]:
             own = request_for(entry, case, target)[0]
             forms = [(own.kernel.name, own), *form_requests(entry, case, target)]
             for form, request in forms:
-                if (form, words) not in seen and not (
-                    form == own.kernel.name and is_compared_elsewhere(entry)
+                alike = not EVERY and form != own.kernel.name and form in seen
+                if (
+                    (form, words) not in seen
+                    and not alike
+                    and not (form == own.kernel.name and is_compared_elsewhere(entry))
                 ):
-                    seen.add((form, words))
+                    seen |= {form, (form, words)}
                     shown = " ".join([entry.name, request.kernel.name, *sorted(words)])
                     yield _case(shown, entry, case, request)
 
@@ -190,12 +195,13 @@ def _parts() -> Iterator[Subject]:
     """Each without and with its optional tensors."""
     for path in files():
         text = path.read_text()
-        for name in PARTS:
-            if f"\ndef {name}(" not in text:
-                continue
+        names = [name for name in PARTS if f"\ndef {name}(" in text]
+        for name in names:
             if (said := PARTS[name]) is not None:
                 text += f"\n\n@ag.reference\ndef {name}_reference{said}\n"
-            kernel = load_kernels(path.name, text).kernels[name]
+        kernels = load_kernels(path.name, text).kernels if names else {}
+        for name in names:
+            kernel = kernels[name]
             for shown, given in _given(kernel):
                 yield _file(shown, path.name, kernel, _SM90, given)
 

@@ -33,6 +33,7 @@ from argus.verify.order.trip_count_sequences import Sequences
 from argus.verify.order.walk import ClusterWalk
 from argus.verify.verdict import Verdict
 from argus.verify.verifier import verify
+from few import few
 from verifier import mutate_order as m
 from verifier.order.check_order import HERE, failing, placed, told
 from verifier.order.test_unknown import TABLE_ITERATIONS, TRIANGLE
@@ -344,7 +345,7 @@ SEEDS = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", SEEDS)
+@pytest.mark.parametrize("name", few(SEEDS, *SEEDS.keys() - {"pairs in one role"}))
 def test_never_proved(name: str) -> None:
     seed = SEEDS[name]
     bad = failing(placed(seed.text()))

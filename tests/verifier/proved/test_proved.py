@@ -5,7 +5,6 @@ All analyses, nothing unknown, nothing trusted.
 
 from __future__ import annotations
 
-import os
 import time
 from functools import lru_cache
 from pathlib import Path
@@ -18,13 +17,16 @@ from argus.equivalence.references import reference_of
 from argus.equivalence.settling import settled
 from argus.equivalence.traced import decided
 from argus.evaluation.requests import request_for
+from argus.ir.printer import print_program
 from argus.ir.program import Program
 from argus.kernels.library import LIBRARY, Case, LibraryEntry
 from argus.lang.kernel import load_kernels
 from argus.requests import Request, placed_program
+from argus.verify.order.limits import beyond
 from argus.verify.order.sharing import SharedOrder
 from argus.verify.verdict import Verdict
 from argus.verify.verifier import ANALYSES, verify
+from few import EVERY
 from verifier.equality.inventory import BY_TERMS, is_compared_elsewhere
 from verifier.proved.variants import KERNELS, variants
 from verifier.tags.check_tags import ROOT, told
@@ -55,34 +57,66 @@ def check(program: Program, request: Request, *, by_terms: bool = False) -> None
     assert all(a.kind == "assume" for a in report.assumptions)
 
 
-EVERY = os.environ.get("ARGUS_PROVED") == "all"
+def check_each(made: list[tuple[Program, Request]], *, by_terms: bool = False) -> None:
+    """The same of a program for several targets: once where it is the same for all.
+
+    Then others have to be within the limits of their target.
+    """
+    proved: set[str] = set()
+    for program, request in made:
+        text = print_program(program).replace(program.target.name, "any")
+        if text in proved:
+            assert not told([*beyond(program)])
+        else:
+            check(program, request, by_terms=by_terms)
+            proved.add(text)
+
+
+def _with_each_choice(entry: LibraryEntry) -> list[Case]:
+    """Few cases that have each choice that some case has, those with many first."""
+    choices: dict[str, set[object]] = {}
+    for case in (*entry.small, *entry.large):
+        request, _ = request_for(entry, case, entry.targets[-1])
+        kinds = {(k, v) for k, v in request.statics.items() if isinstance(v, bool)}
+        choices[case.name] = {request.kernel.name, *kinds, *request.dtypes}
+    seen: set[object] = set()
+    found: list[Case] = []
+    for case in sorted(entry.small, key=lambda case: -len(choices[case.name])):
+        if not choices[case.name] <= seen:
+            seen |= choices[case.name]
+            found.append(case)
+    return found
 
 
 def _specialisations() -> list[object]:
     """Every different choice of form, parameters and divisors that a case leads to.
 
-    Of kernels that are proved by terms, the large cases after the first are new only in
-    that static parameters meet which others have, too: with ``ARGUS_PROVED=all``.
+    Targets whose programs are the same share a proof, see :func:`check_each`. Of
+    kernels that are proved by terms, which say it for all sizes, each choice and each
+    optional tensor is in one case; all cases with ``ARGUS_TESTS=all``.
     """
     found: dict[object, object] = {}
     for entry in LIBRARY.values():
-        large = entry.large[:1] if entry.name in BY_TERMS and not EVERY else entry.large
-        for target in entry.targets:
-            for case in (*entry.small, *large):
+        few = entry.name in BY_TERMS and not EVERY
+        for case in _with_each_choice(entry) if few else (*entry.small, *entry.large):
+            key: list[object] = []
+            for target in entry.targets:
                 request, _ = request_for(entry, case, target)
                 statics = tuple(sorted((k, str(v)) for k, v in request.statics.items()))
                 facts = tuple(sorted(request.facts.items()))
-                key = (request.kernel.name, target, statics, facts, *request.dtypes)
-                name = f"{entry.name}-{case.name}-{target}"
-                found.setdefault(key, pytest.param(entry, case, target, id=name))
+                key += [request.kernel.name, statics, facts, *request.dtypes]
+            name = f"{entry.name}-{case.name}"
+            found.setdefault(tuple(key), pytest.param(entry, case, id=name))
     return list(found.values())
 
 
-@pytest.mark.parametrize(("entry", "case", "target"), _specialisations())
-def test_library(entry: LibraryEntry, case: Case, target: str) -> None:
-    request, _ = request_for(entry, case, target)
-    check(placed_program(request), request, by_terms=entry.name in BY_TERMS)
-    if target == entry.targets[-1] and is_compared_elsewhere(entry):
+@pytest.mark.parametrize(("entry", "case"), _specialisations())
+def test_library(entry: LibraryEntry, case: Case) -> None:
+    requests = [request_for(entry, case, target)[0] for target in entry.targets]
+    programs = [(placed_program(request), request) for request in requests]
+    check_each(programs, by_terms=entry.name in BY_TERMS)
+    request = requests[-1]
+    if is_compared_elsewhere(entry):
         # Not in `equality/test_inventory.py`, but here: mostly it is known by now.
         known, _ = known_of(request.kernel.file)
         reference = reference_of(request.kernel)
@@ -91,7 +125,7 @@ def test_library(entry: LibraryEntry, case: Case, target: str) -> None:
         assert made.equal, made.reason
 
 
-@pytest.mark.parametrize("number", range(6))
+@pytest.mark.parametrize("number", range(6 if EVERY else 3))
 @pytest.mark.parametrize("kernel", KERNELS)
 def test_variant(kernel: str, number: int) -> None:
     (variant,) = variants(kernel, 1, seed=number)
@@ -119,16 +153,15 @@ def test_documents(path: Path, name: str, divisor: int) -> None:
     kernel = load_kernels(path).kernels[name]
     dtypes = {t.name: t.dtypes[0] for t in kernel.signature.tensors}
     dims = {d for t in kernel.signature.tensors for d in t.dims if isinstance(d, str)}
-    checked = 0
+    made: list[tuple[Program, Request]] = []
     for target in ("sm_90a", "sm_80"):
         request = Request(kernel, dtypes, {}, target, dict.fromkeys(dims, divisor))
         try:
-            program = placed_program(request)
+            made.append((placed_program(request), request))
         except ArgusError:
             continue  # this target, or copies of unaligned rows, are not for it
-        check(program, request)
-        checked += 1
-    assert checked or divisor == 1
+    check_each(made)
+    assert made or divisor == 1
 
 
 def test_a_matrix_product_takes_no_time() -> None:

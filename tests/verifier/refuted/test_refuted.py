@@ -12,15 +12,20 @@ import pytest
 
 from argus.verify.verdict import Verdict
 from argus.verify.verifier import verify
+from few import EVERY
 from verifier.corpus.mistakes import Mistake, mistakes_of, placed, right_kernels
 from verifier.tags.check_tags import told
 
 FILES = sorted((Path(__file__).parent / "kernels").glob("*/*.py"))
 MISTAKES = [m for file in FILES for m in mistakes_of(file)]
+FEW = {(m.file.parent, m.kind, m.rule): m for m in reversed(MISTAKES)}
+"""The first of each class of mistakes in each family of kernels, and of each rule."""
 RIGHT = [(file, name) for file in FILES for name in right_kernels(file)]
 
 
-@pytest.mark.parametrize("mistake", MISTAKES, ids=lambda m: m.name)
+@pytest.mark.parametrize(
+    "mistake", MISTAKES if EVERY else FEW.values(), ids=lambda m: m.name
+)
 def test_refuted(mistake: Mistake) -> None:
     program = placed(mistake.source, mistake.kernel)
     data = mistake.rule.startswith("AG03") and mistake.rule != "AG0311"
