@@ -8,9 +8,10 @@ of a type that kernels lack (f64, complex numbers).
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from math import prod
 from typing import Any, cast
 
@@ -44,6 +45,7 @@ from argus.programs.tensors.torch_calls import (
     call_of,
     dense_strides,
     is_node,
+    leaves_of,
     nodes_of,
 )
 from argus.programs.tensors.views import LinearView, permuted
@@ -134,6 +136,9 @@ class GraphCapture:
             said = None
         if said is None or not hasattr(said, "shape"):
             # The graph is that of this number.
+            if said is not None and not isinstance(said, bool | int | float | str):
+                kind = type(said).__name__
+                raise fail("AG1041", None, f"`{at.name}` is no tensor: a {kind}")
             self.fixed[int(at.source)] = said
             return said
         returned = any(user.op == "output" for user in node.users)
@@ -248,7 +253,7 @@ class GraphCapture:
 
         And for elements of a type that kernels lack.
         """
-        tensors = cast("list[Any]", said if isinstance(said, list | tuple) else [said])
+        tensors = leaves_of(said)
         if arrays and all(_is_number(a) for a in arrays):
             return  # torch has numbers on the CPU
         for one in tensors:
@@ -302,11 +307,14 @@ class GraphCapture:
         args = [as_given(a, n) for a, n in zip(args, node.args, strict=True)]
         named = as_given(named, node.kwargs)
         call = call_of(node.target, args, named, why, self._strides(node))
-        said = self.said(node)
+        return self._each_made(call, count(), self.said(node))
+
+    def _each_made(self, call: TorchCall, numbers: Iterator[int], said: Any) -> Any:
+        """What a call gives, nested as torch says, counted through (`leaves_of`)."""
         if isinstance(said, list | tuple):
             each = cast("list[Any]", said)
-            return [self._made(call, i, s) for i, s in enumerate(each)]
-        return self._made(call, 0, said)
+            return [self._each_made(call, numbers, s) for s in each]
+        return self._made(call, next(numbers), said)
 
     def _strides(self, node: Any) -> list[tuple[int, ...]]:
         """How torch says that the tensors in a call lie, in the order of operands."""
@@ -448,10 +456,12 @@ def _is_number(array: TensorArray) -> bool:
 def _require_numbers(node: Any, said: Any) -> None:
     """Raises ArgusError AG1041 for sizes that torch learns from elements.
 
-    And for tensors that do not store all of their elements.
+    And for tensors that do not store all of their elements, or not as numbers.
     """
-    tensors = cast("list[Any]", said if isinstance(said, list | tuple) else [said])
-    for one in tensors:
+    kinds = (a for a in node.args if str(a).startswith(("torch.qint", "torch.quint")))
+    for kind in kinds:  # of the result: torch says another one
+        raise fail("AG1041", None, f"{node.target} makes elements of type {kind}")
+    for one in leaves_of(said):
         shape: Any = getattr(one, "shape", ())
         layout = str(getattr(one, "layout", "torch.strided"))
         if layout != "torch.strided":
