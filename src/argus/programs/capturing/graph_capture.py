@@ -17,6 +17,7 @@ from typing import Any, cast
 
 from argus.diagnostics import ArgusError, fail
 from argus.ir.dtypes import DTYPES, boolean, f64
+from argus.programs.capturing.open_numbers import OpenNumbers
 from argus.programs.capturing.operators import element_type, operator_named
 from argus.programs.operators.strided_operators import (
     WALKING,
@@ -86,6 +87,7 @@ class GraphCapture:
         self.owners: dict[ProgramValue, Any] = {}
         """Whose memory a value is, among the nodes of results."""
         self.device = self._device()
+        self.open = OpenNumbers.of(graph.nodes, said)
 
     def program(self, given: Callable[[Any], GivenFrom], owner: Any) -> TensorProgram:
         """The tensor program. ``owner`` has the attributes that the graph names.
@@ -198,6 +200,9 @@ class GraphCapture:
             self._here(arrays, said)
             if hasattr(said, "shape") and 0 in said.shape:
                 return self._empty(said)
+            place = self.open.place(node)
+            if place is not None:
+                return self._as_said(self._moved(node, made, place, args), node)
             return self._as_said(made(*args, **named), node)
         except (UntranslatedError, Unknown) as error:
             return self._outside(node, args, named, str(error))
@@ -206,6 +211,24 @@ class GraphCapture:
         except Exception as error:  # noqa: BLE001 - what is not foreseen is torch's
             why = f"its translation fails: {type(error).__name__}: {error}"
             return self._outside(node, args, named, why)
+
+    def _moved(
+        self, node: Any, made: Callable[..., Any], place: int, args: list[Any]
+    ) -> Any:
+        """Positions, moved by a number that is a tensor (`open_numbers.py`)."""
+        import torch
+
+        by = torch.tensor(args[place], dtype=torch.int64, device=self.device)
+        name = f"number_{node.name}"
+        self.tensors[name] = by
+        number = self._tensor(by, GivenFrom("constant", name, name))
+        if place:
+            return made(args[0], number)
+        count = _sizes(self.said(node).shape)[0]
+        return self._steps(count, args[2] if len(args) > 2 else 1) + number
+
+    def _steps(self, count: int, step: int) -> TensorArray:
+        return TensorArray(self.recorder, self.recorder.positions((count,), 0, 0, step))
 
     def _operator(self, node: Any) -> Callable[..., Any] | None:
         """What translates a node."""

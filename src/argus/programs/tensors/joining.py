@@ -15,11 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
+from math import prod
 
 from argus.programs.tensors.recorder import ProgramRecorder
 from argus.programs.tensors.rewriting import ProgramRewriter
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,
+    GivenPrimitive,
     JoinedPrimitive,
     JoinPrimitive,
     MapPrimitive,
@@ -52,11 +54,20 @@ def join(program: TensorProgram) -> TensorProgram:
 
 
 def may_lie_in_one(operands: Sequence[ViewedValue]) -> bool:
-    """Whether tensors may be parts of one value: many, or large and values as such."""
+    """Whether tensors may be parts of one value: many, or large and values as such.
+
+    Or one of them is given, and larger than the others together.
+    """
     if len(operands) >= _MANY:
         return True
-    plain = all(isinstance(v, ReshapedView) for o in operands for v in o.views)
-    return plain and sum(o.value.size for o in operands) >= _LEAST
+    plain = [all(isinstance(v, ReshapedView) for v in o.views) for o in operands]
+    sizes = [prod(o.shape) for o in operands]
+    if all(plain) and sum(sizes) >= _LEAST:
+        return True
+    return any(
+        as_such and isinstance(o.value.made, GivenPrimitive) and 2 * n > sum(sizes)
+        for o, n, as_such in zip(operands, sizes, plain, strict=True)
+    )
 
 
 def choice(
@@ -184,11 +195,28 @@ class _Joining(ProgramRewriter):
             and self._stored_by_its_kernel(o.value, several=len(own) > 1)
         ]
         if len(own) == 1:
-            if len(kept) == len(home.operands):
+            if len(kept) == len(home.operands) or self._grows(home):
                 return True
             long = sum(self._takes_long(o.value, _DEEP) for o in home.operands)
             return home.longest.size >= _LARGE and long > FEW
         return 2 * sum(kept) >= home.longest.size
+
+    def _grows(self, home: _Home) -> bool:
+        """Whether a join is a result: a given tensor that grows (a cache of keys).
+
+        It has to be stored, and what is behind is small or stored by its kernel. So no
+        kernel compares positions with the length, and those of one length are those
+        of the next.
+        """
+        if None not in self.readers[home.longest]:
+            return False
+        long = [
+            o.value
+            for o in home.operands
+            if _FRACTION * prod(o.shape) > home.longest.size
+            and not self._stored_by_its_kernel(o.value, several=False)
+        ]
+        return len(long) == 1 and isinstance(long[0].made, GivenPrimitive)
 
     def _takes_long(self, value: ProgramValue, depth: int) -> bool:
         """Whether a kernel that chooses a part computes functions for all of them."""
