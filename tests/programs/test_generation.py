@@ -59,17 +59,17 @@ def test_steps_with_longer_caches_share_all_kernels(plans: list[ProgramPlan]) ->
     torch.manual_seed(0)
     layer = Layer()
     call = torch.compile(layer, backend=argus_backend, options={"interpret": True})
-    keys = values = random(2, 2, 40, 8)
+    keys = values = random(2, 2, 20, 8)
     cache = (keys, values)
     with torch.no_grad():
-        for before in (40, 41, 42, 43):
+        for before in (20, 21, 22):
             x = random(2, 1, 16)
             wanted, *cache = layer(x, *cache, before)
             got, keys, values = call(x, keys, values, before)
             torch.testing.assert_close(got, wanted, rtol=1e-4, atol=1e-5)
             torch.testing.assert_close([keys, values], cache, rtol=1e-4, atol=1e-5)
-    assert len(plans) == 4
-    assert texts(plans[1]) == texts(plans[2]) == texts(plans[3])
+    assert len(plans) == 3
+    assert texts(plans[1]) == texts(plans[2])
 
 
 @pytest.mark.parametrize("kind", [torch.int32, torch.int64])

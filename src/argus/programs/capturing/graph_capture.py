@@ -17,7 +17,7 @@ from typing import Any, cast
 
 from argus.diagnostics import ArgusError, fail
 from argus.ir.dtypes import DTYPES, boolean, f64
-from argus.programs.capturing.open_numbers import OpenNumbers
+from argus.programs.capturing.open_numbers import OpenNumbers, is_open
 from argus.programs.capturing.operators import element_type, operator_named
 from argus.programs.operators.strided_operators import (
     WALKING,
@@ -88,6 +88,7 @@ class GraphCapture:
         """Whose memory a value is, among the nodes of results."""
         self.device = self._device()
         self.open = OpenNumbers.of(graph.nodes, said)
+        self.recorder.open_sizes = any(map(is_open, graph.nodes))
 
     def program(self, given: Callable[[Any], GivenFrom], owner: Any) -> TensorProgram:
         """The tensor program. ``owner`` has the attributes that the graph names.

@@ -39,16 +39,21 @@ class OpenNumbers:
         return _MOVING[str(node.target)] if node in self.nodes else None
 
 
-def _moves(node: Any, said: Any) -> bool:
+def is_open(node: Any) -> bool:
+    """Whether a node is a whole number that torch leaves open."""
     import torch
 
+    return isinstance(node.meta.get("val"), torch.SymInt)
+
+
+def _moves(node: Any, said: Any) -> bool:
     place = _MOVING.get(str(node.target))
     if place is None or len(node.args) <= place:
         return False
     by = node.args[place]
     return (
         is_node(by)
-        and isinstance(by.meta.get("val"), torch.SymInt)
+        and is_open(by)
         and not set(node.kwargs) & {"alpha"}
         and not said.dtype.is_floating_point
         and not said.dtype.is_complex

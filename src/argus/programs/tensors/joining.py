@@ -54,20 +54,27 @@ def join(program: TensorProgram) -> TensorProgram:
 
 
 def may_lie_in_one(operands: Sequence[ViewedValue]) -> bool:
-    """Whether tensors may be parts of one value: many, or large and values as such.
-
-    Or one of them is given, and larger than the others together.
-    """
+    """Whether tensors may be parts of one value: many, or large and values as such."""
     if len(operands) >= _MANY:
         return True
-    plain = [all(isinstance(v, ReshapedView) for v in o.views) for o in operands]
-    sizes = [prod(o.shape) for o in operands]
-    if all(plain) and sum(sizes) >= _LEAST:
-        return True
+    size = sum(o.value.size for o in operands)
+    return all(map(_as_such, operands)) and size >= _LEAST
+
+
+def grows(operands: Sequence[ViewedValue]) -> bool:
+    """Whether one of the tensors is given, and larger than the others together."""
+    size = sum(prod(o.shape) for o in operands)
     return any(
-        as_such and isinstance(o.value.made, GivenPrimitive) and 2 * n > sum(sizes)
-        for o, n, as_such in zip(operands, sizes, plain, strict=True)
+        isinstance(o.value.made, GivenPrimitive)
+        and _as_such(o)
+        and 2 * o.value.size > size
+        for o in operands
     )
+
+
+def _as_such(operand: ViewedValue) -> bool:
+    """Whether a value is seen as it lies, in whatever shape."""
+    return all(isinstance(v, ReshapedView) for v in operand.views)
 
 
 def choice(
@@ -202,13 +209,15 @@ class _Joining(ProgramRewriter):
         return 2 * sum(kept) >= home.longest.size
 
     def _grows(self, home: _Home) -> bool:
-        """Whether a join is a result: a given tensor that grows (a cache of keys).
+        """Whether a join is a given tensor that grows, and a result.
 
         It has to be stored, and what is behind is small or stored by its kernel. So no
         kernel compares positions with the length, and those of one length are those
-        of the next.
+        of the next, for a launch or two more.
         """
-        if None not in self.readers[home.longest]:
+        made = home.longest.made
+        assert isinstance(made, JoinPrimitive)
+        if not made.grows or None not in self.readers[home.longest]:
             return False
         long = [
             o.value

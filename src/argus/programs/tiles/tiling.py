@@ -49,9 +49,9 @@ _LONG_ROW = 256
 """Elements for a warp of rows that are read again. As many warps as have registers
 fill a multiprocessor with one block: of so few rows at a time L2 has what was read."""
 _FEW_HELD, _HELD_EACH = 32, 64
-"""Columns that are few, where rows lie across those of memory, and elements of a tile of
-them that a thread holds: a row is a thread's, or two's, and goes through little shared
-memory (softmax over 16 channels, an H100: 254 us with 4 elements each, 35 is memory)."""
+"""Columns that are few, where rows lie across those of memory, and elements of a tile
+that a thread holds then: a row is a thread's or two's, and goes through little shared
+memory (softmax over 16 channels took 254 us with 4 elements each; 35 are memory's)."""
 _LEAST_ALONG = 128
 """Elements of a tile of rows, below which another loop is summed along."""
 _LEAST_TILE, _MOST_TILE = 1024, 8192
