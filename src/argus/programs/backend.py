@@ -154,8 +154,7 @@ def _partitioned(joint: GraphModule, inputs: Any, **named: Any) -> Any:
         tags = getattr(node.target, "tags", ())
         drawn = torch.Tag.nondeterministic_seeded in tags
         if drawn:
-            parts = [u for u in node.users if u.target is operator.getitem]
-            for each in (node, *parts):
+            for each in (node, *_parts(node)):
                 if each.meta.get("recompute") is not None:
                     each.meta["recompute"] = CheckpointPolicy.MUST_SAVE
         if (
@@ -166,6 +165,18 @@ def _partitioned(joint: GraphModule, inputs: Any, **named: Any) -> Any:
             known.add(node)
             node.meta["recompute"] = CheckpointPolicy.MUST_RECOMPUTE
     return min_cut_rematerialization_partition(joint, inputs, **named)
+
+
+def _parts(node: Any) -> list[Any]:
+    """The tensors among the results of a call, as nodes."""
+    import torch
+
+    return [
+        user
+        for user in node.users
+        if user.target is operator.getitem
+        and isinstance(user.meta.get("val"), torch.Tensor)
+    ]
 
 
 def _compiled(
