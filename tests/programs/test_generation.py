@@ -72,6 +72,23 @@ def test_steps_with_longer_caches_share_all_kernels(plans: list[ProgramPlan]) ->
     assert texts(plans[1]) == texts(plans[2])
 
 
+def test_what_is_written_at_a_number_is_stored_in_parts(
+    plans: list[ProgramPlan],
+) -> None:
+    def write(cache: Any, x: Any, at: int) -> Any:
+        cache[:, at : at + 2] = x * 2
+        return cache[:, :at].sum(1)
+
+    call = torch.compile(write, backend=argus_backend, options={"interpret": True})
+    mine, wanted = torch.zeros(2, 64, 4), torch.zeros(2, 64, 4)
+    for at in (20, 22, 24, 62):
+        x = random(2, 2, 4)
+        torch.testing.assert_close(call(mine, x, at), write(wanted, x, at))
+        assert torch.equal(mine, wanted)
+    assert texts(plans[1]) == texts(plans[2])
+    assert len(texts(plans[3])) <= len(texts(plans[2]))  # no part is behind the last
+
+
 @pytest.mark.parametrize("kind", [torch.int32, torch.int64])
 def test_positions_are_moved_by_what_is_open(
     plans: list[ProgramPlan], kind: Any

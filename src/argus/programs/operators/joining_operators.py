@@ -119,6 +119,11 @@ def with_slice(
     recorder, part = x.recorder, source.cast(x.element)
     if not count:
         return x
+    if step == 1 and recorder.open_sizes:  # as parts, if x is given and larger
+        around = [_part(x, axis, a, b) for a, b in ((0, first), (first + count, n))]
+        around.insert(1, part)
+        if grows([p.operand for p in around]):
+            return joined(around, axis)
     if step != 1 and count > 1:
         return _with_steps(x, part, axis, first, step)
     number = constant_of(x.operand)

@@ -33,7 +33,7 @@ from argus.programs.tensors.tensor_program import (
     ViewedValue,
     operands_of,
 )
-from argus.programs.tensors.views import ReshapedView, bordered, sliced
+from argus.programs.tensors.views import BorderedView, ReshapedView, bordered, sliced
 
 _LEAST = 1 << 16
 """Elements of a joined value below which launches count and not bytes."""
@@ -57,24 +57,16 @@ def may_lie_in_one(operands: Sequence[ViewedValue]) -> bool:
     """Whether tensors may be parts of one value: many, or large and values as such."""
     if len(operands) >= _MANY:
         return True
-    size = sum(o.value.size for o in operands)
-    return all(map(_as_such, operands)) and size >= _LEAST
+    plain = all(isinstance(v, ReshapedView) for o in operands for v in o.views)
+    return plain and sum(o.value.size for o in operands) >= _LEAST
 
 
 def grows(operands: Sequence[ViewedValue]) -> bool:
-    """Whether one of the tensors is given, and larger than the others together."""
+    """Whether what is given, or parts of it, is larger than the others together."""
+    given = [o for o in operands if isinstance(o.value.made, GivenPrimitive)]
+    bordered = any(isinstance(v, BorderedView) for o in given for v in o.views)
     size = sum(prod(o.shape) for o in operands)
-    return any(
-        isinstance(o.value.made, GivenPrimitive)
-        and _as_such(o)
-        and 2 * o.value.size > size
-        for o in operands
-    )
-
-
-def _as_such(operand: ViewedValue) -> bool:
-    """Whether a value is seen as it lies, in whatever shape."""
-    return all(isinstance(v, ReshapedView) for v in operand.views)
+    return not bordered and 2 * sum(prod(o.shape) for o in given) > size
 
 
 def choice(
@@ -225,7 +217,7 @@ class _Joining(ProgramRewriter):
             if _FRACTION * prod(o.shape) > home.longest.size
             and not self._stored_by_its_kernel(o.value, several=False)
         ]
-        return len(long) == 1 and isinstance(long[0].made, GivenPrimitive)
+        return all(isinstance(v.made, GivenPrimitive) for v in long)
 
     def _takes_long(self, value: ProgramValue, depth: int) -> bool:
         """Whether a kernel that chooses a part computes functions for all of them."""
