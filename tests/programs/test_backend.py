@@ -19,6 +19,7 @@ torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 from torch.nn import functional  # noqa: E402
 from torch.utils import _pytree  # noqa: E402
+from torch.utils.checkpoint import checkpoint  # noqa: E402
 
 from argus.programs.backend import GraphReport, argus_backend  # noqa: E402
 
@@ -186,6 +187,54 @@ def test_random_numbers_are_those_of_torch(reports: list[GraphReport]) -> None:
     torch.manual_seed(3)
     torch.testing.assert_close(call(X), wanted)
     assert len(reports[0].left) == 2
+
+
+def dropped(x: Any) -> Any:
+    return functional.dropout(x.sin(), 0.4).cos() + torch.rand_like(x) * x
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_what_is_computed_again_draws_no_other_numbers(
+    reports: list[GraphReport], reentrant: bool
+) -> None:
+    def kept(x: Any) -> Any:
+        return checkpoint(dropped, x * 2, use_reentrant=reentrant)
+
+    (x,), (y,) = own((X,), True), own((X,), True)
+    call = compiled(kept, reports)
+    for given, function in ((x, kept), (y, call)):
+        torch.manual_seed(3)
+        weighed(function(given)).backward()
+    torch.testing.assert_close(y.grad, x.grad)
+    assert [r.role for r in reports] == ["forward", "backward"]
+    assert not any(r.whole for r in reports) and not reports[1].left
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x * x.sum().item() + x.argmax().item(),
+        lambda x: torch.nonzero(x > 0).sum() + x[x > 0].sin().sum(),
+    ],
+)
+def test_a_graph_that_elements_decide_stays_in_torch(
+    reports: list[GraphReport], function: Any
+) -> None:
+    call = compiled(function, reports)
+    with torch._dynamo.config.patch(
+        capture_scalar_outputs=True, capture_dynamic_output_shape_ops=True
+    ):
+        for n in (2, 4):
+            torch.testing.assert_close(call(X[:n]), function(X[:n]))
+    assert all("depends on elements" in r.whole for r in reports)
+
+
+def test_what_torch_quantizes_stays_there(reports: list[GraphReport]) -> None:
+    def quantized(x: Any) -> Any:
+        return torch.quantize_per_tensor(x, 0.1, 3, torch.quint8).dequantize() + 1
+
+    torch.testing.assert_close(compiled(quantized, reports)(X), quantized(X))
+    assert "quint8" in reports[0].whole
 
 
 def test_sizes_may_change(reports: list[GraphReport]) -> None:

@@ -45,6 +45,56 @@ def test_operands_lie_as_torch_said(name: str) -> None:
         torch.testing.assert_close(found, model(X))
 
 
+def test_an_operator_gives_lists_beside_tensors() -> None:
+    def halves(x: Any, at: int) -> Any:
+        return x * 3, [x[:at].clone(), x[at:].clone()], x + 1
+
+    library = torch.library.Library("argus_tests", "FRAGMENT")
+    library.define("halves(Tensor x, int at) -> (Tensor, Tensor[], Tensor)")
+    library.impl("halves", halves, "CompositeExplicitAutograd")
+    operator = torch.ops.argus_tests.halves
+
+    def used(x: Any) -> Any:
+        one, (two, three), four = operator(x * 2, 1)
+        return one + four, two * 2, three.sum(0)
+
+    plan = plan_of(Formula(used), (X,))
+    assert [step.what for step in plan.left] == ["argus_tests.halves.default"]
+    found = run_plan(plan, (X,), plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(found, used(X))
+
+
+RANGES: dict[str, Callable[..., Any]] = {
+    "whole": lambda: (torch.arange(1.0, 6), torch.arange(10, -1, -3.0)),
+    "halves": lambda: (torch.arange(0.5, 7), torch.arange(3, -2, -0.25)),
+    "types": lambda: tuple(
+        torch.arange(0.5, 4, dtype=kind)
+        for kind in (torch.float64, torch.bfloat16, torch.int64)
+    ),
+}
+
+
+@pytest.mark.parametrize("name", RANGES)
+def test_ranges_that_are_exact_are_kernels(name: str) -> None:
+    model = Formula(lambda x: (*RANGES[name](), x * 2))
+    plan = plan_of(model, (X,))
+    assert not plan.left
+    found = run_plan(plan, (X,), plan.program.tensors, in_interpreter)
+    assert all(map(torch.equal, found, model(X)))
+
+
+def test_ranges_that_are_rounded_stay_in_torch() -> None:
+    plan = plan_of(Formula(lambda x: torch.arange(0, 1, 0.1) * x.sum()), (X,))
+    assert [step.what for step in plan.left] == ["aten.arange.start_step"]
+
+
+def test_a_border_of_nothing_is_all_there_is() -> None:
+    model = Formula(lambda x: torch.nn.functional.pad(x[:, :0], (1, 2), value=3.0) + x)
+    plan = plan_of(model, (X[:, :3],))
+    found = run_plan(plan, (X[:, :3],), plan.program.tensors, in_interpreter)
+    assert torch.equal(found, model(X[:, :3]))
+
+
 ELEMENTS: dict[str, Callable[..., Any]] = {
     "a branch": lambda x: x * 2 if x.sum() > 0 else x,
     "a size": lambda x: x[x > 0],

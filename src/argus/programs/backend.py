@@ -18,6 +18,7 @@ both are named in a `GraphReport`, and to the logger "argus.programs".
 from __future__ import annotations
 
 import logging
+import operator
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,6 +36,7 @@ from argus.programs.planning.plan import ProgramPlan
 from argus.programs.running.execution import in_interpreter
 from argus.programs.running.given import relaid
 from argus.programs.tensors.tensor_program import GivenPrimitive
+from argus.programs.tensors.torch_calls import leaves_of
 
 if TYPE_CHECKING:
     from torch.fx import GraphModule
@@ -146,7 +148,9 @@ def argus_backend(
 def _partitioned(joint: GraphModule, inputs: Any, **named: Any) -> Any:
     """The forward and the backward graph.
 
-    What depends on no input (tables, masks) is in both: known where it is used.
+    What depends on no input (tables, masks) is in both: known where it is used. Random
+    numbers are drawn in the forward graph alone, also where a user asked for the rest
+    to be computed again (``torch.utils.checkpoint``): none is drawn twice.
     """
     import torch
     from torch._functorch.partitioners import min_cut_rematerialization_partition
@@ -156,6 +160,10 @@ def _partitioned(joint: GraphModule, inputs: Any, **named: Any) -> Any:
     for node in joint.graph.nodes:
         tags = getattr(node.target, "tags", ())
         drawn = torch.Tag.nondeterministic_seeded in tags
+        if drawn:
+            for each in (node, *_parts(node)):
+                if each.meta.get("recompute") is not None:
+                    each.meta["recompute"] = CheckpointPolicy.MUST_SAVE
         if (
             node.op == "call_function"
             and not drawn
@@ -166,6 +174,18 @@ def _partitioned(joint: GraphModule, inputs: Any, **named: Any) -> Any:
     return min_cut_rematerialization_partition(joint, inputs, **named)
 
 
+def _parts(node: Any) -> list[Any]:
+    """The tensors among the results of a call, as nodes."""
+    import torch
+
+    return [
+        user
+        for user in node.users
+        if user.target is operator.getitem
+        and isinstance(user.meta.get("val"), torch.Tensor)
+    ]
+
+
 def _compiled(
     role: str, options: BackendOptions, graph: GraphModule, example_inputs: Any
 ) -> Callable[[list[Any]], Any]:
@@ -173,7 +193,7 @@ def _compiled(
     call = _GraphCall(role, options, graph)
     call._boxed_call = True  # type: ignore[attr-defined] # torch's: arguments in a list
     if not any(_symbolic(node) for node in graph.graph.nodes):
-        call.add(None, lambda node: node.meta.get("val"))
+        call.add(None, lambda: lambda node: node.meta.get("val"))
     return call
 
 
@@ -199,14 +219,14 @@ class _GraphCall:
         )
         found = self._programs.get(key)
         if found is None:
-            found = self.add(key, _noted(self._graph, given))
+            found = self.add(key, partial(_noted, self._graph, given))
         return found(given)
 
     def add(
-        self, key: object, said: Callable[[Any], Any]
+        self, key: object, noted: Callable[[], Callable[[Any], Any]]
     ) -> Callable[[Sequence[Any]], Any]:
-        """The program for sizes that ``said`` tells; ``key`` None: for all calls."""
-        made = self._program(said)
+        """The program for sizes that ``noted`` tells; ``key`` None: for all calls."""
+        made = self._program(noted)
         if key is None:
             self._only = made
         else:
@@ -215,14 +235,16 @@ class _GraphCall:
             self._programs[key] = made
         return made
 
-    def _program(self, said: Callable[[Any], Any]) -> Callable[[Sequence[Any]], Any]:
+    def _program(
+        self, noted: Callable[[], Callable[[Any], Any]]
+    ) -> Callable[[Sequence[Any]], Any]:
         options = self._options
         places: dict[Any, int] = {}
         for node in self._graph.graph.nodes:
             if node.op == "placeholder":
                 places[node] = len(places)
         try:
-            walk = GraphCapture(self._graph.graph, said)
+            walk = GraphCapture(self._graph.graph, noted())
             program = walk.program(
                 lambda node: GivenFrom("input", places[node], node.name), self._graph
             )
@@ -314,10 +336,8 @@ def _symbolic(node: Any) -> bool:
     """Whether torch left a size of a node open."""
     import torch
 
-    found = node.meta.get("val")
-    parts = cast("list[Any]", found) if isinstance(found, list | tuple) else [found]
     numbers = (torch.SymInt, torch.SymFloat, torch.SymBool)
-    for part in parts:
+    for part in leaves_of(node.meta.get("val")):
         if isinstance(part, numbers):
             return True
         if isinstance(part, torch.Tensor):
@@ -328,16 +348,24 @@ def _symbolic(node: Any) -> bool:
 
 
 def _noted(graph: GraphModule, given: Sequence[Any]) -> Callable[[Any], Any]:
-    """What each node of a graph is, for arguments of these sizes."""
+    """What each node of a graph is, for arguments of these sizes.
+
+    Raises ArgusError AG1041 where elements decide that.
+    """
     import torch
-    from torch._subclasses import FakeTensorMode
+    from torch._subclasses import DynamicOutputShapeException, FakeTensorMode
+    from torch._subclasses.fake_tensor import DataDependentOutputException
     from torch.fx import Interpreter
 
     found: dict[str, Any] = {}
 
     class Notes(Interpreter):
         def run_node(self, n: Any) -> Any:
-            found[n.name] = result = super().run_node(n)
+            try:
+                found[n.name] = result = super().run_node(n)
+            except (DataDependentOutputException, DynamicOutputShapeException):
+                what = f"what {n.target} gives depends on elements"
+                raise fail("AG1041", None, what) from None
             return result
 
     with FakeTensorMode(allow_non_fake_inputs=True), torch.no_grad():

@@ -8,14 +8,16 @@ of a type that kernels lack (f64, complex numbers).
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import count
 from math import prod
 from typing import Any, cast
 
 from argus.diagnostics import ArgusError, fail
 from argus.ir.dtypes import DTYPES, boolean, f64
+from argus.programs.capturing.open_numbers import OpenNumbers, is_open
 from argus.programs.capturing.operators import element_type, operator_named
 from argus.programs.operators.strided_operators import (
     WALKING,
@@ -44,6 +46,7 @@ from argus.programs.tensors.torch_calls import (
     call_of,
     dense_strides,
     is_node,
+    leaves_of,
     nodes_of,
 )
 from argus.programs.tensors.views import LinearView, permuted
@@ -84,6 +87,8 @@ class GraphCapture:
         self.owners: dict[ProgramValue, Any] = {}
         """Whose memory a value is, among the nodes of results."""
         self.device = self._device()
+        self.open = OpenNumbers.of(graph.nodes, said)
+        self.recorder.open_sizes = any(map(is_open, graph.nodes))
 
     def program(self, given: Callable[[Any], GivenFrom], owner: Any) -> TensorProgram:
         """The tensor program. ``owner`` has the attributes that the graph names.
@@ -134,6 +139,9 @@ class GraphCapture:
             said = None
         if said is None or not hasattr(said, "shape"):
             # The graph is that of this number.
+            if said is not None and not isinstance(said, bool | int | float | str):
+                kind = type(said).__name__
+                raise fail("AG1041", None, f"`{at.name}` is no tensor: a {kind}")
             self.fixed[int(at.source)] = said
             return said
         returned = any(user.op == "output" for user in node.users)
@@ -193,6 +201,9 @@ class GraphCapture:
             self._here(arrays, said)
             if hasattr(said, "shape") and 0 in said.shape:
                 return self._empty(said)
+            place = self.open.place(node)
+            if place is not None:
+                return self._as_said(self._moved(node, made, place, args), node)
             return self._as_said(made(*args, **named), node)
         except (UntranslatedError, Unknown) as error:
             return self._outside(node, args, named, str(error))
@@ -201,6 +212,24 @@ class GraphCapture:
         except Exception as error:  # noqa: BLE001 - what is not foreseen is torch's
             why = f"its translation fails: {type(error).__name__}: {error}"
             return self._outside(node, args, named, why)
+
+    def _moved(
+        self, node: Any, made: Callable[..., Any], place: int, args: list[Any]
+    ) -> Any:
+        """Positions, moved by a number that is a tensor (`open_numbers.py`)."""
+        import torch
+
+        by = torch.tensor(args[place], dtype=torch.int64, device=self.device)
+        name = f"number_{node.name}"
+        self.tensors[name] = by
+        number = self._tensor(by, GivenFrom("constant", name, name))
+        if place:
+            return made(args[0], number)
+        count = _sizes(self.said(node).shape)[0]
+        return self._steps(count, args[2] if len(args) > 2 else 1) + number
+
+    def _steps(self, count: int, step: int) -> TensorArray:
+        return TensorArray(self.recorder, self.recorder.positions((count,), 0, 0, step))
 
     def _operator(self, node: Any) -> Callable[..., Any] | None:
         """What translates a node."""
@@ -248,7 +277,7 @@ class GraphCapture:
 
         And for elements of a type that kernels lack.
         """
-        tensors = cast("list[Any]", said if isinstance(said, list | tuple) else [said])
+        tensors = leaves_of(said)
         if arrays and all(_is_number(a) for a in arrays):
             return  # torch has numbers on the CPU
         for one in tensors:
@@ -302,11 +331,14 @@ class GraphCapture:
         args = [as_given(a, n) for a, n in zip(args, node.args, strict=True)]
         named = as_given(named, node.kwargs)
         call = call_of(node.target, args, named, why, self._strides(node))
-        said = self.said(node)
+        return self._each_made(call, count(), self.said(node))
+
+    def _each_made(self, call: TorchCall, numbers: Iterator[int], said: Any) -> Any:
+        """What a call gives, nested as torch says, counted through (`leaves_of`)."""
         if isinstance(said, list | tuple):
             each = cast("list[Any]", said)
-            return [self._made(call, i, s) for i, s in enumerate(each)]
-        return self._made(call, 0, said)
+            return [self._each_made(call, numbers, s) for s in each]
+        return self._made(call, next(numbers), said)
 
     def _strides(self, node: Any) -> list[tuple[int, ...]]:
         """How torch says that the tensors in a call lie, in the order of operands."""
@@ -448,10 +480,12 @@ def _is_number(array: TensorArray) -> bool:
 def _require_numbers(node: Any, said: Any) -> None:
     """Raises ArgusError AG1041 for sizes that torch learns from elements.
 
-    And for tensors that do not store all of their elements.
+    And for tensors that do not store all of their elements, or not as numbers.
     """
-    tensors = cast("list[Any]", said if isinstance(said, list | tuple) else [said])
-    for one in tensors:
+    kinds = (a for a in node.args if str(a).startswith(("torch.qint", "torch.quint")))
+    for kind in kinds:  # of the result: torch says another one
+        raise fail("AG1041", None, f"{node.target} makes elements of type {kind}")
+    for one in leaves_of(said):
         shape: Any = getattr(one, "shape", ())
         layout = str(getattr(one, "layout", "torch.strided"))
         if layout != "torch.strided":

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from argus.ir.dtypes import DTYPES, DType, f32, i64
+from argus.ir.dtypes import DTYPES, DType, f32, f64, i64
 from argus.programs.tensors.numpy_functions import (
     contracted,
     product_precision,
@@ -30,6 +30,10 @@ from argus.programs.tensors.tensor_program import (
 from argus.programs.tensors.views import LinearView, repeated
 from argus.specification.aten.table import OPERATORS
 
+_PARTS = 1024
+"""Ranges of fractions are whole numbers of such parts of 1."""
+_EXACT = 2**24
+"""Whole numbers below it are numbers of f32."""
 _EPSILON = 2.0**-23
 """Of f32, in which torch computes norms of narrower elements, too."""
 
@@ -165,12 +169,22 @@ def arange(
     dtype: Any = None,
     **_: Any,
 ) -> Any:
-    """Whole numbers with a step."""
-    if not all(isinstance(n, int) for n in (start, end, step)):
-        raise UntranslatedError("a range of fractions")
-    count = len(range(start, end, step))
-    made = TensorArray(recorder, recorder.positions((count,), 0, start, step))
-    return made if dtype is None else made.cast(element_type(dtype))
+    """Numbers with a step, of which f32 has each as it is."""
+    whole = all(isinstance(n, int) for n in (start, end, step))
+    parts = 1 if float(start).is_integer() and float(step).is_integer() else _PARTS
+    first, by = start * parts, step * parts
+    count = math.ceil((end - start) / step)
+    if not whole and not (
+        float(first).is_integer()
+        and float(by).is_integer()
+        and abs(first) + count * abs(by) < _EXACT
+    ):
+        raise UntranslatedError("a range of fractions, which are rounded")
+    made = TensorArray(recorder, recorder.positions((count,), 0, int(first), int(by)))
+    wanted = element_type(dtype) if dtype is not None else i64 if whole else f32
+    if parts != 1:
+        made = made.cast(wanted if wanted == f64 else f32) * (1 / parts)
+    return made.cast(wanted)
 
 
 # --------------------------------------------------------------------------- maps

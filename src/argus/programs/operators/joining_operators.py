@@ -13,7 +13,7 @@ import numpy as np
 
 from argus.ir.dtypes import f32, i64
 from argus.programs.operators.table_operators import index_select
-from argus.programs.tensors.joining import choice, may_lie_in_one
+from argus.programs.tensors.joining import choice, grows, may_lie_in_one
 from argus.programs.tensors.numpy_functions import expand_dims, flip, records
 from argus.programs.tensors.operator_table import each, own
 from argus.programs.tensors.recorder import promoted
@@ -30,9 +30,11 @@ from argus.programs.tensors.views import bordered, repeated
 def joined(arrays: Sequence[TensorArray], axis: int = 0) -> TensorArray:
     """One after the other along a dimension, perhaps as parts of one value."""
     parts, dim = _parts(arrays, axis)
-    if len(parts) < 2 or not may_lie_in_one([p.operand for p in parts]):
+    operands = tuple(p.operand for p in parts)
+    growing = len(parts) > 1 and parts[0].recorder.open_sizes and grows(operands)
+    if len(parts) < 2 or not (growing or may_lie_in_one(operands)):
         return concatenated(arrays, axis)
-    made = JoinPrimitive(tuple(p.operand for p in parts), dim)
+    made = JoinPrimitive(operands, dim, growing)
     shape = [*parts[0].shape]
     shape[dim] = sum(p.shape[dim] for p in parts)
     recorder = parts[0].recorder
@@ -117,6 +119,11 @@ def with_slice(
     recorder, part = x.recorder, source.cast(x.element)
     if not count:
         return x
+    if step == 1 and recorder.open_sizes:  # as parts, if x is given and larger
+        around = [_part(x, axis, a, b) for a, b in ((0, first), (first + count, n))]
+        around.insert(1, part)
+        if grows([p.operand for p in around]):
+            return joined(around, axis)
     if step != 1 and count > 1:
         return _with_steps(x, part, axis, first, step)
     number = constant_of(x.operand)

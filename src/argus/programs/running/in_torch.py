@@ -25,6 +25,7 @@ from argus.programs.tensors.tensor_program import (
     ViewedValue,
     operands_of,
 )
+from argus.programs.tensors.torch_calls import leaves_of
 from argus.programs.tensors.views import BorderedView, LinearView
 
 if TYPE_CHECKING:
@@ -145,10 +146,10 @@ def _called(
     if made is None:  # a check, which has found nothing wrong
         return {v: torch.empty(v.shape, dtype=torch.bool, device=buffers.device)
                 for v in results}  # fmt: skip
+    each = leaves_of(made)
     for value in results:
         assert isinstance(value.made, TorchPrimitive)
-        several = isinstance(made, tuple | list)
-        one = cast("Any", made)[value.made.index] if several else made
+        one = each[value.made.index]
         if value.made.order:
             one = one.permute(value.made.order)
         found[value] = _as_planned(one, value, call)
@@ -193,7 +194,8 @@ def _as_planned(tensor: Tensor, value: ProgramValue, call: TorchCall) -> Tensor:
             f"{call.name} gave the shape {tuple(tensor.shape)}, and torch said "
             f"{value.shape} before",
         )
-    return tensor.to(getattr(torch, value.dtype.foreign))
+    kind = getattr(torch, value.dtype.foreign)
+    return tensor if tensor.dtype == kind else tensor.to(kind)
 
 
 def _evaluated(value: ProgramValue, buffers: ProgramBuffers) -> Tensor:

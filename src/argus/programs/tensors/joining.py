@@ -15,11 +15,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
+from math import prod
 
 from argus.programs.tensors.recorder import ProgramRecorder
 from argus.programs.tensors.rewriting import ProgramRewriter
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,
+    GivenPrimitive,
     JoinedPrimitive,
     JoinPrimitive,
     MapPrimitive,
@@ -31,7 +33,7 @@ from argus.programs.tensors.tensor_program import (
     ViewedValue,
     operands_of,
 )
-from argus.programs.tensors.views import ReshapedView, bordered, sliced
+from argus.programs.tensors.views import BorderedView, ReshapedView, bordered, sliced
 
 _LEAST = 1 << 16
 """Elements of a joined value below which launches count and not bytes."""
@@ -57,6 +59,14 @@ def may_lie_in_one(operands: Sequence[ViewedValue]) -> bool:
         return True
     plain = all(isinstance(v, ReshapedView) for o in operands for v in o.views)
     return plain and sum(o.value.size for o in operands) >= _LEAST
+
+
+def grows(operands: Sequence[ViewedValue]) -> bool:
+    """Whether what is given, or parts of it, is larger than the others together."""
+    given = [o for o in operands if isinstance(o.value.made, GivenPrimitive)]
+    bordered = any(isinstance(v, BorderedView) for o in given for v in o.views)
+    size = sum(prod(o.shape) for o in operands)
+    return not bordered and 2 * sum(prod(o.shape) for o in given) > size
 
 
 def choice(
@@ -184,11 +194,30 @@ class _Joining(ProgramRewriter):
             and self._stored_by_its_kernel(o.value, several=len(own) > 1)
         ]
         if len(own) == 1:
-            if len(kept) == len(home.operands):
+            if len(kept) == len(home.operands) or self._grows(home):
                 return True
             long = sum(self._takes_long(o.value, _DEEP) for o in home.operands)
             return home.longest.size >= _LARGE and long > FEW
         return 2 * sum(kept) >= home.longest.size
+
+    def _grows(self, home: _Home) -> bool:
+        """Whether a join is a given tensor that grows, and a result.
+
+        It has to be stored, and what is behind is small or stored by its kernel. So no
+        kernel compares positions with the length, and those of one length are those
+        of the next, for a launch or two more.
+        """
+        made = home.longest.made
+        assert isinstance(made, JoinPrimitive)
+        if not made.grows or None not in self.readers[home.longest]:
+            return False
+        long = [
+            o.value
+            for o in home.operands
+            if _FRACTION * prod(o.shape) > home.longest.size
+            and not self._stored_by_its_kernel(o.value, several=False)
+        ]
+        return all(isinstance(v.made, GivenPrimitive) for v in long)
 
     def _takes_long(self, value: ProgramValue, depth: int) -> bool:
         """Whether a kernel that chooses a part computes functions for all of them."""

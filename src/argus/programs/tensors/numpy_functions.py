@@ -523,6 +523,9 @@ def pad(x: TensorArray, widths: Any, constant_values: Any = 0) -> TensorArray:
     if not any(w for pair in pairs for w in pair):
         return x
     fill = cast("float", x.recorder.cast(part_of(constant_values), x.element))
+    if 0 in x.shape:  # all that there is is border
+        shape = [a + n + b for n, (a, b) in zip(x.shape, pairs, strict=True)]
+        return TensorArray(x.recorder, x.recorder.filled(shape, fill, x.element))
     return x.seen(bordered(x.shape, pairs, fill))
 
 

@@ -92,6 +92,8 @@ class ProgramRecorder:
 
     def __init__(self) -> None:
         self.values: list[ProgramValue] = []
+        self.open_sizes = False
+        """Whether other calls have other sizes: there are plans for these."""
         self._made: dict[object, ProgramValue] = {}
         self._known = KnownNumbers()
         self._names: dict[str, int] = {}
@@ -206,6 +208,10 @@ class ProgramRecorder:
         if function == "where":
             wanted = promoted(types[1:])
             condition = self.cast(known[0], boolean)
+            said = known[1:] == [True, False] and wanted.kind == "bool"
+            same = _shape_of([condition]) == _shape_of(parts)
+            if said and same and isinstance(condition, ViewedValue):
+                return condition
             known = [condition, *(self.cast(p, wanted) for p in known[1:])]
             result = wanted
         elif function in _LOGICAL:

@@ -244,10 +244,14 @@ class GatherPrimitive:
 
 @dataclass(frozen=True)
 class JoinPrimitive:
-    """Operands of one type, one after the other along ``dim``."""
+    """Operands of one type, one after the other along ``dim``.
+
+    ``grows``: one of them is given, and longer in another call (a cache of keys).
+    """
 
     operands: tuple[ViewedValue, ...]
     dim: int
+    grows: bool = False
 
 
 @dataclass(frozen=True)

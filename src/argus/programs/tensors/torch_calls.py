@@ -74,6 +74,16 @@ def is_node(value: Any) -> bool:
     return isinstance(value, Node)
 
 
+def leaves_of(value: Any) -> list[Any]:
+    """What an operator gives, or what torch says of it: one after the other.
+
+    Lists in it (``Tensor[]`` beside other results) are taken apart, too.
+    """
+    if isinstance(value, list | tuple):
+        return [x for v in cast("list[Any]", value) for x in leaves_of(v)]
+    return [value]
+
+
 def arrays_of(value: Any) -> list[TensorArray]:
     """The tensors in the arguments of a call, in order."""
     if isinstance(value, TensorArray):

@@ -57,23 +57,29 @@ class ColumnWriter(TileWriter):
     def masked(self, reduction: ReduceNode | ScanNode, like: str | None) -> str:
         """The body of a reduction; what is past the end does not change it."""
         body = reduction.body
+        loose = [n for n in self.held_axes if not self._filled_by(n)]
+        if not loose:
+            return self.text(body)
         neutral = neutral_text(reduction.function, body.dtype)
         text = None if self._elsewhere(body, neutral) else self._filled(body, neutral)
         if text is not None:
             return text
         text = self.text(body)
         kept: list[str] = []
-        for loop in self.held_axes:
+        for loop in loose:
             letter = self.letters[loop]
-            whole = self.tiling.held and loop in self.fixed
-            whole = whole and self.tiling.size(loop) == self.group.sizes[loop]
-            if not whole and not (neutral == "0.0" and self._vanishes(body, loop)):
+            if neutral != "0.0" or not self._vanishes(body, loop):
                 start = "" if self.tiling.held else f"{self.start(loop)} + "
                 index = f'ag.index({like or bare(text)}, "{letter}")'
                 kept.append(f"{start}{index} < {letter}")
         for one in kept:
             text = f"ag.where({one}, {bare(text)}, {neutral})"
         return text
+
+    def _filled_by(self, loop: str) -> bool:
+        """Whether a column fills its axis, so that nothing is past its end."""
+        whole = self.tiling.size(loop) == self.group.sizes[loop]
+        return whole and self.tiling.held and loop in self.fixed
 
     def _elsewhere(self, body: ExpressionNode, neutral: str) -> bool:
         """Whether what other numbers past the end leave unchanged reads it, too."""

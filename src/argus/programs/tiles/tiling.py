@@ -48,6 +48,10 @@ _ROW = 2048
 _LONG_ROW = 256
 """Elements for a warp of rows that are read again. As many warps as have registers
 fill a multiprocessor with one block: of so few rows at a time L2 has what was read."""
+_FEW_HELD, _HELD_EACH = 32, 64
+"""Columns that are few, where rows lie across those of memory, and elements of a tile
+that a thread holds then: a row is a thread's or two's, and goes through little shared
+memory (softmax over 16 channels took 254 us with 4 elements each; 35 are memory's)."""
 _LEAST_ALONG = 128
 """Elements of a tile of rows, below which another loop is summed along."""
 _LEAST_TILE, _MOST_TILE = 1024, 8192
@@ -410,5 +414,6 @@ def _across(group: LoweredGroup, vector: str) -> GroupTiling:
         wide = min(wide, max(4, _HELD // power(depth)))
         high = power(depth)
     held = arg or (len(group.columns) == 1 and high >= depth and passes > 1)
-    warps = max(1, min(8, high * wide // 128))
+    each = _HELD_EACH if held and high <= _FEW_HELD else 4
+    warps = max(1, min(8, high * wide // (32 * each)))
     return GroupTiling((TileAxis(inner, high), TileAxis(vector, wide)), held, warps)
