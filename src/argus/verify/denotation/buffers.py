@@ -56,7 +56,7 @@ class Buffers:
     barrier of its array is chosen when the program runs."""
     stored: set[SharedAlloc] = field(default_factory=set[SharedAlloc])
     """Buffers of one stage that one role alone writes, from registers."""
-    taken: set[SharedAlloc] = field(default_factory=set[SharedAlloc])
+    taken: list[SharedAlloc] = field(default_factory=list[SharedAlloc])
     """Buffers outside of rings that several roles write, at constant stages."""
     waiting: dict[OneBarrier, set[str]] = field(
         default_factory=dict[OneBarrier, set[str]]
@@ -105,13 +105,13 @@ class Buffers:
         for alloc, by_barrier in barriers.items():
             found._handed_over(alloc, by_barrier, arriving)
         found._stored(program)
-        found.taken = {
+        found.taken = [
             alloc
             for alloc in found.written
             if len(found.writers(alloc) - {"block"}) > 1
             and alloc not in found.turning
             and alloc not in found.ring
-        }
+        ]
         return found
 
     def _written(self, role: str, view: SharedView) -> None:

@@ -180,10 +180,12 @@ def before_body(context: Context, body: o.Block) -> dict[SharedAlloc, int]:
     shared, older = context.state.shared, dict[SharedAlloc, int]()
     for op in walk(body):
         view = writes_shared(op)
-        changed = set() if view is None else {view.alloc}
+        changed = [] if view is None else [view.alloc]
         if meets_others(op):
-            changed |= context.buffers.taken
-        for alloc in changed - older.keys():
+            changed += context.buffers.taken
+        for alloc in changed:
+            if alloc in older:
+                continue
             why = f"`{alloc.name}` is read as an earlier iteration left it"
             before = shared.get(alloc, ())
             shared[alloc] = (*before, Unknown(why, op.span))
