@@ -24,6 +24,7 @@ from argus.verify.denotation import denote
 from argus.verify.equality import EqualityResult, decide, stored_arrays
 
 __all__ = [
+    "PLACES",
     "Decided",
     "Element",
     "TrialPlace",
@@ -34,6 +35,9 @@ __all__ = [
 ]
 
 
+PLACES = 2.0
+"""CPU time in which places are looked for at which terms differ of which nothing is
+known, since numbers may not fit their type."""
 Element = tuple[str, tuple[int, ...]]
 """An output, and an index of it."""
 
@@ -122,6 +126,8 @@ def decided_alike(
         require_fitting(programs)
         mine = denote(program, world)
         inexact = inexact_number(program, mine)
+        if inexact is not None:
+            world.limit(min(seconds, PLACES))
         noted = world.obligations.another()
         theirs = denote(given, world)
         taken = {s.tensor.name for s in mine.stores}

@@ -15,7 +15,7 @@ from functools import partial
 
 from argus.clock import now
 from argus.diagnostics import ArgusError
-from argus.equivalence.deciding import Decided, beside, open_, told
+from argus.equivalence.deciding import PLACES, Decided, beside, open_, told
 from argus.equivalence.denoted import SECONDS, Denoted, LimitedWorld
 from argus.equivalence.file_reference import FileReference
 from argus.equivalence.fitting import Inexact, inexact_number, require_fitting
@@ -137,6 +137,8 @@ def _compared(
                 raise mine.unknown
             inexact = inexact_number(program, mine)
             world = terms.world
+            if inexact is not None:
+                world.limit(min(seconds, PLACES))
             noted = world.obligations.another()
             learned = world.learned
             wanted = trace(program, world)

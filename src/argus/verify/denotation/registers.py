@@ -148,6 +148,8 @@ def _applied(context: Context, op: o.Elementwise, args: Sequence[Value]) -> Valu
         here = context.state.where
         left = op.fn == "shl"
         return shifted(context.world, value, amount, width, left=left, where=here)
+    if op.fn in ("mulhi", "popcount"):  # of so many bits
+        return apply(context.world, f"{op.fn}{op.result.dtype.bits}", *args)
     if FUNCTIONS[op.fn].law in ("exp", "add", "sub") and context.finite.is_number(op):
         with context.world.obligations.muted("finite"):
             return apply(context.world, op.fn, *args)
@@ -241,7 +243,8 @@ def converted(
     if source == dtype:
         return cast(context.world, value, kind)
     held = range_of(dtype, source)
-    if held is not None and source is not None and source.kind == "int":
+    scalar_ = source is None and value.kind == "integer"
+    if held is not None and (scalar_ or (source is not None and source.kind == "int")):
         return narrowed(context.world, value, held, context.state.where)
     made = cast(context.world, value, kind)
     require_range(context, made, dtype, "a conversion to", source)
