@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import gcd
 from typing import TYPE_CHECKING
 
 from argus.terms.integers import Applied, Integer
@@ -28,6 +29,8 @@ def of_bits(world: World, name: str, left: Integer, right: Integer) -> Integer:
             if name == "and":
                 return both
             return x + mask - (both if name == "or" else 2 * both)
+    if name != "and" and (_apart(world, left, right) or _apart(world, right, left)):
+        return left + right
     if left == right:
         return Integer.of(0) if name == "xor" else left
     first, second = sorted((left, right), key=lambda i: i.key)
@@ -60,6 +63,16 @@ def _masked(world: World, x: Integer, mask: int) -> Integer:
             upper = world.quotient(x, Integer.of(2**place)) if place else x
             found = found + sign * 2**place * upper
     return found if mask >= 0 else x - found
+
+
+def _apart(world: World, high: Integer, low: Integer) -> bool:
+    """Whether one number is a multiple of a power of 2 that the other lies below."""
+    factor = gcd(*high.terms.values())
+    power = factor & -factor
+    if power < 2:
+        return False
+    outside = world.compare(low, "<", 0) | world.compare(low, ">=", power)
+    return world.is_empty(outside)
 
 
 def encoded(world: World, name: str, value: Integer) -> Integer:

@@ -233,7 +233,8 @@ def _sure(trial: Trial, reference: Reference, found: Difference) -> bool:
     for seed in range(_DRAWS):
         way = Rounding(seed, computing_roundoff(trial.program))
         noisy = {
-            t.name: with_noise(compute(trial.arrays[t.name], t.dtype), way)
+            # A zero has no sign: what hangs on it is said of no real number.
+            t.name: with_noise(compute(trial.arrays[t.name], t.dtype) + 0.0, way)
             for t in _tensors(trial.program)
             if t.dtype.is_float
         }
