@@ -137,6 +137,11 @@ def test_consumers_by_loads_by_products_and_by_tma_stores(
         ("pass", "warp"),
         ("if k > 0:\n    acc = ag.dot(slot.a, slot.b.T, acc)", "warp"),
         (
+            "pass\nif i > 0:\n    with ring.drain() as slot:\n"
+            "        acc = ag.dot(slot.a, slot.b.T, acc)",
+            "warp",
+        ),
+        (
             "if k > 0:\n    acc = ag.dot(slot.a, slot.b.T, acc)\n"
             "else:\n    acc = ag.dot(slot.a, slot.b.T, acc * 2.0)",
             "warpgroup",

@@ -108,24 +108,28 @@ def _note(use: RingUse, fields: set[int], group: Group, does: OpEffects) -> None
 def _may_pass(ring: Ring, fields: set[int], block: o.Block) -> bool:
     """Whether a loop of a role (or the role) waits for slots and may multiply none.
 
-    A product that only one way of a branch makes is none. Loops inside are taken to
-    run: where one may not, AG0404 says so.
+    A product that only one way of a branch makes is one for what that way waits for.
+    Loops inside are taken to run: where one may not, AG0404 says so.
     """
-    inside = _in_round(block)
-    waits = any(isinstance(op, o.RingWait) and op.ring is ring for op in inside)
-    loops = [op.body for op in inside if isinstance(op, o.For)]
-    passes = waits and not _multiplies(fields, block)
-    return passes or any(_may_pass(ring, fields, body) for body in loops)
+    loops = [op.body for op in walk_group(block) if isinstance(op, o.For)]
+    return any(_waits(ring, fields, body) for body in (block, *loops))
 
 
-def _in_round(block: o.Block) -> list[o.AnyOp]:
-    """What one round of a loop may do: operations of it and of its branches."""
-    ops: list[o.AnyOp] = []
-    for op in block.ops:
-        ops.append(op)
-        if isinstance(op, o.If):
-            ops += [*_in_round(op.then), *_in_round(op.other)]
-    return ops
+def _waits(ring: Ring, fields: set[int], block: o.Block) -> bool:
+    """Whether a way through a block waits for a slot and multiplies none.
+
+    What loops in it do is theirs.
+    """
+    if _multiplies(fields, block):
+        return False
+    return any(
+        (isinstance(op, o.RingWait) and op.ring is ring)
+        or (
+            isinstance(op, o.If)
+            and any(_waits(ring, fields, side) for side in (op.then, op.other))
+        )
+        for op in block.ops
+    )
 
 
 def _multiplies(fields: set[int], block: o.Block) -> bool:
