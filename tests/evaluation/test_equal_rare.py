@@ -177,3 +177,81 @@ def test_a_table_that_nobody_reads_is_no_reason_not_to_run() -> None:
     right = tried(UNUSED.replace("FACTOR", "2.0"))
     assert right.runs and right.witness is None
     assert tried(UNUSED.replace("FACTOR", "3.0")).witness is not None
+
+
+SIGNED = "ag.abs(x) * ag.where(z {} 0.0, -1.0, 1.0)"
+CLIPPED = """@ag.kernel
+def k(X: TYPE["M"], Z: TYPE["M"], Y: TYPE["M"]):
+    M, = X.shape
+    m = ag.block(ag.cdiv(M, 64)) * 64
+    x, z = ag.load(X[m:], (64,)), ag.load(Z[m:], (64,))
+    Y[m:] = VALUE
+
+
+@ag.reference
+def ref(X, Z):
+    return WANTED
+"""
+
+
+@pytest.mark.parametrize(
+    ("value", "wanted", "type_", "shown"),
+    [
+        # Data has the numbers of the reference, too.
+        ("x", "X.clip(-300, 250)", "f32", True),
+        ("ag.minimum(ag.maximum(x, -300.0), 250.0)", "X.clip(-300, 250)", "f32", False),
+        # A zero has no sign in real numbers; what is beside it has one.
+        (SIGNED.format("<"), "np.copysign(X, Z)", "f32", False),
+        (SIGNED.format(">"), "np.copysign(X, Z)", "f32", True),
+    ],
+)
+def test_numbers_of_a_reference(
+    value: str, wanted: str, type_: str, shown: bool
+) -> None:
+    text = CLIPPED.replace("TYPE", type_).replace("VALUE", value)
+    found = tried(text.replace("WANTED", wanted))
+    assert (found.witness is not None) == shown and found.runs
+
+
+def test_a_reference_that_fails_in_the_types_of_the_kernel() -> None:
+    """`int32 % 2**32` is an error of numpy; what wraps is said in 64 bits."""
+    text = CLIPPED.replace("TYPE", "i32").replace("VALUE", "(x + 1) >> 1")
+    found = checked(text.replace("WANTED", "(X % 2**32) // 2"))
+    assert found.verdict is Verdict.REFUTED
+
+
+HASHED = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"]):
+    M, N = X.shape
+    i, j = ag.block(ag.cdiv(M, 16), ag.cdiv(N, 64))
+    x = ag.load(X[i * 16 :, j * 64 :], (16, 64))
+    m = ag.broadcast(i * 16 + ag.index(x, "M"), x)
+    n = ag.broadcast(j * 64 + ag.index(x, "N"), x)
+    Y[i * 16 :, j * 64 :] = ag.where((m * 4051 + n * 301) % 65536 == 12345, 0.0, x)
+
+
+@ag.reference
+def ref(X):
+    return X
+"""
+
+
+def test_where_numbers_that_may_wrap_make_terms_differ_runs_look() -> None:
+    assert checked(HASHED).verdict is Verdict.REFUTED
+
+
+CAPPED = """@ag.kernel
+def k(X: f32["N"], Y: f32["N"], *, BN: int = 128):
+    N, = X.shape
+    j = ag.block(ag.min(ag.cdiv(N, BN), CAP))
+    Y[j * BN :] = ag.load(X[j * BN :], (BN,))
+
+
+@ag.reference
+def ref(X):
+    return X
+"""
+
+
+def test_an_element_beyond_many_blocks_is_not_written() -> None:
+    assert checked(CAPPED.replace("CAP", "65537")).verdict is Verdict.REFUTED

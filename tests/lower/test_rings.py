@@ -6,11 +6,37 @@ from build import gemm, operands, product, reader
 from builder import Builder, ops
 
 from argus.diagnostics import ArgusError
+from argus.evaluation.requests import contiguous_facts
 from argus.interpret import f32_to_bf16, run
 from argus.ir import ops as o
-from argus.ir.dtypes import bf16
+from argus.ir.dtypes import bf16, f32
 from argus.ir.expr import Const
+from argus.ir.walk import walk
+from argus.lang.kernel import load_kernels
 from argus.lower import place
+from argus.requests import Request, placed_program
+
+DRAINS = """import argus as ag
+from argus import bf16, f32
+
+
+@ag.kernel
+def k(A: bf16["M K"], B: bf16["N K"], C: f32["M N"]):
+    M, K = A.shape
+    i = ag.block(ag.cdiv(M, 64))
+    ring = ag.ring(3, a=bf16.tile(64, 64), b=bf16.tile(64, 64))
+    with ag.role("load", warps=1):
+        for k in ag.range(0, K, 64):
+            with ring.fill() as slot:
+                slot.a.load(A[i * 64 :, k:])
+                slot.b.load(B[0:, k:])
+    with ag.role("math", warpgroups=1):
+        acc = ag.zeros((64, 64), f32)
+        for k in ag.range(0, K, 64):
+            with ring.drain() as slot:
+                {read}
+        C[i * 64 :, 0:] = acc.rename("M N")
+"""
 
 
 def check_product(b: Builder, m: int, n: int, k: int) -> None:
@@ -102,6 +128,37 @@ def test_consumers_by_loads_by_products_and_by_tma_stores(
     np.testing.assert_array_equal(arrays["Y"], x)
     empty = next(x for x in b.placed().barriers if x.role == "ring empty")
     assert empty.arrivals == 1 if by == "wgmma" else 4
+
+
+@pytest.mark.parametrize(
+    ("read", "per"),
+    [
+        ("acc = ag.dot(slot.a, slot.b.T, acc)", "warpgroup"),
+        ("pass", "warp"),
+        ("if k > 0:\n    acc = ag.dot(slot.a, slot.b.T, acc)", "warp"),
+        (
+            "pass\nif i > 0:\n    with ring.drain() as slot:\n"
+            "        acc = ag.dot(slot.a, slot.b.T, acc)",
+            "warp",
+        ),
+        (
+            "if k > 0:\n    acc = ag.dot(slot.a, slot.b.T, acc)\n"
+            "else:\n    acc = ag.dot(slot.a, slot.b.T, acc * 2.0)",
+            "warpgroup",
+        ),
+    ],
+)
+def test_what_a_drain_may_leave_unread_is_released_by_warps(
+    read: str, per: str
+) -> None:
+    """Without a product nothing holds the warps of a role together."""
+    lines = read.replace("\n", "\n" + 16 * " ")
+    (kernel,) = load_kernels("drains.py", DRAINS.format(read=lines)).kernels.values()
+    facts = contiguous_facts(kernel, dict.fromkeys("ABC", (64, 64)))
+    types = {"A": bf16, "B": bf16, "C": f32}
+    program = placed_program(Request(kernel, types, {}, "sm_90a", facts))
+    arrives = [x for x in walk(program.body) if isinstance(x, o.BarrierArrive)]
+    assert {x.per for x in arrives} == {per}
 
 
 def test_a_ring_that_nobody_drains() -> None:

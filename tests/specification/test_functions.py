@@ -99,6 +99,10 @@ CALLS: dict[str, tuple[Function, dict[str, str]]] = {
         {"X": "M K", "Y": "K N", "Z": "N 2"},
     ),
     "where": (lambda X, Y: np.where(X > Y, X, 0), TWO),
+    "select": (
+        lambda X, Y: np.select([X > Y, X > 1], [X, 2 * Y], -1.0),
+        TWO,
+    ),
     "where of a position": (
         lambda X: np.where(np.arange(X.shape[1]) < X.shape[0], X, -1.5),
         MATRIX,
@@ -228,6 +232,10 @@ CALLS: dict[str, tuple[Function, dict[str, str]]] = {
     "take along": (
         lambda X, I: np.take_along_axis(X, I, axis=1),
         {"X": "M N", "I": "M K:i32"},
+    ),
+    "take along, one row for all": (
+        lambda X: np.take_along_axis(X, np.arange(X.shape[1])[None, ::-1], axis=1),
+        MATRIX,
     ),
     "argmax": (lambda X: (X.argmax(1), np.argmax(X, axis=0)), MATRIX),
     "argmin": (lambda X: (np.argmin(X), X.argmin(-1, keepdims=True)), MATRIX),

@@ -10,6 +10,7 @@ import pytest
 from argus.terms import (
     ONE,
     ZERO,
+    Applied,
     Entry,
     Integer,
     RandomData,
@@ -143,6 +144,20 @@ def test_a_part_of_a_sum_has_one_form_beside_scales_of_groups() -> None:
     assert own == reduce(world, "sum", [j], scaled(j)).term
     i = world.variable("i", begin, begin + whole)
     assert own != reduce(world, "sum", [i], scaled(i + 8)).term
+
+
+@pytest.mark.parametrize("mask", [0, 1, 5, 8, 12, 96, 255, -1, -8, -25])
+def test_functions_of_bits_and_a_constant_are_numbers(mask: int) -> None:
+    world = World()
+    x = world.variable("x")
+    (variable,) = x.atoms()
+    for name in ("and", "or", "xor"):
+        args = Value.whole(x), Value.whole(Integer.of(mask))
+        ((_, number),) = apply(world, name, *args).integers
+        assert not any(isinstance(atom, Applied) for atom in number.atoms())
+        for n in (-300, -25, -1, 0, 1, 6, 13, 100, 255, 1000):
+            made = world.substitute(number, {variable: Integer.of(n)}).constant
+            assert made == {"and": n & mask, "or": n | mask, "xor": n ^ mask}[name]
 
 
 def test_functions_of_bits_have_no_more_bits() -> None:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from argus.clock import now
 from argus.diagnostics import ArgusError, Span
 from argus.equivalence.denoted import SECONDS, LimitedWorld
-from argus.equivalence.fitting import Inexact, require_exact, require_fitting
+from argus.equivalence.fitting import Inexact, inexact_number, require_fitting
 from argus.equivalence.programs import Programs
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
@@ -23,9 +23,21 @@ from argus.terms import Unknown, Untraced
 from argus.verify.denotation import denote
 from argus.verify.equality import EqualityResult, decide, stored_arrays
 
-__all__ = ["Decided", "Element", "TrialPlace", "decided_alike", "open_", "told"]
+__all__ = [
+    "PLACES",
+    "Decided",
+    "Element",
+    "TrialPlace",
+    "beside",
+    "decided_alike",
+    "open_",
+    "told",
+]
 
 
+PLACES = 2.0
+"""CPU time in which places are looked for at which terms differ of which nothing is
+known, since numbers may not fit their type."""
 Element = tuple[str, tuple[int, ...]]
 """An output, and an index of it."""
 
@@ -46,7 +58,8 @@ class TrialPlace:
 class Decided:
     """A decision, or why there is none, and where. ``seconds`` of CPU time.
 
-    ``samples``: sizes at which runs should look, where there is no decision.
+    ``samples``: sizes at which runs should look, where there is no decision, and
+    ``apart``: where terms differ all the same, of numbers that may not fit their type.
     ``untraced``: it is the specification, or a part of it, of which nothing is known;
     all else that was compared is equal. ``signed``: nothing is assumed of entries of
     tables, so that they are no indices, and may be negative.
@@ -60,12 +73,14 @@ class Decided:
     samples: tuple[Mapping[str, int], ...] = ()
     untraced: bool = False
     signed: bool = False
+    apart: tuple[TrialPlace, ...] = ()
 
     @property
     def places(self) -> tuple[TrialPlace, ...]:
         """Where runs should look: those first at which terms differ by most."""
-        if self.samples:
-            return tuple(TrialPlace(dict(sample)) for sample in self.samples)
+        if self.samples or self.apart:
+            said = (TrialPlace(dict(sample)) for sample in self.samples)
+            return (*said, *self.apart)
         first = None if self.decision is None else self.decision.first
         if first is None:
             return ()
@@ -103,13 +118,16 @@ def decided_alike(
     begin = now()
     program = programs.tile
     world = LimitedWorld(seconds)
+    inexact: Inexact | None = None
     for dim, divisor in (divisors or {}).items():
         world.require_divides(divisor, world.size(dim))
     try:
         _require_alike(program, given)
         require_fitting(programs)
         mine = denote(program, world)
-        require_exact(program, mine)
+        inexact = inexact_number(program, mine)
+        if inexact is not None:
+            world.limit(min(seconds, PLACES))
         noted = world.obligations.another()
         theirs = denote(given, world)
         taken = {s.tensor.name for s in mine.stores}
@@ -121,8 +139,9 @@ def decided_alike(
             sequential=lambda: programs.sequential,
         )
     except (Unknown, RecursionError, ArgusError) as why:
-        return open_(why, begin)
-    return told(found, (*found.axioms, *theirs.notes), begin)
+        return open_(inexact or why, begin)
+    made = told(found, (*found.axioms, *theirs.notes), begin)
+    return made if inexact is None else beside(inexact, made)
 
 
 def open_(why: Unknown | RecursionError | ArgusError, begin: float) -> Decided:
@@ -139,6 +158,20 @@ def open_(why: Unknown | RecursionError | ArgusError, begin: float) -> Decided:
     untraced = isinstance(why, Untraced)
     return Decided(
         None, reason, span, seconds=spent, samples=samples, untraced=untraced
+    )
+
+
+def beside(why: Inexact, made: Decided) -> Decided:
+    """No decision of numbers that may wrap; runs look where the terms differ, too."""
+    reason, span, samples = why.reason, why.span, why.samples
+    return Decided(
+        None,
+        reason,
+        span,
+        seconds=made.seconds,
+        samples=samples,
+        signed=made.signed,
+        apart=made.places,
     )
 
 

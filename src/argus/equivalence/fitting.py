@@ -35,6 +35,7 @@ from argus.verify.tile_bounds import definitions_of, fits
 __all__ = [
     "Inexact",
     "RefusedSize",
+    "inexact_number",
     "refused_size",
     "require_exact",
     "require_fitting",
@@ -193,14 +194,20 @@ class Inexact(Unknown):
         super().__init__(reason, found.span)
 
 
-def require_exact(program: Program, found: Denotation) -> None:
-    """Raises Unknown where a whole number of a tile may wrap, or be rounded and decide.
+def inexact_number(program: Program, found: Denotation) -> Inexact | None:
+    """A whole number of a tile that may wrap, or be rounded and decide.
 
     ``program``: the tile program whose terms are ``found``.
     """
     made = overflow(found) or inexact_decision(program, found)
+    return None if made is None else Inexact(made)
+
+
+def require_exact(program: Program, found: Denotation) -> None:
+    """Raises Unknown where there is an `inexact_number`."""
+    made = inexact_number(program, found)
     if made is not None:
-        raise Inexact(made)
+        raise made
 
 
 def table_products(program: Program) -> list[o.Elementwise]:

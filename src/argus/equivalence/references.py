@@ -10,10 +10,18 @@ from __future__ import annotations
 import inspect
 import resource
 import warnings
-from collections.abc import Callable, Collection, Generator, Mapping, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import CodeType
 from typing import Any, cast
 
 import numpy as np
@@ -59,6 +67,12 @@ class Reference:
     optional: frozenset[str] = frozenset()
     """Tensors that a call may leave out: None then, if the reference has no default."""
 
+    @property
+    def numbers(self) -> tuple[float, ...]:
+        """Numbers in the text of the function, each once."""
+        code = getattr(self.function, "__code__", None)
+        return tuple(dict.fromkeys(_numbers(code)))
+
     def called(
         self,
         given: Mapping[str, Any],
@@ -83,6 +97,21 @@ class Reference:
         if missing := [n for n in outputs if n not in found]:
             raise Unusable(f"{self.name} has no output {missing[0]}")
         return {n: np.asarray(found[n]) for n in outputs}
+
+
+def _numbers(constant: object) -> Iterator[float]:
+    """Numbers among the constants of code, and of functions and tuples in it."""
+    match constant:
+        case CodeType():
+            for one in constant.co_consts:
+                yield from _numbers(one)
+        case tuple():
+            for one in cast(tuple[object, ...], constant):
+                yield from _numbers(one)
+        case int() | float() if not isinstance(constant, bool):
+            yield float(constant)
+        case _:
+            return
 
 
 _LEAST_BYTES, _TIMES = 1 << 32, 64

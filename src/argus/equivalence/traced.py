@@ -15,10 +15,10 @@ from functools import partial
 
 from argus.clock import now
 from argus.diagnostics import ArgusError
-from argus.equivalence.deciding import Decided, open_, told
+from argus.equivalence.deciding import PLACES, Decided, beside, open_, told
 from argus.equivalence.denoted import SECONDS, Denoted, LimitedWorld
 from argus.equivalence.file_reference import FileReference
-from argus.equivalence.fitting import require_exact, require_fitting
+from argus.equivalence.fitting import Inexact, inexact_number, require_fitting
 from argus.equivalence.programs import KnownPrograms, Programs
 from argus.equivalence.references import load
 from argus.extents import LEAST_EXTENT
@@ -124,6 +124,7 @@ def _compared(
         taken, trace = given()
     except (Unknown, ArgusError) as why:
         return open_(why, begin)
+    inexact: Inexact | None = None
     try:
         require_fitting(programs)
         program, axioms = programs.tile, ()
@@ -134,8 +135,10 @@ def _compared(
         with terms.asked(seconds) as mine:
             if mine.unknown is not None and not mine.stores:
                 raise mine.unknown
-            require_exact(program, mine)
+            inexact = inexact_number(program, mine)
             world = terms.world
+            if inexact is not None:
+                world.limit(min(seconds, PLACES))
             noted = world.obligations.another()
             learned = world.learned
             wanted = trace(program, world)
@@ -149,12 +152,16 @@ def _compared(
             )
     except (Unknown, RecursionError, ArgusError) as why:
         untraced = _untraced(programs.tile, trace, seconds)
-        return open_(untraced or why, begin)
+        return open_(untraced or inexact or why, begin)
     needs = (
         f"the reference does not fail: {n.why}" for n in wanted.needs if n.where is None
     )
     every = (*axioms, *found.axioms, *wanted.assumptions, *needs)
-    return told(found, every, begin, signed=not wanted.assumptions)
+    made = told(found, every, begin, signed=not wanted.assumptions)
+    if inexact is None:
+        return made
+    untraced = _untraced(programs.tile, trace, seconds)
+    return beside(inexact, made) if untraced is None else open_(untraced, begin)
 
 
 @dataclass(frozen=True)

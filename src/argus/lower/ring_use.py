@@ -33,6 +33,9 @@ class RingUse:
     """Groups that read slots by TMA stores."""
     by_loads: set[int] = field(default_factory=set[int])
     """Groups that read slots by ordinary loads."""
+    unread: set[int] = field(default_factory=set[int])
+    """Groups of which a drain may end without a wgmma that has read the slot: nothing
+    holds its warps together, and one may release what another still waits for."""
     pending: dict[int, int] = field(default_factory=dict[int, int])
     """Fills that may still be in flight after each RingWait."""
     filled: Linear | None = None
@@ -46,7 +49,8 @@ class RingUse:
 
     def releases(self, group: Group) -> int:
         """Arrivals with which a consumer releases a slot."""
-        by_warp = id(group) in self.by_loads | self.by_stores or not group.aligned
+        apart = self.by_loads | self.by_stores | self.unread
+        by_warp = id(group) in apart or not group.aligned
         return group.warps if by_warp else group.warpgroups
 
 
@@ -76,6 +80,8 @@ def survey(ring: Ring, found: list[Group]) -> RingUse:
                 case _:
                     assert_never(op)
         _count_bytes(ring, group.block, use)
+        if group.role is not None and _may_pass(ring, fields, group.block):
+            use.unread.add(id(group))
         use.pending.update(pending_fills(group.block, ring))
         if group.role is None and group in use.producers:
             use.filled = operations(group.block, ring, o.RingPublish)
@@ -97,6 +103,50 @@ def _note(use: RingUse, fields: set[int], group: Group, does: OpEffects) -> None
             use.by_stores.add(id(group))
         elif does.scope != "warpgroup":
             use.by_loads.add(id(group))
+
+
+def _may_pass(ring: Ring, fields: set[int], block: o.Block) -> bool:
+    """Whether a loop of a role (or the role) waits for slots and may multiply none.
+
+    A product that only one way of a branch makes is one for what that way waits for.
+    Loops inside are taken to run: where one may not, AG0404 says so.
+    """
+    loops = [op.body for op in walk_group(block) if isinstance(op, o.For)]
+    return any(_waits(ring, fields, body) for body in (block, *loops))
+
+
+def _waits(ring: Ring, fields: set[int], block: o.Block) -> bool:
+    """Whether a way through a block waits for a slot and multiplies none.
+
+    What loops in it do is theirs.
+    """
+    if _multiplies(fields, block):
+        return False
+    return any(
+        (isinstance(op, o.RingWait) and op.ring is ring)
+        or (
+            isinstance(op, o.If)
+            and any(_waits(ring, fields, side) for side in (op.then, op.other))
+        )
+        for op in block.ops
+    )
+
+
+def _multiplies(fields: set[int], block: o.Block) -> bool:
+    """Whether a wgmma reads a slot on each way through a block."""
+    for op in block.ops:
+        if isinstance(op, o.If):
+            if all(_multiplies(fields, inner) for inner in (op.then, op.other)):
+                return True
+        elif isinstance(op, o.For):
+            if _multiplies(fields, op.body):
+                return True
+        elif isinstance(op, o.Dot):
+            does = effects_of(op)
+            touched = {id(touch.view.alloc) for touch in does.touches}
+            if does.scope == "warpgroup" and touched & fields:
+                return True
+    return False
 
 
 def _count_bytes(ring: Ring, block: o.Block, use: RingUse) -> None:

@@ -13,9 +13,11 @@ role of several warps syncs after it has waited for a slot, since a warp that fa
 completions behind cannot tell them apart (`mbarrier` waits for a parity).
 
 A consumer whose slots are read by wgmma releases once per warpgroup, after the wait for
-the wgmma; one that reads by ordinary loads releases once per warp. What threads have
-read or written, :mod:`argus.lower.hazards` fences before the arrival where TMA or wgmma
-come next.
+the wgmma; one that reads by ordinary loads releases once per warp. So does one of which
+a drain may end without a product: nothing holds its warps together, and a slot that one
+of them releases could be filled again before another has seen the fill before. What
+threads have read or written, :mod:`argus.lower.hazards` fences before the arrival where
+TMA or wgmma come next.
 """
 
 from typing import assert_never

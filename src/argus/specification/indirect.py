@@ -31,14 +31,21 @@ def take(
     return array[(*[slice(None)] * axis_of(axis, array.ndim), indices)]
 
 
-def _grid(indices: SymbolicArray, axis: int) -> tuple[Any, ...]:
-    """Index arrays of all dimensions: along the axis the table, else the position."""
+def _grid(array: SymbolicArray, indices: SymbolicArray, axis: int) -> tuple[Any, ...]:
+    """Index arrays of all dimensions: along the axis the table, else the position.
+
+    Positions are those of the array: a table of one row is for all rows.
+    """
+    if array.ndim != indices.ndim:
+        raise Unknown(
+            "the reference takes along an axis by a table of other dimensions"
+        )
     key: list[Any] = []
     for dim in range(indices.ndim):
         if dim == axis:
             key.append(indices)
             continue
-        along = arange(indices.tracing, size_of(indices.tracing, indices.sizes[dim]))
+        along = arange(indices.tracing, size_of(indices.tracing, array.sizes[dim]))
         shape = [1] * indices.ndim
         shape[dim] = -1
         key.append(along.reshape(shape))
@@ -52,14 +59,14 @@ def take_along_axis(arr: Any, indices: Any, axis: int | None = -1) -> Any:
     array, table = lifted(tracing, arr), lifted(tracing, indices)
     if axis is None:
         array, axis = array.reshape(-1), 0
-    return array[_grid(table, axis_of(axis, array.ndim))]
+    return array[_grid(array, table, axis_of(axis, array.ndim))]
 
 
 @traces(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Any, values: Any, axis: int) -> None:
     """Assignment along an axis, by a table for each place."""
     table = lifted(tracing_of(arr, indices), indices)
-    arr[_grid(table, axis_of(axis, arr.ndim))] = values
+    arr[_grid(arr, table, axis_of(axis, arr.ndim))] = values
 
 
 def add_at(tracing: Tracing, array: Any, key: Any, values: Any) -> None:

@@ -1,4 +1,4 @@
-"""Arrays put together and repeated: concatenate, stack, pad, repeat, tile, roll."""
+"""Arrays put together and repeated: concatenate, stack, pad, repeat, tile, where."""
 
 from __future__ import annotations
 
@@ -272,3 +272,19 @@ def where(condition: Any, x: Any = None, y: Any = None) -> SymbolicArray:
         return chosen(world, held, then, other)
 
     return SymbolicArray(tracing, shape, dtype, at)
+
+
+@traces(np.select)
+def select(condlist: Sequence[Any], choicelist: Sequence[Any], default: Any = 0) -> Any:
+    """That of several arrays of which the condition is the first that holds."""
+    if len(condlist) != len(choicelist) or not condlist:
+        raise Unknown("the reference calls np.select with lists that do not match")
+    tracing = tracing_of(*condlist, *choicelist, default)
+    found = default
+    pairs = zip(condlist, choicelist, strict=True)
+    for condition, choice in reversed(list(pairs)):
+        test = lifted(tracing, condition)
+        if kind_of(test.dtype) != "truth":
+            raise Unknown("the reference calls np.select with what is no condition")
+        found = where(test, choice, found)
+    return found

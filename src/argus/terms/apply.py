@@ -44,7 +44,7 @@ from argus.terms.domains import (
     note_lost,
 )
 from argus.terms.folds import together
-from argus.terms.integers import Comparison, Integer
+from argus.terms.integers import Applied, Comparison, Integer
 from argus.terms.sets import IndexSet, union
 from argus.terms.sums import sum_over, tidy
 from argus.terms.term import LN2, ONE, ZERO, Term, leaf_term, number, whole
@@ -63,7 +63,7 @@ COMPARISONS: dict[str, Comparison] = {
 _LOGICAL = ("and", "or", "xor")
 _ARITHMETIC = ("add", "sub", "mul", "neg", "fma", "maximum", "minimum", "abs")
 _QUOTIENTS = ("floordiv", "mod")
-_ENCODINGS = ("twice_e2m1",)
+_ENCODINGS = ("twice_e2m1", "mulhi32", "mulhi64", "popcount32", "popcount64")
 """Functions of the bits of whole numbers that are whole numbers."""
 _SUMS = ("add", "sub", "fma")
 _MOST_CASES = 16
@@ -273,6 +273,12 @@ def _of_integers(
             return of_bits(world, name, x, y)
         case "twice_e2m1", x:
             return encoded(world, name, x)
+        case "mulhi32", x, y:
+            return _quotient(world, where, x * y, Integer.of(1 << 32))
+        case "mulhi64", x, y:
+            return _quotient(world, where, x * y, Integer.of(1 << 64))
+        case (("popcount32" | "popcount64"), x):
+            return Integer.atom(Applied(name, (x,)))
         case _:
             raise Unknown(f"{name} of integers")
 

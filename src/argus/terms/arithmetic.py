@@ -293,18 +293,21 @@ def smaller(world: World, left: Term, right: Term) -> Term:
 
 
 def rounded(world: World, name: str, term: Term) -> Term:
-    """floor, ceil, or round to even, of numbers; else a call."""
+    """floor, ceil, or round to even, of numbers; else a call.
+
+    What is rounded up is rounded down with the other sign.
+    """
     if term.integer is not None or term.special is not None:
         return term
     value = term.constant
     if value is not None:
         return number({"floor": floor, "ceil": ceil, "round": round}[name](value))
+    if name == "ceil":
+        return -rounded(world, "floor", -term)
     above, below = cleared(term)
     if above is None or name == "round":
         return tidied_call(world, name, [term])
-    if name == "floor":
-        return whole(world.quotient(above, below))
-    return -whole(world.quotient(-above, below))
+    return whole(world.quotient(above, below))
 
 
 def cleared(term: Term) -> tuple[Integer | None, int]:

@@ -240,7 +240,7 @@ class BoundVariables:
             if len(self.variables) < 2:
                 return
             value = affine.determined(self.world, self.domain, variable)
-            if value is not None and variable in self.body.free_variables():
+            if value is not None:
                 self._replace(variable, self._plain(variable, value))
                 self._drop(variable)
 

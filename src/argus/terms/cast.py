@@ -75,6 +75,11 @@ def saturated(world: World, value: Value, low: int, high: int) -> Value:
 def _clipped(world: World, term: Term, low: int, high: int) -> Term:
     if term.special is not None:
         return term
+    integer = term.integer
+    if integer is not None:
+        beyond = world.compare(integer, "<", low) | world.compare(integer, ">", high)
+        if world.is_empty(beyond):
+            return term
     first, last = ends(term)
     if last is None or last > high:
         term = smaller(world, term, number(high))

@@ -383,6 +383,8 @@ def _applied(data: InputValues, function: str, args: tuple[int, ...]) -> int:
     if function == "twice_e2m1":
         found = (0, 1, 2, 3, 4, 6, 8, 12)[args[0] & 7]
         return -found if args[0] & 8 else found
+    if function in ("popcount32", "popcount64"):
+        return (args[0] & (1 << int(function[-2:])) - 1).bit_count()
     return data.whole(function, args)
 
 

@@ -137,8 +137,12 @@ def _equal(world: World, x: Value, y: Value) -> bool:
             if one == other or world.is_empty(where & there):
                 continue
             if isinstance(one, Integer) or isinstance(other, Integer):
-                return False
-            if not vanishes(one - other):
+                if not isinstance(one, Integer) or not isinstance(other, Integer):
+                    return False
+                apart = world.compare(one, "!=", other)
+                if not world.is_empty(where & there & apart):
+                    return False
+            elif not vanishes(one - other):
                 return False
     return True
 

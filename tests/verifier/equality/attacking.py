@@ -10,7 +10,7 @@ from argus.lang.kernel import load_kernels
 from argus.requests import Request
 
 HEAD = """import argus as ag
-from argus import bf16, boolean, f16, f32, i8, i16, i32, i64, u8, u16
+from argus import bf16, boolean, f16, f32, i8, i16, i32, i64, u8, u16, u32
 
 
 """

@@ -32,6 +32,8 @@ def vector(value: str, wanted: str, type_: str = "f32", out: str = "") -> str:
 
 
 WIDE = ("X.astype(np.int64) + Z.astype(np.int64)", "u8", "i32")
+DIGIT = "u32", "u32"
+ROTATED = "((X << 9) | (X >> 23)) & 0xFFFFFFFF"
 ELEMENTS = [
     # what has 8 bits wraps around
     ("x.to(i32) + z.to(i32)", "(x + z).to(i32)", *WIDE),
@@ -55,6 +57,21 @@ ELEMENTS = [
     ("x", "x + ag.inf - ag.inf", "X", "f32", "f32"),
     ("x", "ag.where(x != x, x, x + 1.0)", "X", "f32", "f32"),
     ("ag.abs(x)", "x", "abs(X)", "f32", "f32"),
+    # bits and halves of products; numbers that lie apart
+    ("ag.mulhi(x, z)", "ag.mulhi(x, z) + 1", "(X * Z) >> 32", "i32", "i32"),
+    ("x ^ 12", "x ^ 8", "X + 12 - 2 * (X & 12)", "i32", "i32"),
+    ("x ^ -1", "x ^ 255", "-X - 1", "i32", "i32"),
+    ("x // 10", "ag.mulhi(x, ag.full((64,), 3435973836, u32)) >> 3", "X // 10", *DIGIT),
+    ("ag.mulhi(x, ag.full((64,), 3435973837, u32)) >> 3", "x", "X // 10", *DIGIT),
+    ("(x << 9) | (x >> 23)", "(x << 9) | (x >> 22)", ROTATED, *DIGIT),
+    # quotients of whole numbers, in floats that hold them or do not
+    (
+        "(x.to(f32) / z.to(f32)).to(i32)",
+        "(x.to(bf16) / z.to(bf16)).to(i32)",
+        *("(X / Z).astype(np.int32)", "i16", "i32"),
+    ),
+    ("x.to(f32).to(i16)", "x.to(bf16).to(f32).to(i16)", "X", "i16", "i16"),
+    ("ag.ceil(x * 4.0)", "ag.floor(x * 4.0)", "-np.floor(X * -4)", "f32", "f32"),
     # truths
     ("x > 0.0", "x >= 0.0", "X > 0", "f32", "boolean"),
     ("x > 0.0", "x > 1e-7", "X > 0", "f32", "boolean"),

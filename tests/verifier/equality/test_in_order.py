@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from argus.equivalence import programs
@@ -120,3 +122,14 @@ def test_an_update_in_place_that_is_stored_twice_needs_the_order_of_threads(
     assert report.verdict is Verdict.EQUAL
     monkeypatch.setattr(programs, "sequential", lambda placed: frozenset())  # pyright: ignore[reportUnknownLambdaType, reportUnknownArgumentType]
     assert checked((text, "X + 1")).verdict < Verdict.PROVED
+
+
+def test_halves_of_two_roles_that_overlap_are_ordered_by_nothing() -> None:
+    """Each reads what it has written itself, as far as terms know."""
+    text = (Path(__file__).parent / "kernels" / "handoffs.py").read_text()
+    halves = "half = out[r * 64 : (r + 1) * 64, :]"
+    changed = text.replace(halves, "half = out[r * 32 : r * 32 + 64, :]")
+    kernel = load_kernels("handoffs.py", changed).kernels["own_halves"]
+    report = proved_all(kernel, {}, "sm_90a", fresh=True).report
+    found = {o.rule for o in report.obligations if o.verdict is Verdict.REFUTED}
+    assert report.verdict is Verdict.REFUTED and "AG0401" in found

@@ -55,6 +55,7 @@ WHOLE = {
     "recurrences.py": ("mamba_scan", "segment_counter", "welford_chunk"),
     "rows.py": ("atomic_scalar", "moe_router_top1"),
     "signs.py": ("huber",),
+    "turns.py": ("each_other_half", "some_steps"),
     "windows.py": ("pixel_shuffle",),
 }
 OTHERS = [
@@ -180,10 +181,20 @@ MISTAKES = {
     ("handoffs.py", "own_halves"): (
         (":, j * 64 :], half)", ":, j * 64 :], out[64 - r * 64 : 128 - r * 64, :])"),
         ("j * 64 :], half)", "j * 64 :], out[r * 32 : r * 32 + 64, :])"),
-        ("half = out[r * 64 : (r + 1) * 64, :]", "half = out[r * 32 : r * 32 + 64, :]"),
         ("* 128 + r * 64 :, j", "* 128 + 64 - r * 64 :, j"),
         ("slot.x[r * 64 : (r + 1) * 64", "slot.x[r * 32 : r * 32 + 64"),
     ),
+    # What another role has written meanwhile; another fill, step or half.
+    ("turns.py", "one_buffer"): (
+        ("2.0)\n", "2.0)\n                t.next(w)\n                t.wait(w)\n"),
+        (":, n:], (64, 32)) * 2.0", ":, 0:], (64, 32)) * 2.0"),
+    ),
+    ("turns.py", "each_other_half"): (("if v == w:", "if v == 0:"),),
+    ("turns.py", "filled_together"): (
+        ("b.z.load(Z[i * 64 :, n:]", "b.z.load(Z[:, n:]"),
+    ),
+    ("turns.py", "some_steps"): (("Keep[k] > 0", "Keep[k] >= 0"),),
+    ("turns.py", "signed_halves"): (("(p >> 4) ^ 8", "(p >> 4) ^ 4"),),
     ("losses.py", "kl_divergence"): (
         *rest(("e * (p - q)", "e * (q - p)")),
         ("d = d * ag.exp(mp - np_)", "d = d * ag.exp(mq - nq)"),

@@ -258,6 +258,18 @@ def test_what_is_associative_and_neutral() -> None:
         assert associative(Combination.of(fn, f32), (f32,)) is not None
 
 
+@pytest.mark.parametrize(("flags", "right"), [("maximum", True), ("minimum", False)])
+def test_sums_that_begin_anew_at_flags(flags: str, right: bool) -> None:
+    steps = (
+        CombinationStep("gt", f32, ("b1", 0)),
+        CombinationStep("add", f32, ("a0", "b0")),
+        CombinationStep("where", f32, ("t0", "b0", "t1")),
+        CombinationStep(flags, i32, ("a1", "b1")),
+    )
+    why = associative(Combination(steps, ("t2", "t3")), (f32, i32))
+    assert (why is None) == right
+
+
 def test_what_is_not_associative_shows_numbers() -> None:
     reason = associative(Combination.of("sub", f32), (f32,))
     assert reason is not None and "f(f(a, b), c) is" in reason

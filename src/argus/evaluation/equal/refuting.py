@@ -40,8 +40,8 @@ __all__ = ["SECONDS", "Tried", "refute", "tried_at"]
 
 SECONDS = 1.0
 """CPU time of a search, if nothing else is said."""
-_AT_ELEMENTS = 1 << 24
-"""The same at sizes at which terms differ."""
+_AT_ELEMENTS, _AT_MISSING = 1 << 24, 3 << 24
+"""The same at sizes at which terms differ, and where no block writes an element."""
 _TRIALS, _MORE, _SHARE = 12, 42, 0.15
 """Trials at small sizes; after them come conditions that none has shown. More of them
 where they take less than this share of the time."""
@@ -103,7 +103,7 @@ def tried_at(
     ``signed``: entries of tables may be negative.
     """
     search = _Search(request, program, reference, seconds, seed)
-    search.most = _AT_ELEMENTS
+    search.most = _AT_MISSING if place.missing else _AT_ELEMENTS
     search.place = place
     whole = with_others_small(program, place.sizes, _SMALL)
     search.made.why = search.not_taken()

@@ -22,8 +22,9 @@ from argus.equivalence.sizes import (
     mended,
     shapes_of,
 )
-from argus.evaluation.drawing import DrawingMode, constants, specials
+from argus.evaluation.drawing import DrawingMode
 from argus.evaluation.equal.inputs import draw, is_apart, near, read, updated
+from argus.evaluation.equal.meant import meant
 from argus.evaluation.equal.trying import (
     Difference,
     Trial,
@@ -58,12 +59,8 @@ _BLOCKS = 96
 """Blocks of a small trial, all of which are run."""
 _BACKWARDS = 3
 """One in so many runs is repeated with the last block first; those in place all are."""
-_MASK = -1e3
-"""A constant that is no larger stands for minus infinity, as a rule."""
 _FEW_SMS = (4, 1)
 """Multiprocessors that persistent kernels see in turn: one block may do all tiles."""
-_BEYOND = (3e9, -3e9)
-"""Floats that 32 bits do not hold."""
 _MOST = 1e37
 """Of wider floats a result below is held; a masked score is -1e30, and less."""
 _HELD = {"f16": 6e4, "e4m3": 449.0, "e5m2": 57400.0}
@@ -121,7 +118,7 @@ class TrialRuns:
         self.until = self.begin + seconds
         self.rng = np.random.default_rng(seed)
         self.facets = Facets(program)
-        self.special = _meant(program)
+        self.special = meant(program, reference)
         self.adds = {
             op.view.tensor.name
             for op in walk(program.body)
@@ -375,28 +372,6 @@ class TrialRuns:
                 value = float(np.float32(value))
             found[scalar.name] = value if scalar.dtype.is_float else int(value)
         return found
-
-
-def _meant(program: Program) -> tuple[float, ...]:
-    """Special numbers of a program, as data that its author may have meant.
-
-    A large negative constant masks scores, and stands for less than any of them: no
-    score is anywhere near to it.
-    """
-    least = max((c for c in constants([program]) if c <= _MASK), default=-math.inf)
-    found = specials([program], ())
-    if any(_saturates(op) for op in walk(program.body)):
-        found = (*found[:1], *_BEYOND, *found[1:])
-    return tuple(s for s in found if s > least / 2)
-
-
-def _saturates(op: o.AnyOp) -> bool:
-    """Whether an operation cuts floats to whole numbers of 32 bits."""
-    return (
-        isinstance(op, o.Cast)
-        and op.src.dtype.is_float
-        and op.result.dtype.name == "i32"
-    )
 
 
 def _tensors(program: Program) -> list[GlobalTensor]:

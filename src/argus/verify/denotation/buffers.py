@@ -11,7 +11,7 @@ from argus.ir.memory import BarrierAlloc, BarrierRef, Ring, SharedAlloc, SharedV
 from argus.ir.program import Program
 from argus.ir.walk import walk
 
-__all__ = ["Buffers", "OneBarrier", "bodies", "writes_shared"]
+__all__ = ["Buffers", "OneBarrier", "bodies", "meets_others", "writes_shared"]
 
 
 @dataclass(frozen=True)
@@ -56,6 +56,8 @@ class Buffers:
     barrier of its array is chosen when the program runs."""
     stored: set[SharedAlloc] = field(default_factory=set[SharedAlloc])
     """Buffers of one stage that one role alone writes, from registers."""
+    taken: list[SharedAlloc] = field(default_factory=list[SharedAlloc])
+    """Buffers outside of rings that several roles write, at constant stages."""
     waiting: dict[OneBarrier, set[str]] = field(
         default_factory=dict[OneBarrier, set[str]]
     )
@@ -103,6 +105,13 @@ class Buffers:
         for alloc, by_barrier in barriers.items():
             found._handed_over(alloc, by_barrier, arriving)
         found._stored(program)
+        found.taken = [
+            alloc
+            for alloc in found.written
+            if len(found.writers(alloc) - {"block"}) > 1
+            and alloc not in found.turning
+            and alloc not in found.ring
+        ]
         return found
 
     def _written(self, role: str, view: SharedView) -> None:
@@ -187,6 +196,27 @@ def writes_shared(op: o.AnyOp) -> SharedView | None:
             | o.RingOp() | o.Annotation()
         ):  # fmt: skip
             return None
+        case _:
+            assert_never(op)
+
+
+def meets_others(op: o.AnyOp) -> bool:
+    """Whether an operation may order this role's accesses and those of other roles."""
+    match op:
+        case o.Sync():
+            return op.name is not None
+        case (
+            o.BarrierExpect() | o.BarrierArrive() | o.BarrierWait() | o.CpAsyncArrive()
+            | o.ClusterSync() | o.RingOp()
+        ):  # fmt: skip
+            return True
+        case o.CopyAsync():
+            return op.barrier is not None
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+            | o.Copy() | o.Synchronisation() | o.Annotation()
+        ):  # fmt: skip
+            return False
         case _:
             assert_never(op)
 

@@ -17,6 +17,7 @@ from argus.verify.denotation.in_place import overwritten
 from argus.verify.denotation.ranges import assume_range, range_of
 from argus.verify.denotation.result import Denotation
 from argus.verify.denotation.scalars import scalars
+from argus.verify.denotation.shared import meet
 from argus.verify.denotation.state import Record
 from argus.verify.denotation.walk import ProgramWalk
 
@@ -160,7 +161,9 @@ def _walk_body(context: ProgramWalk, role: str, body: o.Block) -> None:
         obligations = len(context.world.obligations)
         context.state = start.copy()
         context.record = Record()
-        context.filling = None
+        context.filling = {}
+        if role != "block":
+            meet(context)
         context.run(body)
         if not _drains_own(context, body):
             break

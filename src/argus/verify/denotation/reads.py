@@ -45,7 +45,8 @@ def shared_element(
         if number is None:
             raise Unknown(f"a stage of `{alloc.name}` that is not `number % stages`")
         return drained(context, alloc, alloc, number, coords)
-    if context.buffers.is_own(context.role, view):
+    own = context.buffers.is_own(context.role, view)
+    if own or alloc in context.buffers.taken:
         return program_order(context, alloc, integer(context, view.stage), coords)
     if alloc in context.buffers.handed:
         number = _handed_over(context, alloc)

@@ -15,12 +15,14 @@ from argus.ir.expr import Expr
 from argus.ir.functions import FUNCTIONS
 from argus.ir.memory import SharedView
 from argus.terms import (
+    Base,
     IndexSet,
     Integer,
     Term,
     Unknown,
     Value,
     Variable,
+    Whole,
     apply,
     cast,
     reduce,
@@ -79,12 +81,30 @@ def _has_whole(value: Value) -> bool:
     return any(n is not None and n.constant is None for n in numbers)
 
 
+def _of_wholes(term: Term) -> bool:
+    """Whether a term is a whole number, a fraction, or a quotient of whole numbers."""
+    if cleared(term)[0] is not None:
+        return True
+    return term.special is None and all(
+        part.exponent is None
+        and all(
+            isinstance(power, int)
+            and (
+                isinstance(leaf, Whole)
+                or (isinstance(leaf, Base) and leaf.term.integer is not None)
+            )
+            for leaf, power in part.factors
+        )
+        for part in term.parts
+    )
+
+
 def _notice_decision(
     context: Context, op: o.AnyRegisterOp, dtype: DType, values: Sequence[Value]
 ) -> None:
-    """Note operands in floats that are whole numbers, if nothing else is compared."""
-    numbers = [cleared(t)[0] for v in values if v.kind == "real" for _, t in v.terms]
-    if dtype.is_float and all(n is not None for n in numbers):
+    """Note operands in floats that are made of whole numbers alone."""
+    terms = [t for v in values if v.kind == "real" for _, t in v.terms]
+    if dtype.is_float and all(map(_of_wholes, terms)):
         for i, value in enumerate(values):
             context.notice(
                 "decides", op, cast(context.world, value, "real"), dtype, str(i)
@@ -148,6 +168,8 @@ def _applied(context: Context, op: o.Elementwise, args: Sequence[Value]) -> Valu
         here = context.state.where
         left = op.fn == "shl"
         return shifted(context.world, value, amount, width, left=left, where=here)
+    if op.fn in ("mulhi", "popcount"):  # of so many bits
+        return apply(context.world, f"{op.fn}{op.result.dtype.bits}", *args)
     if FUNCTIONS[op.fn].law in ("exp", "add", "sub") and context.finite.is_number(op):
         with context.world.obligations.muted("finite"):
             return apply(context.world, op.fn, *args)
@@ -241,7 +263,8 @@ def converted(
     if source == dtype:
         return cast(context.world, value, kind)
     held = range_of(dtype, source)
-    if held is not None and source is not None and source.kind == "int":
+    scalar_ = source is None and value.kind == "integer"
+    if held is not None and (scalar_ or (source is not None and source.kind == "int")):
         return narrowed(context.world, value, held, context.state.where)
     made = cast(context.world, value, kind)
     require_range(context, made, dtype, "a conversion to", source)

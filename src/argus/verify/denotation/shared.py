@@ -18,6 +18,7 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.walk import walk
 from argus.terms import IndexSet, Integer, Unknown, Value, Variable, union
+from argus.verify.denotation.buffers import meets_others, writes_shared
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.scalars import integer, scalars
 from argus.verify.denotation.state import Context, Held, Write
@@ -28,6 +29,7 @@ __all__ = [
     "fill_number",
     "found_in",
     "make_write",
+    "meet",
     "overwrite",
     "program_order",
 ]
@@ -85,6 +87,20 @@ def overwrite(context: Context, view: SharedView, held: Held | Unknown) -> None:
     except Unknown as why:
         made = why
     shared[view.alloc] = (*shared.get(view.alloc, ()), made)
+
+
+def meet(context: Context) -> None:
+    """From here on other roles may have written what they share.
+
+    A buffer that roles use in turns holds for each of them what it has written itself
+    since it met others: a write of another role that came in between would be ordered
+    after the one and before the other, by what this role does meanwhile.
+    """
+    for alloc in context.buffers.taken:
+        before = context.state.shared.get(alloc, ())
+        if not before or not isinstance(before[-1], Unknown):
+            why = Unknown(f"which role has written `{alloc.name}` last")
+            context.state.shared[alloc] = (*before, why)
 
 
 def program_order(
@@ -163,17 +179,17 @@ def before_body(context: Context, body: o.Block) -> dict[SharedAlloc, int]:
     """
     shared, older = context.state.shared, dict[SharedAlloc, int]()
     for op in walk(body):
-        if isinstance(op, o.StoreShared):
-            view = op.view
-        elif isinstance(op, o.CopyAsync):
-            view = op.dst
-        else:
-            continue
-        if view.alloc not in older:
-            why = f"`{view.alloc.name}` is read as an earlier iteration left it"
-            before = shared.get(view.alloc, ())
-            shared[view.alloc] = (*before, Unknown(why, op.span))
-            older[view.alloc] = len(before) + 1
+        view = writes_shared(op)
+        changed = [] if view is None else [view.alloc]
+        if meets_others(op):
+            changed += context.buffers.taken
+        for alloc in changed:
+            if alloc in older:
+                continue
+            why = f"`{alloc.name}` is read as an earlier iteration left it"
+            before = shared.get(alloc, ())
+            shared[alloc] = (*before, Unknown(why, op.span))
+            older[alloc] = len(before) + 1
     return older
 
 

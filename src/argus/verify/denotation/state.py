@@ -206,7 +206,8 @@ class Context(ABC):
         self.record = Record()
         self.earlier = Record()
         """What roles and passes recorded that have been walked already."""
-        self.filling: Filling | None = None
+        self.filling: dict[Ring, Filling] = {}
+        """Fills that have begun and are not published."""
         self.dry = 0
         """Above 0: a body is read for what it carries, and nothing is recorded."""
         self.role = "block"

@@ -25,7 +25,7 @@ from argus.verify.denotation.branches import (
     merge_tiles,
     split,
 )
-from argus.verify.denotation.buffers import writes_shared
+from argus.verify.denotation.buffers import meets_others, writes_shared
 from argus.verify.denotation.cases import free_variables, within
 from argus.verify.denotation.counts import count, counted_in, expected, filled, turned
 from argus.verify.denotation.demand import Demand
@@ -41,7 +41,7 @@ from argus.verify.denotation.reads import shared_value
 from argus.verify.denotation.registers import product, register_value
 from argus.verify.denotation.result import Store
 from argus.verify.denotation.scalars import integer, scalar
-from argus.verify.denotation.shared import fill_number, make_write, overwrite
+from argus.verify.denotation.shared import fill_number, make_write, meet, overwrite
 from argus.verify.denotation.state import (
     Context,
     Fill,
@@ -94,6 +94,8 @@ class ProgramWalk(Context):
             except Unknown as why:
                 self._give_up(op, _placed(why, op))
             count(self, op)
+            if self.buffers.taken and any(map(meets_others, walk(o.Block([op])))):
+                meet(self)
         self.state.path = path
 
     def _op(self, op: o.AnyOp) -> None:
@@ -277,8 +279,8 @@ class ProgramWalk(Context):
         view: SharedView,
         held: Held | Unknown,
     ) -> None:
-        filling = self.filling
-        if filling is None or filling.ring is not ring:
+        filling = self.filling.get(ring)
+        if filling is None:
             raise Unknown(f"`{ring.name}` is written outside of a fill")
         if filling.scope != self.state.scope:
             raise Unknown(f"a fill of `{ring.name}` that a loop makes in parts")
@@ -294,13 +296,14 @@ class ProgramWalk(Context):
         filling.writes[view.alloc] = (*filling.writes.get(view.alloc, ()), write)
 
     def _acquire(self, op: o.RingAcquire) -> None:
-        if self.filling is not None:
+        if op.ring in self.filling:
             raise Unknown(f"a fill of `{op.ring.name}` inside of another")
-        self.filling = Filling(op.ring, integer(self, op.n), {}, self.state.scope)
+        made = Filling(op.ring, integer(self, op.n), {}, self.state.scope)
+        self.filling[op.ring] = made
 
     def _publish(self, op: o.RingPublish) -> None:
-        filling, self.filling = self.filling, None
-        if filling is None or filling.ring is not op.ring:
+        filling = self.filling.pop(op.ring, None)
+        if filling is None:
             raise Unknown(f"`{op.ring.name}` is published and was not acquired")
         number = integer(self, op.n)
         turns = filled(self, op.ring)
@@ -371,7 +374,7 @@ class ProgramWalk(Context):
         shared[alloc] = (*shared.get(alloc, ()), why)
 
     def _lose_fill(self, key: Ring | SharedAlloc, why: Unknown) -> None:
-        self.filling = None
+        self.filling.clear()
         if not self.dry:
             self.record.unfilled.setdefault(key, why)
 

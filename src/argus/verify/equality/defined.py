@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from argus.terms import (
     Base,
     Constant,
+    Entry,
     Fold,
     IndexSet,
     Integer,
@@ -102,13 +103,17 @@ def _text(obligation: TermObligation) -> str:
 
 
 def zero_divisor(world: World, where: IndexSet, term: Term) -> str:
-    """A whole number that a term divides by and that may be 0 there; "" if none is."""
+    """A whole number that a term divides by and that may be 0 there; "" if none is.
+
+    Not an entry of a table: what is equal to the term divides by that, too, and data
+    for which a reference has no number are none of its inputs.
+    """
     if not _divides(world, term):
         return ""
     for part in term.parts:
         for leaf, power in part.factors:
             divisor = _integer(leaf) if power < 0 else None
-            if divisor is not None:
+            if divisor is not None and not _of_entries(divisor):
                 zero = world.compare(divisor, "==", 0)
                 if not world.is_empty(where & zero):
                     return f"whether {show(divisor)}, a divisor, is 0"
@@ -120,6 +125,10 @@ def zero_divisor(world: World, where: IndexSet, term: Term) -> str:
             if found:
                 return found
     return ""
+
+
+def _of_entries(x: Integer) -> bool:
+    return any(isinstance(atom, Entry) for atom in x.atoms())
 
 
 def _divides(world: World, term: Term) -> bool:

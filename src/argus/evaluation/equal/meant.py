@@ -1,0 +1,48 @@
+"""Numbers that data of runs has because the author may have meant them."""
+
+from __future__ import annotations
+
+import math
+
+from argus.equivalence.references import Reference
+from argus.evaluation.drawing import constants, specials
+from argus.ir import ops as o
+from argus.ir.program import Program
+from argus.ir.walk import walk
+
+__all__ = ["meant"]
+
+_MASK = -1e3
+"""A constant that is no larger stands for minus infinity, as a rule."""
+_GUARD, _THEIRS = 2.0**24, 6
+"""Numbers of a reference up to this are data, and so many of them."""
+_SIMPLE = 5
+"""Special numbers that belong to no program."""
+_BEYOND = (3e9, -3e9)
+"""Floats that 32 bits do not hold."""
+
+
+def meant(program: Program, reference: Reference) -> tuple[float, ...]:
+    """Special numbers of a program, and those of the reference that it lacks.
+
+    A large negative constant masks scores, and stands for less than any of them: no
+    score is anywhere near to it. Large numbers of a reference keep functions from
+    overflowing.
+    """
+    least = max((c for c in constants([program]) if c <= _MASK), default=-math.inf)
+    found = specials([program], ())
+    own = [x for x in reference.numbers if _MASK < x <= _GUARD and x not in found]
+    theirs = (*own[:_THEIRS], *(2.0 * x for x in own[:_THEIRS]))
+    found = (*found[:_SIMPLE], *theirs, *found[_SIMPLE:])
+    if any(_saturates(op) for op in walk(program.body)):
+        found = (*found[:1], *_BEYOND, *found[1:])
+    return tuple(s for s in found if s > least / 2)
+
+
+def _saturates(op: o.AnyOp) -> bool:
+    """Whether an operation cuts floats to whole numbers of 32 bits."""
+    return (
+        isinstance(op, o.Cast)
+        and op.src.dtype.is_float
+        and op.result.dtype.name == "i32"
+    )
