@@ -37,6 +37,7 @@ from argus.verify.order.footprint import OutOfModel
 from argus.verify.order.recurrence import SEEN, RecurrenceDetector, TripBound
 from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.size_walks import SizeWalks, Tails, WalkOutcome
+from argus.verify.order.sizes import admits_none, dims
 from argus.verify.order.slicing import prune
 from argus.verify.order.trip_count import expanded
 from argus.verify.order.trip_count_sequences import FEW, STEPS, Sequences
@@ -64,8 +65,10 @@ def _alike(first: int, period: int) -> range:
 class SizeExplorer(SizeWalks):
     """Chooses sizes and walks a program with them."""
 
-    def __init__(self, program: Program, control: Control) -> None:
-        super().__init__(program, control)
+    def __init__(
+        self, program: Program, control: Control, *, turns: bool = True
+    ) -> None:
+        super().__init__(program, control, turns=turns)
         stages = max((a.stages for a in program.shared), default=1)
         count = max((b.count for b in program.barriers), default=1)
         self.long = 3 * max(stages, count, min(control.modulus, 12)) + 6
@@ -79,10 +82,14 @@ class SizeExplorer(SizeWalks):
         """
         try:
             self._try_sequences()
-            return self._at_sizes()
+            outcome = self._at_sizes()
         except _ShownError:
             # All that sizes decide is how often loops iterate.
             return WalkOutcome()
+        if self.names.turns and not self.even:
+            # Stages that are used differently cannot stand for each other.
+            return SizeExplorer(self.program, self.control, turns=False).run()
+        return outcome
 
     def walk(
         self,
@@ -121,7 +128,7 @@ class SizeExplorer(SizeWalks):
         most = FEW * self.tried
         if self.tried > 1 and not every.closing:
             return False
-        return not every.run(most) or (every.closing and not every.run(4 * most))
+        return not every.run(most) or (every.closing and not every.run(16 * most))
 
     def _right_of_none(self) -> bool:
         """Whether nothing is wrong where one size is 0, if the program admits that."""
@@ -269,11 +276,19 @@ class SizeExplorer(SizeWalks):
 
     @cached_property
     def _from_none(self) -> Sequences | str:
-        """The same, those with no iterations included, whatever is known of sizes."""
+        """The same, those with no iterations included, if a size may be 0 or more."""
         every = self._every
-        if isinstance(every, str) or every.kinds.least == every.kinds.none:
+        if isinstance(every, str):
             return every
-        return self._all_of(replace(every.kinds, least=every.kinds.none))
+        least = list(every.kinds.none)
+        for op, (kind, _) in every.kinds.of.items():
+            decided = self.control.loops.get(op, frozenset[str]())
+            sizes = decided & dims(self.program).keys()
+            if sizes and not any(admits_none(self.program, name) for name in sizes):
+                least[kind] = every.kinds.least[kind]
+        if tuple(least) == every.kinds.least:
+            return every
+        return self._all_of(replace(every.kinds, least=tuple(least)))
 
     def _all_of(self, kinds: Kinds) -> Sequences:
         # Nothing depends on sizes but how often loops iterate.
@@ -288,6 +303,7 @@ class SizeExplorer(SizeWalks):
             self.footprints,
             self.fills,
             prune(self.program, replace(self.control, scalars=deciding)),
+            turns=self.turns,
         )
 
     def _between(self) -> None:

@@ -24,6 +24,7 @@ from argus.verify.order.recurrence import RecurrenceDetector
 from argus.verify.order.scalars import Scalars
 from argus.verify.order.sizes import Sizes
 from argus.verify.order.slicing import prune
+from argus.verify.order.turned_names import TurnedNames
 from argus.verify.order.walk import ClusterWalk
 
 __all__ = ["SizeWalks", "Tails", "WalkOutcome"]
@@ -53,9 +54,17 @@ _BLOCKS = 1 << 20
 
 
 class SizeWalks:
-    """Walks a program, and collects what is found."""
+    """Walks a program, and collects what is found.
 
-    def __init__(self, program: Program, control: Control) -> None:
+    ``turns``: states are compared up to where rings have turned to.
+    """
+
+    def __init__(
+        self, program: Program, control: Control, *, turns: bool = True
+    ) -> None:
+        self.turns = turns
+        self.even = True
+        """All accesses so far would touch the same bytes of any stage."""
         self.program = program
         self.control = control
         self.outcome = WalkOutcome(gaps=list(control.gaps))
@@ -76,6 +85,11 @@ class SizeWalks:
         """Which sizes are varied, found when they are first asked for."""
         return Sizes(self.program, self.control, self.pruned, self.courses)
 
+    @cached_property
+    def names(self) -> TurnedNames:
+        """How slots are called in the states of walks."""
+        return TurnedNames(self.program, self.control, self.fills, turns=self.turns)
+
     def cases(self, chosen: Mapping[str, int]) -> None:
         """Walk all different courses of blocks with these sizes."""
         for env, first, table in self._blocks(chosen, _tables(self.control)):
@@ -95,12 +109,15 @@ class SizeWalks:
             forks = self.control.forks
             kind = _kind(self._course(env, first, table)) if forks else None
             if kind not in watches:
-                watches[kind] = RecurrenceDetector(self.control, loops, tails)
+                watches[kind] = RecurrenceDetector(
+                    self.control, loops, tails, self.names
+                )
             if not watches[kind].complete:
                 self.walk(env, first, table, watches[kind])
             if self.outcome.stuck:
                 break
-        return list(watches.values()) or [RecurrenceDetector(self.control, loops, {})]
+        none = RecurrenceDetector(self.control, loops, {}, self.names)
+        return list(watches.values()) or [none]
 
     def _blocks(
         self, chosen: Mapping[str, int], tables: Iterable[Table]
@@ -161,6 +178,7 @@ class SizeWalks:
                 watch.end(walk)
         finally:
             outcome.walks += 1
+            self.even &= walk.even
             outcome.steps += walk.steps
             for key in outcome.findings.found.keys() - before:
                 outcome.sizes[key] = {

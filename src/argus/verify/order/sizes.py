@@ -8,7 +8,7 @@ from math import lcm
 
 from argus.extents import LEAST_EXTENT
 from argus.ir import ops as o
-from argus.ir.expr import Expr, binary, evaluate, symbols
+from argus.ir.expr import Expr, Sym, binary, evaluate, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import (
     GRID_SIZE,
@@ -26,7 +26,7 @@ from argus.verify.order.slicing import Pruned
 from argus.verify.order.usual_sizes import usual
 from argus.verify.verdict import Verdict
 
-__all__ = ["Sizes"]
+__all__ = ["Sizes", "admits_none", "dims"]
 
 _FACTORS = (1, 2, 4, 8, 16)
 
@@ -59,14 +59,7 @@ class Sizes:
             for name, unit in control.units.items()
         }
         self.fixed = usual(program, self.units)
-        self.dims = {
-            s.name: s
-            for p in program.params
-            if isinstance(p, GlobalTensor)
-            for e in p.shape
-            for s in symbols(e)
-        }
-        """Sizes of tensors."""
+        self.dims = dims(program)
         self.inner = inner_sizes(
             program, control, pruned, lambda tiles: self.environment(tiles) is not None
         )
@@ -247,7 +240,7 @@ class Sizes:
                 env[other] = self.units.get(other, 1) * iterations
                 taken.add(other)
         for name in taken & self.dims.keys():
-            if env[name] < LEAST_EXTENT and not self._admits_none(name):
+            if env[name] < LEAST_EXTENT and not admits_none(self.program, name):
                 part = self._part(name)
                 if part is None:
                     return None
@@ -269,12 +262,6 @@ class Sizes:
         if found.open:
             self.gaps.append(found.open)
         return found.values
-
-    def _admits_none(self, size: str) -> bool:
-        """Whether requirements of a size alone leave it 0."""
-        sym = self.dims[size]
-        own = (r.cond for r in self.program.requirements)
-        return all(evaluate(c, {size: 0}) for c in own if set(symbols(c)) == {sym})
 
     def _part(self, size: str) -> int | None:
         """A size of less than a tile, which its loops see as they would see 0."""
@@ -331,3 +318,22 @@ class Sizes:
 
 
 _HARDWARE = frozenset(s.name for s in HARDWARE)
+
+
+def dims(program: Program) -> dict[str, Sym]:
+    """Sizes of tensors, by name."""
+    return {
+        s.name: s
+        for p in program.params
+        if isinstance(p, GlobalTensor)
+        for e in p.shape
+        for s in symbols(e)
+    }
+
+
+def admits_none(program: Program, size: str) -> bool:
+    """Whether requirements of a size alone leave it 0."""
+    own = (r.cond for r in program.requirements)
+    return all(
+        evaluate(c, {size: 0}) for c in own if {s.name for s in symbols(c)} == {size}
+    )
