@@ -205,9 +205,20 @@ def test_buffers_of_which_stages_differ_do_not_turn(bad: str) -> None:
 
 
 KERNELS = (
-    "products persistent relay alternate copies together tiles ahead early rotating"
-    " handed crossed by_turns"
-).split()
+    "products",
+    "persistent",
+    "relay",
+    "alternate",
+    "copies",
+    "together",
+    "tiles",
+    "ahead",
+    "early",
+    "rotating",
+    "handed",
+    "crossed",
+    "by_turns",
+)
 
 
 @pytest.mark.parametrize("kernel", KERNELS)

@@ -362,13 +362,19 @@ class SizeExplorer(SizeWalks):
         ends = True
         others = {**chosen, **dict.fromkeys(later, 2)}
         while offset < (period if later else 1):
-            counts = _alike(self.long + offset, period if later else 1)
-            iterations = self.sizes.admitted(name, others, counts)
-            if iterations is None:
-                return self._all(name)
-            watches = self.watched({**others, name: iterations}, loops, tails)
-            if self.outcome.stuck:
-                return SEEN
+            watches: list[RecurrenceDetector] = []
+            iterations = 0
+            for long in self.sizes.enough(name, self.long):
+                counts = _alike(long + offset, period if later else 1)
+                found = self.sizes.admitted(name, others, counts)
+                if found is None:
+                    return self._all(name)
+                iterations = found
+                watches = self.watched({**others, name: iterations}, loops, tails)
+                if self.outcome.stuck:
+                    return SEEN
+                if not any(watch.missing() for watch in watches):
+                    break
             if not any(watch.most for watch in watches):
                 line = loops[0].span.line
                 self.outcome.gaps.append(f"no walk enters the loop of line {line}")

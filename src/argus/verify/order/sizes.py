@@ -29,6 +29,8 @@ from argus.verify.verdict import Verdict
 __all__ = ["Sizes", "admits_none", "dims"]
 
 _FACTORS = (1, 2, 4, 8, 16)
+_REPEATED = 3
+"""Tiles at least, of which each is many iterations."""
 
 
 class Sizes:
@@ -142,6 +144,16 @@ class Sizes:
     def _steady(self, size: str, factor: int, loops: list[o.For]) -> bool:
         iterations = [self._iterations(size, factor * n, loops) for n in (2, 3, 4)]
         return iterations[0] < iterations[1] < iterations[2]
+
+    def enough(self, size: str, iterations: int) -> tuple[int, ...]:
+        """How many tiles lead to so many iterations, and then, to be sure, so many."""
+        loops = self.loops[size]
+        each = [
+            self._iterations(size, 3, [op]) - self._iterations(size, 2, [op])
+            for op in loops
+        ]
+        few = max(-(-iterations // max(min(each), 1)), _REPEATED)
+        return (few, iterations) if few < iterations else (iterations,)
 
     def tied(self) -> Iterator[str]:
         """What is not varied by itself, or only together with another size."""
