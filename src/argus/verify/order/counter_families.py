@@ -28,7 +28,6 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
 from argus.ir.memory import BarrierAlloc, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import walk
-from argus.isa.effects import effects_of
 from argus.verify.order.events import event_expressions, has_events
 from argus.verify.order.fills import Fills, bodies
 from argus.verify.order.turning import Turning, barrier_of, numbered_by
@@ -291,12 +290,13 @@ class Families:
         elif isinstance(op, o.BarrierWait):
             stays.remove(op.n)
             self._moves_with(("barrier", op.barrier.alloc), op.n)
-        for touch in effects_of(op).touches:
+        touches = self.fills.effects.of(op).touches
+        for touch in touches:
             if touch.view.alloc in self.turning.buffers:
                 stays.remove(touch.view.stage)
         for e in stays:
             self._stays(e)
-        for touch in effects_of(op).touches:
+        for touch in touches:
             looped = id(op) in self._looped
             self._numbered(role, touch.view, write=touch.write, looped=looped)
 

@@ -269,26 +269,31 @@ class SizeExplorer(SizeWalks):
         return usual(self.program, tiles)
 
     @cached_property
+    def _kinds(self) -> Kinds | str:
+        """Loops by how often they iterate, or why that is not known."""
+        return self.control.kinds()
+
+    @cached_property
     def _every(self) -> Sequences | str:
         """All sequences of trip counts that sizes admit, or why there are none."""
-        kinds = self.control.kinds()
+        kinds = self._kinds
         return kinds if isinstance(kinds, str) else self._all_of(kinds)
 
     @cached_property
     def _from_none(self) -> Sequences | str:
         """The same, those with no iterations included, if a size may be 0 or more."""
-        every = self._every
-        if isinstance(every, str):
-            return every
-        least = list(every.kinds.none)
-        for op, (kind, _) in every.kinds.of.items():
+        kinds = self._kinds
+        if isinstance(kinds, str):
+            return kinds
+        least = list(kinds.none)
+        for op, (kind, _) in kinds.of.items():
             decided = self.control.loops.get(op, frozenset[str]())
             sizes = decided & dims(self.program).keys()
             if sizes and not any(admits_none(self.program, name) for name in sizes):
-                least[kind] = every.kinds.least[kind]
-        if tuple(least) == every.kinds.least:
-            return every
-        return self._all_of(replace(every.kinds, least=tuple(least)))
+                least[kind] = kinds.least[kind]
+        if tuple(least) == kinds.least:
+            return self._every
+        return self._all_of(replace(kinds, least=tuple(least)))
 
     def _all_of(self, kinds: Kinds) -> Sequences:
         # Nothing depends on sizes but how often loops iterate.

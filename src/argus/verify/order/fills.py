@@ -20,7 +20,7 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.memory import BarrierAlloc, SharedAlloc, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import walk
-from argus.isa.effects import effects_of
+from argus.isa.effects import EffectsTable
 from argus.verify.order.scalars import Scalars
 from argus.verify.order.state import GroupState
 
@@ -35,6 +35,7 @@ class Fills:
 
     def __init__(self, program: Program, scalars: Scalars) -> None:
         self.scalars = scalars
+        self.effects = EffectsTable()
         self.lets: dict[str, Expr] = {}
         self.varying: dict[str, tuple[o.For, o.ScalarCarry]] = {}
         self.full: dict[SharedAlloc, BarrierAlloc] = {}
@@ -55,7 +56,7 @@ class Fills:
 
     def _study(self, role: str, body: o.Block) -> None:
         for op in walk(body):
-            for touch in effects_of(op).writes:
+            for touch in self.effects.of(op).writes:
                 self._written(role, touch.view)
             match op:
                 case o.Let():

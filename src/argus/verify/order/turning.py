@@ -21,7 +21,6 @@ from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Sym
 from argus.ir.memory import BarrierAlloc, BarrierRef, SharedAlloc, SharedView
 from argus.ir.program import Program
-from argus.isa.effects import effects_of
 from argus.verify.order.fills import Fills
 
 __all__ = ["Turning", "barrier_of"]
@@ -44,7 +43,7 @@ class Turning:
             ref = barrier_of(op)
             if ref is not None and not self._turns(op, ref):
                 self.barriers.discard(ref.alloc)
-            for touch in effects_of(op).touches:
+            for touch in fills.effects.of(op).touches:
                 view = touch.view
                 if self.slot(view.stage, view.alloc.stages) is None:
                     self.buffers.discard(view.alloc)

@@ -154,7 +154,7 @@ class ClusterWalk(Machine):
             if self.left < 0:
                 raise OutOfModel("a walk of representative sizes is too long")
             if group.hot:
-                registers.touch(self.findings, group, op)
+                registers.touch(self.findings, group, op, self.effects)
             match op:
                 case o.Let():
                     group.env[op.sym.name] = self.value(group, op.value)
