@@ -9,11 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import assert_never
 
-from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.program import BLOCK_INDEX, GRID_SIZE, Program
-from argus.ir.walk import walk
-from argus.verify.order.events import has_events
+from argus.verify.order.events import decisions
 from argus.verify.order.scalar_sources import ScalarSources
 
 __all__ = ["alike_in_cluster"]
@@ -23,7 +21,7 @@ def alike_in_cluster(program: Program, sources: ScalarSources) -> bool:
     """Whether loops with events and branches are decided alike in all its blocks."""
     if program.cluster == 1:
         return True
-    todo = list(_decisions(program))
+    todo = list(decisions(program.body))
     seen: set[str] = set()
     while todo:
         for sym in _told_apart(todo.pop(), program.cluster):
@@ -36,14 +34,6 @@ def alike_in_cluster(program: Program, sources: ScalarSources) -> bool:
                 return False  # an element of a tile is the block's own
             todo += sources.of(sym.name, places=True)
     return True
-
-
-def _decisions(program: Program) -> Iterator[Expr]:
-    for op in walk(program.body):
-        if isinstance(op, o.For) and (op.scalars or has_events(op.body)):
-            yield from (op.start, op.stop, op.step)
-        elif isinstance(op, o.If) and (op.scalars or has_events(o.Block([op]))):
-            yield op.cond
 
 
 def _told_apart(e: Expr, cluster: int) -> Iterator[Sym]:

@@ -28,9 +28,9 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
 from argus.ir.memory import BarrierAlloc, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import walk
-from argus.verify.order.events import event_expressions, has_events
+from argus.verify.order.events import barrier_of, event_expressions, has_events
 from argus.verify.order.fills import Fills, bodies
-from argus.verify.order.turning import Turning, barrier_of, numbered_by
+from argus.verify.order.turning import Turning, numbered_by
 
 __all__ = ["Families", "Member", "Moves"]
 
@@ -281,15 +281,14 @@ class Families:
 
     def _event(self, op: o.AnyOp, role: str) -> None:
         stays = event_expressions(op)
-        ref = barrier_of(op)
+        ref, awaited = barrier_of(op) or (None, None)
+        if awaited is not None:
+            stays.remove(awaited)
         if ref is not None and ref.alloc in self.turning.barriers:
             stays.remove(ref.index)
             self._follows(("barrier", ref.alloc), ref.index, ref.alloc.count)
-            if isinstance(op, o.BarrierWait):
-                stays.remove(op.n)
-        elif isinstance(op, o.BarrierWait):
-            stays.remove(op.n)
-            self._moves_with(("barrier", op.barrier.alloc), op.n)
+        elif ref is not None and awaited is not None:
+            self._moves_with(("barrier", ref.alloc), awaited)
         touches = self.fills.effects.of(op).touches
         for touch in touches:
             if touch.view.alloc in self.turning.buffers:

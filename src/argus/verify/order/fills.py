@@ -21,10 +21,11 @@ from argus.ir.memory import BarrierAlloc, SharedAlloc, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.isa.effects import EffectsTable
+from argus.verify.order.events import loops_with_events
 from argus.verify.order.scalars import Scalars
 from argus.verify.order.state import GroupState
 
-__all__ = ["Fills", "bodies"]
+__all__ = ["Fills", "bodies", "first_loops"]
 
 Number = Callable[[GroupState], int | None]
 _Made = dict[int, tuple[SharedView, Number | None]]
@@ -232,6 +233,15 @@ def bodies(program: Program) -> Iterator[tuple[str, o.Block]]:
                 yield role.name, role.body
         else:
             yield "block", o.Block([op])
+
+
+def first_loops(program: Program) -> dict[str, o.For]:
+    """The first loop with events of each group, by the group's name."""
+    found: dict[str, o.For] = {}
+    for name, body in bodies(program):
+        for op, _ in loops_with_events(body):
+            found.setdefault(name, op)
+    return found
 
 
 def _iterations(group: GroupState, loop: o.For) -> int | None:

@@ -7,16 +7,11 @@ may name its slot by a bare number.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
-from argus.ir import ops as o
-from argus.ir.expr import Expr
 from argus.ir.program import Program
-from argus.ir.walk import walk as walk_ops
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.counter_families import Families
-from argus.verify.order.events import has_events, loops_with_events
-from argus.verify.order.fills import Fills, bodies
+from argus.verify.order.events import decisions
+from argus.verify.order.fills import Fills, bodies, first_loops
 from argus.verify.order.liveness import alive
 from argus.verify.order.slot_names import SlotNames
 from argus.verify.order.state import GroupState
@@ -31,18 +26,14 @@ class TurnedNames:
     def __init__(
         self, program: Program, control: Control, fills: Fills, *, turns: bool
     ) -> None:
-        self.first: dict[str, o.For] = {}
+        self.first = first_loops(program)
         """The first loop of each group, by the group's name."""
-        groups = 1
-        for name, body in bodies(program):
-            groups += name != "block"
-            for op, _ in loops_with_events(body):
-                self.first.setdefault(name, op)
-        self.groups = groups * program.cluster
+        roles = {name for name, _ in bodies(program)} - {"block"}
+        self.groups = (1 + len(roles)) * program.cluster
         names = control.scalars | control.deciding
         first = list(self.first.values())
         self.families = Families(
-            program, names, first, fills, asked=_asked(program), turns=turns
+            program, names, first, fills, asked=decisions(program.body), turns=turns
         )
         self.live = alive(program, names)
         self.turns = bool(self.families.turning.buffers) and not self.families.gaps
@@ -60,12 +51,3 @@ class TurnedNames:
     def _entered(self, group: GroupState) -> bool:
         first = self.first.get(group.name)
         return bool(group.loops) or first is None or first in group.left
-
-
-def _asked(program: Program) -> Iterator[Expr]:
-    """What loops and branches ask."""
-    for op in walk_ops(program.body):
-        if isinstance(op, o.For) and (op.scalars or has_events(op.body)):
-            yield from (op.start, op.stop, op.step)
-        elif isinstance(op, o.If) and (op.scalars or has_events(o.Block([op]))):
-            yield op.cond

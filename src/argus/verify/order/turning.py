@@ -16,14 +16,16 @@ touch the same bytes of each stage is seen where these are known (`footprint.py`
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Sym
+from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.memory import BarrierAlloc, BarrierRef, SharedAlloc, SharedView
 from argus.ir.program import Program
+from argus.verify.order.events import barrier_of
 from argus.verify.order.fills import Fills
 
-__all__ = ["Turning", "barrier_of"]
+__all__ = ["Turning", "numbered_by"]
 
 
 class Turning:
@@ -40,9 +42,9 @@ class Turning:
         rings = (b for b in program.shared if b.stages > 1)
         self.buffers = {b for b in rings if _apart(program, b)}
         for op, role in events:
-            ref = barrier_of(op)
-            if ref is not None and not self._turns(op, ref):
-                self.barriers.discard(ref.alloc)
+            named = barrier_of(op)
+            if named is not None and not self._turns(*named):
+                self.barriers.discard(named[0].alloc)
             for touch in fills.effects.of(op).touches:
                 view = touch.view
                 if self.slot(view.stage, view.alloc.stages) is None:
@@ -59,12 +61,11 @@ class Turning:
         """The number of which a slot or a stage is the remainder."""
         return self.fills.running(e, count)
 
-    def _turns(self, op: o.AnyOp, ref: BarrierRef) -> bool:
+    def _turns(self, ref: BarrierRef, awaited: Expr | None) -> bool:
         number = self.slot(ref.index, ref.alloc.count)
         if number is None:
             return False
-        waits = isinstance(op, o.BarrierWait)
-        return not waits or self._laps(op.n, number, ref.alloc.count)
+        return awaited is None or self._laps(awaited, number, ref.alloc.count)
 
     def _laps(self, e: Expr, number: Expr, count: int) -> bool:
         """Whether a completion is that of a number's lap, or so many from it."""
@@ -75,8 +76,10 @@ class Turning:
                 return n == count and x == number
             case Sym() if e.name in self.fills.lets:
                 return self._laps(self.fills.lets[e.name], number, count)
-            case _:
+            case Const() | Sym() | Binary() | Select():
                 return False
+            case _:
+                assert_never(e)
 
 
 def numbered_by(
@@ -86,19 +89,6 @@ def numbered_by(
     if isinstance(view.stage, Const) and not write and fills.own(view, role):
         return None  # in program order, without numbers
     return (fills.empty if write else fills.full).get(view.alloc)
-
-
-def barrier_of(op: o.AnyOp) -> BarrierRef | None:
-    """The barrier that an operation names."""
-    match op:
-        case o.BarrierOp() | o.CopyAsync():
-            return op.barrier
-        case (
-            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
-            | o.CopyOut() | o.Commit() | o.GroupWait() | o.Synchronisation()
-            | o.RingOp() | o.Annotation()
-        ):  # fmt: skip
-            return None
 
 
 def _apart(program: Program, buffer: SharedAlloc) -> bool:
