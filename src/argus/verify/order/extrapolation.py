@@ -73,6 +73,7 @@ class SizeExplorer(SizeWalks):
         count = max((b.count for b in program.barriers), default=1)
         self.long = 3 * max(stages, count, min(control.modulus, 12)) + 6
         self.tried = 1
+        self._known_tails: dict[str, Tails] = {}
 
     def run(self) -> WalkOutcome:
         """Walk every representative combination of trip counts.
@@ -348,7 +349,10 @@ class SizeExplorer(SizeWalks):
                 return
 
     def _tails(self, name: str) -> Tails:
-        return simple_tails(self.program, self.pruned, self.sizes.loops[name])
+        if name not in self._known_tails:
+            found = simple_tails(self.program, self.pruned, self.sizes.loops[name])
+            self._known_tails[name] = found
+        return self._known_tails[name]
 
     def _bound(
         self,
