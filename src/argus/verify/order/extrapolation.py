@@ -20,29 +20,19 @@ from functools import cached_property
 from itertools import product
 from math import lcm
 
-from argus.ir import ops as o
 from argus.ir.expr import evaluate, holds
 from argus.ir.program import GRID_SIZE, SM_COUNT, Program
-from argus.ir.walk import walk as walk_ops
-from argus.verify.decide.conditions import proved
-from argus.verify.decide.evaluation import has_floats, negate
-from argus.verify.decide.facts import conjuncts
-from argus.verify.decide.nearest import nearest
 from argus.verify.order.block_exit import simple_tails
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.course import Table, used
 from argus.verify.order.dependent_trip_counts import Kinds
-from argus.verify.order.events import has_events
 from argus.verify.order.footprint import OutOfModel
 from argus.verify.order.recurrence import SEEN, RecurrenceDetector, TripBound
-from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.size_walks import SizeWalks, Tails, WalkOutcome
 from argus.verify.order.sizes import admits_none, dims
 from argus.verify.order.slicing import prune
-from argus.verify.order.trip_count import expanded
 from argus.verify.order.trip_count_sequences import FEW, STEPS, Sequences
 from argus.verify.order.unusual_sizes import LONG
-from argus.verify.order.usual_sizes import usual
 
 __all__ = ["SizeExplorer"]
 
@@ -117,7 +107,7 @@ class SizeExplorer(SizeWalks):
             shown = (
                 isinstance(every, Sequences)
                 and self._few(every)
-                and self._launched()
+                and self.launched()
                 and self._right_of_none()
             )
         self.tried *= 4
@@ -137,7 +127,7 @@ class SizeExplorer(SizeWalks):
         taken, self.taken = self.taken, set()
         try:
             for name in sorted(self.control.sizes):
-                env = {**self._tiles(), name: 0}
+                env = {**self.tiles(), name: 0}
                 if not all(holds(r.cond, env) for r in self.program.requirements):
                     continue
                 grid = env[GRID_SIZE.name] = int(evaluate(self.program.grid, env))
@@ -175,7 +165,7 @@ class SizeExplorer(SizeWalks):
             self._unusual()
         outcome.gaps.extend(dict.fromkeys((*missing, *outcome.findings.gaps)))
         if not (outcome.stuck or shown):
-            outcome.gaps.extend(self._branches())
+            outcome.gaps.extend(self.branches())
         if not outcome.walks and not outcome.gaps:
             outcome.gaps.append(self.sizes.none())
         return outcome
@@ -257,18 +247,6 @@ class SizeExplorer(SizeWalks):
         every = self._every
         return [every] if isinstance(every, str) else every.run()
 
-    def _launched(self) -> bool:
-        """Whether there are sizes that the program admits."""
-        required = [r.cond for r in self.program.requirements]
-        tiles = usual(self.program, self.control.units)
-        free = [name for name in tiles if name != SM_COUNT.name]
-        return nearest(required, tiles, free).values is not None
-
-    def _tiles(self) -> dict[str, int | float]:
-        """Values of all symbols but the grid, of sizes two tiles."""
-        tiles = {name: 2 * unit for name, unit in self.control.units.items()}
-        return usual(self.program, tiles)
-
     @cached_property
     def _kinds(self) -> Kinds | str:
         """Loops by how often they iterate, or why that is not known."""
@@ -298,7 +276,7 @@ class SizeExplorer(SizeWalks):
 
     def _all_of(self, kinds: Kinds) -> Sequences:
         # Nothing depends on sizes but how often loops iterate.
-        env = self._tiles()
+        env = self.tiles()
         env[GRID_SIZE.name] = int(evaluate(self.program.grid, env))
         deciding = self.control.deciding
         return Sequences(
@@ -411,19 +389,3 @@ class SizeExplorer(SizeWalks):
             )
             return TripBound(min(self.long, 6), 1)
         return TripBound(most, 0)
-
-    def _branches(self) -> Iterator[str]:
-        """Branches that no walk took, or passed by, and that sizes may lead to."""
-        required = conjuncts(r.cond for r in self.program.requirements)
-        facts = tuple(f for f in required if not has_floats(f))
-        sources = ScalarSources(self.program)
-        for op in walk_ops(self.program.body):
-            if not isinstance(op, o.If) or not has_events(o.Block([op])):
-                continue
-            for side, word in ((True, "holds"), (False, "does not hold")):
-                if (op, side) in self.taken:
-                    continue
-                cond = expanded(op.cond, sources.lets, sources.varying)
-                if not proved(negate(cond) if side else cond, facts):
-                    line = op.span.line
-                    yield f"line {line}: no sizes were found for which this {word}"

@@ -14,17 +14,26 @@ from typing import cast
 from argus.ir import ops as o
 from argus.ir.expr import evaluate
 from argus.ir.program import GRID_SIZE, SM_COUNT, Program
+from argus.ir.walk import walk as walk_ops
+from argus.verify.decide.conditions import proved
+from argus.verify.decide.evaluation import has_floats, negate
+from argus.verify.decide.facts import conjuncts
+from argus.verify.decide.nearest import nearest
 from argus.verify.order.block_classes import BlockClasses
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.course import ITERATIONS, Courses, Table, used
+from argus.verify.order.events import has_events
 from argus.verify.order.fills import Fills
 from argus.verify.order.finding import OrderFindings
 from argus.verify.order.footprint import Footprints
 from argus.verify.order.recurrence import RecurrenceDetector
+from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.scalars import Scalars
 from argus.verify.order.sizes import Sizes
 from argus.verify.order.slicing import prune
+from argus.verify.order.trip_count import expanded
 from argus.verify.order.turned_names import TurnedNames
+from argus.verify.order.usual_sizes import usual
 from argus.verify.order.walk import ClusterWalk
 
 __all__ = ["SizeWalks", "Tails", "WalkOutcome"]
@@ -188,6 +197,34 @@ class SizeWalks:
                 }
         outcome.stuck |= walk.stuck
         self.taken |= walk.taken
+
+    def launched(self) -> bool:
+        """Whether there are sizes that the program admits."""
+        required = [r.cond for r in self.program.requirements]
+        most = usual(self.program, self.control.units)
+        free = [name for name in most if name != SM_COUNT.name]
+        return nearest(required, most, free).values is not None
+
+    def tiles(self) -> dict[str, int | float]:
+        """Values of all symbols but the grid, of sizes two tiles."""
+        tiles = {name: 2 * unit for name, unit in self.control.units.items()}
+        return usual(self.program, tiles)
+
+    def branches(self) -> Iterator[str]:
+        """Branches that no walk took, or passed by, and that sizes may lead to."""
+        required = conjuncts(r.cond for r in self.program.requirements)
+        facts = tuple(f for f in required if not has_floats(f))
+        sources = ScalarSources(self.program)
+        for op in walk_ops(self.program.body):
+            if not isinstance(op, o.If) or not has_events(o.Block([op])):
+                continue
+            for side, word in ((True, "holds"), (False, "does not hold")):
+                if (op, side) in self.taken:
+                    continue
+                cond = expanded(op.cond, sources.lets, sources.varying)
+                if not proved(negate(cond) if side else cond, facts):
+                    line = op.span.line
+                    yield f"line {line}: no sizes were found for which this {word}"
 
 
 def _kind(course: object) -> object:
