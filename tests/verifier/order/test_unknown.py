@@ -88,6 +88,9 @@ TRIANGLE = (
 '''
 )
 
+STAIRS = TRIANGLE.replace("range(0, j, BK)", "range(0, j + i * BK, BK)")
+"""The same, and once more in each block of a cluster."""
+
 OF_SIZE = (
     HEAD
     + '''def kernel(A: bf16["M K"], C: bf16["M K"], *, BK: int = 64):
@@ -137,7 +140,7 @@ CASES = {
         "does not repeat with the loop's iterations",
     ),
     "two arrivals in one round": (TWICE, "arrives twice in one round"),
-    "iterations that change": (TRIANGLE, "changes with the iteration of another"),
+    "iterations that change": (STAIRS, "changes with the iteration of another"),
 }
 
 

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from argus.evaluation import replay
 from argus.evaluation.replay import confirm, replayed
 from argus.ir import ops as o
 from argus.ir.walk import walk
@@ -169,3 +170,26 @@ def test_a_disagreement_is_loud(tmp_path: Path) -> None:
     report = Report("gemm", "sm_90a", (wrong,))
     codes = [d.code for d in diagnostics(replayed(program, ask, report))]
     assert codes == ["AG0401", "AG0319"]
+
+
+def test_faults_at_one_block_are_looked_for_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ask = request(tmp_path, GEMM)
+    program = placed_program(ask)
+    asked: list[str] = []
+
+    def noted(*arguments: object) -> bool:
+        asked.append(str(arguments[2]))
+        return True
+
+    monkeypatch.setattr(replay, "confirm", noted)
+    cases = [("AG0401", 128), ("AG0403", 128), ("AG0401", 64), ("AG0402", 128)]
+    made = [
+        Obligation(
+            rule, "", program.span, Verdict.REFUTED, "walk", "", case({"K": size})
+        )
+        for rule, size in cases
+    ]
+    replayed(program, ask, Report("k", "sm_90a", tuple(made)))
+    assert asked == ["AG0401", "AG0401", "AG0402"]

@@ -27,7 +27,8 @@ dependent_trip_counts.py  trip counts that differ in each iteration of an outer 
                           these, as a graph of states (joint_state.py,
                           counter_families.py, liveness.py); trip_count_choices.py:
                           whether a loop iterates once more; choice_places.py: where
-                          that is asked
+                          that is asked; clusters.py: whether blocks of a cluster
+                          iterate alike
 unusual_sizes.py          sizes at which trip counts differ as they do nowhere else
 slicing.py                the operations that matter; block_classes.py: blocks that
                           have the same course
@@ -42,6 +43,9 @@ accesses.py, barriers.py  what may be wrong with an access, and with a barrier;
                           registers.py: with registers in flight; block_exit.py: at the
                           end of a block; deadlock.py: where nobody can go on
 register_budgets.py       who waits for registers (setmaxnreg)
+turning.py                rings whose slots are told apart by a counter alone;
+                          slot_names.py: what slots are called then, turned_names.py:
+                          in walks at given sizes
 snapshot.py               the joint state; recurrence.py: where it repeats;
                           extrapolation.py: all trip counts from finitely many walks,
                           of blocks at given sizes (size_walks.py)

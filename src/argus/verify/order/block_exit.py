@@ -10,20 +10,21 @@ iterations.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
-from argus.ir.program import BLOCK_INDEX, GRID_SIZE, Program
-from argus.ir.walk import walk
+from argus.ir.expr import Expr, symbols
+from argus.ir.program import Program
 from argus.isa.effects import effects_of
 from argus.isa.record import Awaits
 from argus.verify.evidence import Event
 from argus.verify.order.barrier_state import Iteration
 from argus.verify.order.clock import joined
+from argus.verify.order.clusters import alike_in_cluster
 from argus.verify.order.finding import OrderFindings, event, report
+from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.slicing import Pruned
 from argus.verify.order.state import BlockState, GroupState, Parting, storage_key
+from argus.verify.order.trip_count import expanded
 
 __all__ = ["ends_within", "leave", "over", "simple_tails"]
 
@@ -177,9 +178,11 @@ def simple_tails(
             return {}
         tails[name] = tail
         outermost.append(loop)
-    bounds = {_bounds(program, op) for op in outermost}
+    sources = ScalarSources(program)
+    bounds = {_bounds(sources, op) for op in outermost}
     # All groups iterate equally often, in all blocks of a cluster.
-    return tails if len(bounds) == 1 and None not in bounds else {}
+    alike = len(bounds) == 1 and None not in bounds
+    return tails if alike and alike_in_cluster(program, sources) else {}
 
 
 def _plain(loop: o.For) -> bool:
@@ -187,39 +190,12 @@ def _plain(loop: o.For) -> bool:
     return all(storage_key(c.arg) == storage_key(c.result) for c in loop.tiles)
 
 
-def _bounds(program: Program, op: o.For) -> tuple[Expr, ...] | None:
-    """Bounds of a loop without named scalars; None if blocks of a cluster differ."""
-    made = {x.sym.name: x.value for x in walk(program.body) if isinstance(x, o.Let)}
-    whole = [_expanded(e, made, program.cluster) for e in (op.start, op.stop, op.step)]
-    for e in whole:
-        for sym in symbols(e):
-            by_block = sym.kind in ("block", "rank") and sym != GRID_SIZE
-            if sym.kind in ("let", "loop") or (by_block and program.cluster > 1):
-                return None
-    return tuple(whole)
-
-
-def _expanded(e: Expr, made: Mapping[str, Expr], cluster: int) -> Expr:
-    match e:
-        case Sym() if e.name in made:
-            return _expanded(made[e.name], made, cluster)
-        case Binary(op="//", left=Sym(name=BLOCK_INDEX.name), right=Const(value=n)) if (
-            n == cluster
-        ):
-            return Sym("cluster.id", "dim")
-        case Binary():
-            left = _expanded(e.left, made, cluster)
-            return Binary(e.op, left, _expanded(e.right, made, cluster))
-        case Select():
-            return Select(
-                _expanded(e.cond, made, cluster),
-                _expanded(e.then, made, cluster),
-                _expanded(e.other, made, cluster),
-            )
-        case Const() | Sym():
-            return e
-        case _:
-            assert_never(e)
+def _bounds(sources: ScalarSources, op: o.For) -> tuple[Expr, ...] | None:
+    """Bounds of a loop without named scalars, if these all have one value."""
+    bounds = (op.start, op.stop, op.step)
+    whole = [expanded(e, sources.lets, sources.varying) for e in bounds]
+    named = (s.kind for e in whole for s in symbols(e))
+    return None if {"let", "loop"} & {*named} else tuple(whole)
 
 
 def ends_within(

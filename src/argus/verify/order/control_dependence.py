@@ -23,6 +23,7 @@ from argus.ir.expr import Const, Expr, Sym, binary, symbols
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.verify.order import register_budgets
+from argus.verify.order.clusters import alike_in_cluster
 from argus.verify.order.dependent_trip_counts import Kinds, kinds
 from argus.verify.order.events import event_expressions, has_events
 from argus.verify.order.peeling import flips
@@ -160,8 +161,7 @@ class _ControlStudy:
         control.residues = found.residues
         control.between = bool(found.gaps)
         control.unusual = partial(unusual, self.program, self.sources)
-        # Blocks of a cluster would have to iterate equally often, too.
-        if self.program.cluster == 1 and not gaps:
+        if not gaps and alike_in_cluster(self.program, self.sources):
             control.kinds = partial(kinds, self.program, self.sources, control.scalars)
         control.gaps = tuple(dict.fromkeys(gaps))
         control.uneven = bool(self.uneven)

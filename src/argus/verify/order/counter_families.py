@@ -7,14 +7,18 @@ when one is the other with all numbers of a family moved:
     wait empty[n % 2] completion n // 2 - 1      n by 4, completions of empty by 2
 
 A family is what is tied by such expressions, each member with the factor by which it
-moves. ``normal`` moves a state's numbers as near to zero as the family's unit allows;
-equal results are alike. Where an expression does not move with its symbols (a bare
-number as a stage, a counter that begins anew), the family is *fixed*: alike is equal.
+moves. ``moves`` says how far a state's numbers are moved, as near to zero as the
+family's unit allows; equal results are alike. Where an expression does not move with
+its symbols (a bare number as a stage, a counter that begins anew), the family is
+*fixed*: alike is equal.
+
+Of arrays that turn (`turning.py`) the slots move, too: the number of a barrier is that
+of its slot and its completions in laps, so that it moves with the counter, by one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from fractions import Fraction
 from math import lcm
 from typing import assert_never
@@ -24,14 +28,16 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
 from argus.ir.memory import BarrierAlloc, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import walk
-from argus.isa.effects import effects_of
-from argus.verify.order.events import event_expressions, has_events
+from argus.verify.order.events import barrier_of, event_expressions, has_events
 from argus.verify.order.fills import Fills, bodies
+from argus.verify.order.turning import Turning, numbered_by
 
-__all__ = ["Families"]
+__all__ = ["Families", "Member", "Moves"]
 
 Member = tuple[str, object]
 """("scalar", name), ("barrier", its array), or ("buffer", where fills are counted)."""
+Moves = dict[Member, int]
+"""How often each family, by its root, is moved by its least distance."""
 _STILL = ("", Fraction(0))
 
 
@@ -39,7 +45,8 @@ class Families:
     """The families of a program.
 
     ``names``: scalars that decide events. ``outermost``: loops that are entered once,
-    whose counters may begin anywhere. ``fills`` knows how accesses are numbered.
+    whose counters may begin anywhere. ``fills`` knows how accesses are numbered;
+    what is ``asked`` has to stay. ``turns``: whether arrays may turn.
     """
 
     def __init__(
@@ -48,6 +55,9 @@ class Families:
         names: Iterable[str],
         outermost: Iterable[o.For],
         fills: Fills,
+        *,
+        asked: Iterable[Expr] = (),
+        turns: bool = True,
     ) -> None:
         self.names = frozenset(names)
         self.outermost = set(outermost)
@@ -59,10 +69,19 @@ class Families:
         """Members, and factors with which their moves have to be whole numbers."""
         self.awaited: dict[str, set[BarrierAlloc]] = {}
         """By role: barriers whose latest wait numbers an access."""
-        self.in_loop = False
-        """Whether an operation is in a loop."""
+        self._events: list[tuple[o.AnyOp, str]] = []
+        self._looped: set[int] = set()
+        """Operations in loops."""
         for role, body in bodies(program):
             self._role(role, body)
+        self.turning = Turning(program, fills, self._events)
+        if not turns:
+            self.turning.without()
+        for op, role in self._events:
+            self._event(op, role)
+        for e in asked:
+            self._stays(e)
+        self._steps: dict[Member, tuple[Member, int]] = {}
         self._units: dict[Member, int] = {}
         for member, factor in self._whole:
             root, by = self._root(member)
@@ -85,7 +104,7 @@ class Families:
                 continue
             # What comes before the outermost loop is over when states are compared.
             early = early and top not in self.outermost
-            inside = {
+            self._looped |= {
                 id(x)
                 for op in walk(o.Block([top]))
                 if isinstance(op, o.For)
@@ -93,9 +112,8 @@ class Families:
             }
             for op in walk(o.Block([top])):
                 self._scalars(op)
-                self.in_loop = id(op) in inside
                 if not early:
-                    self._event(op, role)
+                    self._events.append((op, role))
 
     def _leads(self, op: o.AnyOp) -> bool:
         """Whether it is the outermost loop, or has it: in a branch, or in a role."""
@@ -105,24 +123,43 @@ class Families:
 
     # ------------------------------------------------------------------- states
 
-    def normal(
-        self, numbers: Sequence[tuple[Member, int | None]], still: Iterable[Member]
-    ) -> tuple[object, ...]:
-        """Numbers of members, moved; those of the families of ``still`` are not."""
-        fixed = self._fixed | {self._root(member)[0] for member in still}
-        moves: dict[Member, int] = {}
-        found: list[object] = []
+    def moves(
+        self, numbers: Iterable[tuple[Member, int | None]], still: Iterable[Member]
+    ) -> Moves:
+        """How far families move in a state; those of ``still`` do not.
+
+        By the first number of each: these come in an order that does not turn.
+        """
+        fixed = {self._root(member)[0] for member in still}
+        found: Moves = {}
         for member, number in numbers:
+            root, step = self._step(member)
+            if step and number is not None and root not in found and root not in fixed:
+                found[root] = number // step
+        return found
+
+    def moved(self, member: Member, moves: Moves) -> int:
+        """How far a member moves then."""
+        return self.moved_with(member, moves) or 0
+
+    def moved_with(self, member: Member, moves: Moves) -> int | None:
+        """The same; None for a member of no family that moves."""
+        root, step = self._step(member)
+        times = moves.get(root)
+        return None if times is None else times * step
+
+    def _step(self, member: Member) -> tuple[Member, int]:
+        """The root of a member, and the least distance that it moves; 0: it stays."""
+        found = self._steps.get(member)
+        if found is None:
             root, by = self._root(member)
-            if number is None or root in fixed or member not in self._above:
-                found.append(number)
-                continue
-            whole = by * self._units[root]
-            assert whole.denominator == 1 and whole > 0
-            if root not in moves:
-                moves[root] = number // whole.numerator
-            found.append(number - moves[root] * whole.numerator)
-        return tuple(found)
+            step = 0
+            if member in self._above and root not in self._fixed:
+                whole = by * self._units[root]
+                assert whole.denominator == 1 and whole > 0
+                step = whole.numerator
+            found = self._steps[member] = root, step
+        return found
 
     # --------------------------------------------------------------------- ties
 
@@ -243,19 +280,38 @@ class Families:
                 assert_never(op)
 
     def _event(self, op: o.AnyOp, role: str) -> None:
-        if isinstance(op, o.BarrierWait):
-            self._stays(op.barrier.index)
-            barrier: Member = ("barrier", op.barrier.alloc)
-            source, factor = self._moves(op.n)
-            if factor:
-                self._tie(barrier, ("scalar", source), factor)
-            else:
-                self._fix(barrier)
+        stays = event_expressions(op)
+        ref, awaited = barrier_of(op) or (None, None)
+        if awaited is not None:
+            stays.remove(awaited)
+        if ref is not None and ref.alloc in self.turning.barriers:
+            stays.remove(ref.index)
+            self._follows(("barrier", ref.alloc), ref.index, ref.alloc.count)
+        elif ref is not None and awaited is not None:
+            self._moves_with(("barrier", ref.alloc), awaited)
+        touches = self.fills.effects.of(op).touches
+        for touch in touches:
+            if touch.view.alloc in self.turning.buffers:
+                stays.remove(touch.view.stage)
+        for e in stays:
+            self._stays(e)
+        for touch in touches:
+            looped = id(op) in self._looped
+            self._numbered(role, touch.view, write=touch.write, looped=looped)
+
+    def _follows(self, member: Member, slot: Expr, count: int) -> None:
+        """What turns moves with the number of the slot that is named."""
+        number = self.turning.slot(slot, count)
+        assert number is not None
+        self._moves_with(member, number)
+
+    def _moves_with(self, member: Member, e: Expr) -> None:
+        """A number moves with a value, or not at all."""
+        source, factor = self._moves(e)
+        if factor:
+            self._tie(member, ("scalar", source), factor)
         else:
-            for e in event_expressions(op):
-                self._stays(e)
-        for touch in effects_of(op).touches:
-            self._numbered(role, touch.view, write=touch.write)
+            self._fix(member)
 
     def _stays(self, e: Expr) -> None:
         """A value that has to be the same in states that are alike."""
@@ -263,26 +319,24 @@ class Families:
         if factor:
             self._fix(("scalar", source))
 
-    def _numbered(self, role: str, view: SharedView, *, write: bool) -> None:
+    def _numbered(
+        self, role: str, view: SharedView, *, write: bool, looped: bool
+    ) -> None:
         """How the fill number of an access moves (as `fills.py` makes it)."""
         buffer: Member = ("buffer", view.alloc)
         if self.fills.rotates(view.stage, view.alloc.stages):
             self.gaps.append(f"stages of {view.alloc.name} go round by themselves")
         running = self.fills.running(view.stage, view.alloc.stages)
         if running is not None:
-            source, factor = self._moves(running)
-            if factor:
-                self._tie(buffer, ("scalar", source), factor)
-            else:
-                self._fix(buffer)
+            self._moves_with(buffer, running)
             return
         fixed = isinstance(view.stage, Const)
         if fixed and not write and self.fills.own(view, role):
             return  # in program order, without numbers
-        barrier = (self.fills.empty if write else self.fills.full).get(view.alloc)
+        barrier = numbered_by(self.fills, view, role, write=write)
         if barrier is None:
             # Where no wait says so, only a bare stage outside of loops is a number.
-            if fixed and not (write and self.in_loop):
+            if fixed and not (write and looped):
                 self._fix(buffer)
         else:
             self.awaited.setdefault(role, set()).add(barrier)

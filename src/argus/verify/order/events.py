@@ -7,11 +7,19 @@ from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import Expr
+from argus.ir.memory import BarrierRef
 from argus.ir.placement import TmaPlan
 from argus.ir.walk import blocks
 from argus.isa.effects import effects_of
 
-__all__ = ["branches_of", "event_expressions", "has_events", "loops_with_events"]
+__all__ = [
+    "barrier_of",
+    "branches_of",
+    "decisions",
+    "event_expressions",
+    "has_events",
+    "loops_with_events",
+]
 
 _PASSIVE = o.Binding | o.RegisterOp | o.LoadGlobal | o.StoreGlobal | o.Annotation
 """Operations without a place in the order of events."""
@@ -64,6 +72,47 @@ def branches_of(
             yield op, around
         for inner in blocks(op):
             yield from branches_of(inner, inside)
+
+
+def decisions(block: o.Block) -> Iterator[Expr]:
+    """What decides how often loops iterate, and which branches are taken.
+
+    Of those with events, and of those that leave scalars.
+    """
+    for op in block.ops:
+        match op:
+            case o.For() if op.scalars or has_events(op.body):
+                yield from (op.start, op.stop, op.step)
+            case o.If() if op.scalars or has_events(o.Block([op])):
+                yield op.cond
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
+                pass
+            case _:
+                assert_never(op)
+        for inner in blocks(op):
+            yield from decisions(inner)
+
+
+def barrier_of(op: o.AnyOp) -> tuple[BarrierRef, Expr | None] | None:
+    """The barrier that an operation names, and which completion it waits for."""
+    match op:
+        case o.BarrierWait():
+            return op.barrier, op.n
+        case o.CopyAsync() if op.barrier is not None:
+            return op.barrier, None
+        case o.CpAsyncArrive() | o.BarrierArrive() | o.BarrierExpect():
+            return op.barrier, None
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+            | o.Copy() | o.Commit() | o.GroupWait() | o.Sync() | o.ClusterSync()
+            | o.Fence() | o.SetMaxRegisters() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
+            return None
+        case _:
+            assert_never(op)
 
 
 def event_expressions(op: o.AnyOp) -> list[Expr]:

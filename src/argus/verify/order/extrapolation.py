@@ -20,28 +20,19 @@ from functools import cached_property
 from itertools import product
 from math import lcm
 
-from argus.ir import ops as o
 from argus.ir.expr import evaluate, holds
 from argus.ir.program import GRID_SIZE, SM_COUNT, Program
-from argus.ir.walk import walk as walk_ops
-from argus.verify.decide.conditions import proved
-from argus.verify.decide.evaluation import has_floats, negate
-from argus.verify.decide.facts import conjuncts
-from argus.verify.decide.nearest import nearest
 from argus.verify.order.block_exit import simple_tails
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.course import Table, used
 from argus.verify.order.dependent_trip_counts import Kinds
-from argus.verify.order.events import has_events
 from argus.verify.order.footprint import OutOfModel
 from argus.verify.order.recurrence import SEEN, RecurrenceDetector, TripBound
-from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.size_walks import SizeWalks, Tails, WalkOutcome
+from argus.verify.order.sizes import admits_none, dims
 from argus.verify.order.slicing import prune
-from argus.verify.order.trip_count import expanded
 from argus.verify.order.trip_count_sequences import FEW, STEPS, Sequences
 from argus.verify.order.unusual_sizes import LONG
-from argus.verify.order.usual_sizes import usual
 
 __all__ = ["SizeExplorer"]
 
@@ -64,12 +55,15 @@ def _alike(first: int, period: int) -> range:
 class SizeExplorer(SizeWalks):
     """Chooses sizes and walks a program with them."""
 
-    def __init__(self, program: Program, control: Control) -> None:
-        super().__init__(program, control)
+    def __init__(
+        self, program: Program, control: Control, *, turns: bool = True
+    ) -> None:
+        super().__init__(program, control, turns=turns)
         stages = max((a.stages for a in program.shared), default=1)
         count = max((b.count for b in program.barriers), default=1)
         self.long = 3 * max(stages, count, min(control.modulus, 12)) + 6
         self.tried = 1
+        self._known_tails: dict[str, Tails] = {}
 
     def run(self) -> WalkOutcome:
         """Walk every representative combination of trip counts.
@@ -79,10 +73,14 @@ class SizeExplorer(SizeWalks):
         """
         try:
             self._try_sequences()
-            return self._at_sizes()
+            outcome = self._at_sizes()
         except _ShownError:
             # All that sizes decide is how often loops iterate.
             return WalkOutcome()
+        if self.names.turns and not self.even:
+            # Stages that are used differently cannot stand for each other.
+            return SizeExplorer(self.program, self.control, turns=False).run()
+        return outcome
 
     def walk(
         self,
@@ -109,7 +107,7 @@ class SizeExplorer(SizeWalks):
             shown = (
                 isinstance(every, Sequences)
                 and self._few(every)
-                and self._launched()
+                and self.launched()
                 and self._right_of_none()
             )
         self.tried *= 4
@@ -121,7 +119,7 @@ class SizeExplorer(SizeWalks):
         most = FEW * self.tried
         if self.tried > 1 and not every.closing:
             return False
-        return not every.run(most) or (every.closing and not every.run(4 * most))
+        return not every.run(most) or (every.closing and not every.run(16 * most))
 
     def _right_of_none(self) -> bool:
         """Whether nothing is wrong where one size is 0, if the program admits that."""
@@ -129,7 +127,7 @@ class SizeExplorer(SizeWalks):
         taken, self.taken = self.taken, set()
         try:
             for name in sorted(self.control.sizes):
-                env = {**self._tiles(), name: 0}
+                env = {**self.tiles(), name: 0}
                 if not all(holds(r.cond, env) for r in self.program.requirements):
                     continue
                 grid = env[GRID_SIZE.name] = int(evaluate(self.program.grid, env))
@@ -167,7 +165,7 @@ class SizeExplorer(SizeWalks):
             self._unusual()
         outcome.gaps.extend(dict.fromkeys((*missing, *outcome.findings.gaps)))
         if not (outcome.stuck or shown):
-            outcome.gaps.extend(self._branches())
+            outcome.gaps.extend(self.branches())
         if not outcome.walks and not outcome.gaps:
             outcome.gaps.append(self.sizes.none())
         return outcome
@@ -249,35 +247,36 @@ class SizeExplorer(SizeWalks):
         every = self._every
         return [every] if isinstance(every, str) else every.run()
 
-    def _launched(self) -> bool:
-        """Whether there are sizes that the program admits."""
-        required = [r.cond for r in self.program.requirements]
-        tiles = usual(self.program, self.control.units)
-        free = [name for name in tiles if name != SM_COUNT.name]
-        return nearest(required, tiles, free).values is not None
-
-    def _tiles(self) -> dict[str, int | float]:
-        """Values of all symbols but the grid, of sizes two tiles."""
-        tiles = {name: 2 * unit for name, unit in self.control.units.items()}
-        return usual(self.program, tiles)
+    @cached_property
+    def _kinds(self) -> Kinds | str:
+        """Loops by how often they iterate, or why that is not known."""
+        return self.control.kinds()
 
     @cached_property
     def _every(self) -> Sequences | str:
         """All sequences of trip counts that sizes admit, or why there are none."""
-        kinds = self.control.kinds()
+        kinds = self._kinds
         return kinds if isinstance(kinds, str) else self._all_of(kinds)
 
     @cached_property
     def _from_none(self) -> Sequences | str:
-        """The same, those with no iterations included, whatever is known of sizes."""
-        every = self._every
-        if isinstance(every, str) or every.kinds.least == every.kinds.none:
-            return every
-        return self._all_of(replace(every.kinds, least=every.kinds.none))
+        """The same, those with no iterations included, if a size may be 0 or more."""
+        kinds = self._kinds
+        if isinstance(kinds, str):
+            return kinds
+        least = list(kinds.none)
+        for op, (kind, _) in kinds.of.items():
+            decided = self.control.loops.get(op, frozenset[str]())
+            sizes = decided & dims(self.program).keys()
+            if sizes and not any(admits_none(self.program, name) for name in sizes):
+                least[kind] = kinds.least[kind]
+        if tuple(least) == kinds.least:
+            return self._every
+        return self._all_of(replace(kinds, least=tuple(least)))
 
     def _all_of(self, kinds: Kinds) -> Sequences:
         # Nothing depends on sizes but how often loops iterate.
-        env = self._tiles()
+        env = self.tiles()
         env[GRID_SIZE.name] = int(evaluate(self.program.grid, env))
         deciding = self.control.deciding
         return Sequences(
@@ -288,6 +287,7 @@ class SizeExplorer(SizeWalks):
             self.footprints,
             self.fills,
             prune(self.program, replace(self.control, scalars=deciding)),
+            turns=self.turns,
         )
 
     def _between(self) -> None:
@@ -327,7 +327,10 @@ class SizeExplorer(SizeWalks):
                 return
 
     def _tails(self, name: str) -> Tails:
-        return simple_tails(self.program, self.pruned, self.sizes.loops[name])
+        if name not in self._known_tails:
+            found = simple_tails(self.program, self.pruned, self.sizes.loops[name])
+            self._known_tails[name] = found
+        return self._known_tails[name]
 
     def _bound(
         self,
@@ -346,13 +349,19 @@ class SizeExplorer(SizeWalks):
         ends = True
         others = {**chosen, **dict.fromkeys(later, 2)}
         while offset < (period if later else 1):
-            counts = _alike(self.long + offset, period if later else 1)
-            iterations = self.sizes.admitted(name, others, counts)
-            if iterations is None:
-                return self._all(name)
-            watches = self.watched({**others, name: iterations}, loops, tails)
-            if self.outcome.stuck:
-                return SEEN
+            watches: list[RecurrenceDetector] = []
+            iterations = 0
+            for long in self.sizes.enough(name, self.long):
+                counts = _alike(long + offset, period if later else 1)
+                found = self.sizes.admitted(name, others, counts)
+                if found is None:
+                    return self._all(name)
+                iterations = found
+                watches = self.watched({**others, name: iterations}, loops, tails)
+                if self.outcome.stuck:
+                    return SEEN
+                if not any(watch.missing() for watch in watches):
+                    break
             if not any(watch.most for watch in watches):
                 line = loops[0].span.line
                 self.outcome.gaps.append(f"no walk enters the loop of line {line}")
@@ -380,19 +389,3 @@ class SizeExplorer(SizeWalks):
             )
             return TripBound(min(self.long, 6), 1)
         return TripBound(most, 0)
-
-    def _branches(self) -> Iterator[str]:
-        """Branches that no walk took, or passed by, and that sizes may lead to."""
-        required = conjuncts(r.cond for r in self.program.requirements)
-        facts = tuple(f for f in required if not has_floats(f))
-        sources = ScalarSources(self.program)
-        for op in walk_ops(self.program.body):
-            if not isinstance(op, o.If) or not has_events(o.Block([op])):
-                continue
-            for side, word in ((True, "holds"), (False, "does not hold")):
-                if (op, side) in self.taken:
-                    continue
-                cond = expanded(op.cond, sources.lets, sources.varying)
-                if not proved(negate(cond) if side else cond, facts):
-                    line = op.span.line
-                    yield f"line {line}: no sizes were found for which this {word}"

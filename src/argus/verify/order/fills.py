@@ -20,11 +20,12 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.memory import BarrierAlloc, SharedAlloc, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import walk
-from argus.isa.effects import effects_of
+from argus.isa.effects import EffectsTable
+from argus.verify.order.events import loops_with_events
 from argus.verify.order.scalars import Scalars
 from argus.verify.order.state import GroupState
 
-__all__ = ["Fills", "bodies"]
+__all__ = ["Fills", "bodies", "first_loops"]
 
 Number = Callable[[GroupState], int | None]
 _Made = dict[int, tuple[SharedView, Number | None]]
@@ -35,6 +36,7 @@ class Fills:
 
     def __init__(self, program: Program, scalars: Scalars) -> None:
         self.scalars = scalars
+        self.effects = EffectsTable()
         self.lets: dict[str, Expr] = {}
         self.varying: dict[str, tuple[o.For, o.ScalarCarry]] = {}
         self.full: dict[SharedAlloc, BarrierAlloc] = {}
@@ -55,7 +57,7 @@ class Fills:
 
     def _study(self, role: str, body: o.Block) -> None:
         for op in walk(body):
-            for touch in effects_of(op).writes:
+            for touch in self.effects.of(op).writes:
                 self._written(role, touch.view)
             match op:
                 case o.Let():
@@ -231,6 +233,15 @@ def bodies(program: Program) -> Iterator[tuple[str, o.Block]]:
                 yield role.name, role.body
         else:
             yield "block", o.Block([op])
+
+
+def first_loops(program: Program) -> dict[str, o.For]:
+    """The first loop with events of each group, by the group's name."""
+    found: dict[str, o.For] = {}
+    for name, body in bodies(program):
+        for op, _ in loops_with_events(body):
+            found.setdefault(name, op)
+    return found
 
 
 def _iterations(group: GroupState, loop: o.For) -> int | None:

@@ -10,7 +10,8 @@ Bytes outside the block's shared memory are left out; bounds are another analysi
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from functools import lru_cache
 
 import numpy as np
@@ -24,7 +25,8 @@ from argus.ir.access import (
     matrix_elements,
     vector_shared,
 )
-from argus.ir.memory import SharedView
+from argus.ir.expr import Const
+from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.placement import MatrixOperand, TmaPlan, VectorPlan
 from argus.isa.boxes import box_offsets
 from argus.isa.descriptor import operand_addresses
@@ -50,6 +52,11 @@ class Footprint:
     masks: tuple[int, ...]
     whole: int
     """All units' bytes, counted from byte 0 of shared memory."""
+    access: object = None
+    """What makes it, but for the stage of the buffer."""
+    stage: int = 0
+    even: bool = True
+    """The same bytes of each stage are touched, and nothing else."""
     met: dict[Footprint, Pairs] = field(default_factory=dict["Footprint", Pairs])
     covered: dict[Footprint, bool] = field(default_factory=dict["Footprint", bool])
 
@@ -81,13 +88,17 @@ class Footprint:
 
 
 class Footprints:
-    """Footprints of a program's accesses, each made once."""
+    """Footprints of a program's accesses, each made once, in all stages of its buffer.
+
+    ``empty``: some access touches no byte at all.
+    """
 
     def __init__(self, size: int, scalars: Scalars, lanes: int) -> None:
         self.size = size
         self.lanes = lanes
         self.scalars = scalars
         self.effects = EffectsTable()
+        self.empty = False
         self._made: dict[tuple[object, ...], Footprint] = {}
         self._boxes: dict[tuple[object, ...], tuple[Footprint, ...]] = {}
 
@@ -95,11 +106,43 @@ class Footprints:
         self, op: o.AnyOp, plan: VectorPlan, view: SharedView, env: Env
     ) -> Footprint:
         """A load, store or cp.async by all threads: one unit per warp."""
-        key = (id(op), *self.scalars.values((view.stage, *view.origin), env))
+        stage, *origin = self.scalars.values((view.stage, *view.origin), env)
+        key = (stage, id(op), *origin)
         found = self._made.get(key)
         if found is None:
-            found = self._made[key] = self._vector(plan, view, env)
+            found = self._each(
+                stage, key[1:], view, lambda at: self._vector(plan, at, env)
+            )
         return found
+
+    def _each(
+        self,
+        stage: int,
+        access: tuple[object, ...],
+        view: SharedView,
+        make: Callable[[SharedView], Footprint],
+    ) -> Footprint:
+        """Make the footprint in each stage, if the view is in one of the buffer's.
+
+        ``access`` is what names it, but for the stage.
+        """
+        alloc = view.alloc
+        asked = make(view)
+        self.empty |= not asked.whole
+        found = {stage: asked}
+        first = _within(asked, alloc, stage)
+        even = first is not None
+        for number in range(alloc.stages) if even else ():
+            try:
+                if number != stage:
+                    found[number] = make(replace(view, stage=Const(number)))
+                even = even and _within(found[number], alloc, number) == first
+            except OutOfModel:
+                even = False
+        for number, one in found.items():
+            one.access, one.stage, one.even = access, number, even
+            self._made[number, *access] = one
+        return asked
 
     def _vector(self, plan: VectorPlan, view: SharedView, env: Env) -> Footprint:
         if "matrix" in plan.instruction:
@@ -121,8 +164,16 @@ class Footprints:
         key = (id(op), *self.scalars.values(places, env))
         found = self._boxes.get(key)
         if found is None:
-            found = tuple(self._box(plan, i, view, env) for i in range(len(plan.boxes)))
-            self._boxes[key] = found
+            stage, *offsets = key[1:]
+            found = self._boxes[key] = tuple(
+                self._each(
+                    stage,
+                    (id(op), i, *offsets),
+                    view,
+                    lambda at, i=i: self._box(plan, i, at, env),
+                )
+                for i in range(len(plan.boxes))
+            )
         return found
 
     def _box(self, plan: TmaPlan, index: int, view: SharedView, env: Env) -> Footprint:
@@ -145,15 +196,20 @@ class Footprints:
 
         Raises OutOfModel for a descriptor that the instruction does not accept.
         """
-        key = (id(op), side, *self.scalars.values((view.stage, *view.origin), env))
+        stage, *origin = self.scalars.values((view.stage, *view.origin), env)
+        key = (stage, id(op), side, *origin)
         found = self._made.get(key)
         if found is None:
-            starts = descriptor_starts(operand, view, env, warpgroups)
             of = element(view.dtype)
             if of is None:
                 raise OutOfModel(f"a product of {view.dtype}")
-            units = [_operand(operand, group, rows, of) for group in starts]
-            found = self._made[key] = self._of(np.stack(units), view.dtype.bytes)
+
+            def make(at: SharedView) -> Footprint:
+                starts = descriptor_starts(operand, at, env, warpgroups)
+                units = [_operand(operand, group, rows, of) for group in starts]
+                return self._of(np.stack(units), view.dtype.bytes)
+
+            found = self._each(stage, key[1:], view, make)
         return found
 
     def _of(self, places: Ints, itemsize: int) -> Footprint:
@@ -175,6 +231,18 @@ class Footprints:
         for mask in masks:
             whole |= mask
         return Footprint(low, high, tuple(masks), whole << low)
+
+
+def _within(
+    footprint: Footprint, alloc: SharedAlloc, stage: int
+) -> tuple[int, tuple[int, ...]] | None:
+    """The bytes of a stage that are touched, by unit; None if not all are in it."""
+    if not 0 <= stage < alloc.stages:
+        return None
+    assert alloc.offset is not None
+    base = alloc.offset + stage * alloc.stage_bytes
+    inside = base <= footprint.low and footprint.high <= base + alloc.stage_bytes
+    return (footprint.low - base, footprint.masks) if inside else None
 
 
 def _operand(

@@ -2,9 +2,10 @@
 
 ``snapshot`` compares two moments of one walk, whose groups all went on by as many
 iterations. Here the ways to the two may differ, so that everything is named alike in
-all walks, and numbers that grow are compared by family (`counter_families.py`), loops
-by what is known of their iterations (`trip_count_choices.py`). What is left out: what
-only reports look at.
+all walks, numbers that grow are compared by family and slots of rings by how far these
+are moved (`slot_names.py`), loops by what is known of their iterations
+(`trip_count_choices.py`). What is left out: what only reports look at, and which bytes
+were written: those that the latest write of some access left.
 """
 
 from __future__ import annotations
@@ -14,8 +15,9 @@ from collections.abc import Iterator
 from argus.verify.order.barrier_state import BarrierState, Waiting
 from argus.verify.order.clock import PROLOGUE
 from argus.verify.order.counter_families import Families, Member
+from argus.verify.order.slot_names import Number, SlotNames
 from argus.verify.order.snapshot import known
-from argus.verify.order.state import AccessRecord, BlockState, GroupState
+from argus.verify.order.state import AccessRecord, GroupState
 from argus.verify.order.trip_count_choices import Choices
 from argus.verify.order.walk import ClusterWalk
 
@@ -39,21 +41,18 @@ def joint(
         choices.entered(g) and id(g.op) in live for g in walk.groups
     ):
         return None
-    (block,) = walk.blocks
-    barriers = [
-        *block.barriers.values(),
-        *(b for _, b in sorted(block.named.items())),
-        walk.cluster,
-    ]
     order = {group: number for number, group in enumerate(walk.everyone)}
+    names = _names(walk, families, live)
+    barriers = names.barriers
     place = {barrier: number for number, barrier in enumerate(barriers)}
     records = sorted(
         (
-            (id(footprint), order[group], write, record)
-            for (footprint, group, write), record in block.records.items()
+            (block.rank, *names.of(record), order[group], write, record)
+            for block in walk.blocks
+            for (_, group, write), record in block.records.items()
             if record.ones
         ),
-        key=lambda one: one[:3],
+        key=lambda one: one[:-1],
     )
     asked: list[int] = []
     """Moments that somebody may have to know, in an order that does not change."""
@@ -74,6 +73,12 @@ def joint(
         sent = sorted((place[b], phase) for b, (*_, phase) in group.sent.items())
         tags.append(tuple(number for number, _ in sent))
         asked += (phase for _, phase in sent)
+        reached = sorted(
+            (place[b], phase, now) for b, (*_, phase, now) in group.reached.items()
+        )
+        tags.append(tuple((number, now.bit_count()) for number, _, now in reached))
+        for _, phase, now in reached:
+            asked += (phase, *_moments(now))
     for group in walk.groups:
         asked += range(group.base, group.base + group.warps)
     return (
@@ -81,11 +86,40 @@ def joint(
         tuple((order[g], *_group(g, place)) for g in walk.groups),
         tuple(tags),
         known(walk, barriers, asked, events, list(_later(walk))),
-        block.written,
         choices.state(walk.groups),
-        _numbers(walk, block, [r for *_, r in records], families, live),
-        tuple(block.named),
+        names.numbers([r for *_, r in records]),
+        tuple(tuple(sorted(block.named)) for block in walk.blocks),
+        tuple(sorted(order[g] for g in walk.arrived)),
     )
+
+
+def _names(
+    walk: ClusterWalk, families: Families, live: dict[int, frozenset[str]]
+) -> SlotNames:
+    """The names in a state, by everything that grows and matters."""
+    scalars: list[Number] = []
+    still: list[Member] = []
+    turning = families.turning.barriers
+    for group in walk.groups:
+        for name in sorted(live[id(group.op)]):
+            value = group.env.get(name)
+            scalars.append((("scalar", name), None if value is None else int(value)))
+        for alloc in walk.program.barriers:
+            if alloc not in turning:
+                scalars.append((("barrier", alloc), group.waited.get(alloc)))
+        for alloc in families.awaited.get(group.name, ()):
+            if alloc not in group.waited:
+                # An access has no number before the first wait.
+                still.append(("barrier", alloc))
+    return SlotNames(walk, families, scalars, still, live=live)
+
+
+def _moments(known: int) -> Iterator[int]:
+    """The moments of a set."""
+    while known:
+        least = known & -known
+        yield least.bit_length() - 1
+        known ^= least
 
 
 def _record(record: AccessRecord, place: dict[BarrierState, int]) -> tuple[object, ...]:
@@ -156,30 +190,3 @@ def _later(walk: ClusterWalk) -> Iterator[int]:
             yield from causes
     for parting in walk.partings:
         yield parting.cause
-
-
-def _numbers(
-    walk: ClusterWalk,
-    block: BlockState,
-    records: list[AccessRecord],
-    families: Families,
-    live: dict[int, frozenset[str]],
-) -> tuple[object, ...]:
-    """Everything that grows, by family."""
-    found: list[tuple[Member, int | None]] = []
-    still: list[Member] = []
-    for (alloc, _), barrier in block.barriers.items():
-        found.append((("barrier", alloc), barrier.completed))
-    for group in walk.groups:
-        for name in sorted(live[id(group.op)]):
-            value = group.env.get(name)
-            found.append((("scalar", name), None if value is None else int(value)))
-        allocs = dict.fromkeys(alloc for alloc, _ in block.barriers)
-        for alloc in allocs:
-            found.append((("barrier", alloc), group.waited.get(alloc)))
-        for alloc in families.awaited.get(group.name, ()):
-            if alloc not in group.waited:
-                # An access has no number before the first wait.
-                still.append(("barrier", alloc))
-    found += ((("buffer", r.alloc), r.fill) for r in records)
-    return families.normal(found, still)

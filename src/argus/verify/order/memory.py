@@ -202,9 +202,9 @@ def store(machine: Machine, group: GroupState, op: o.CopyOut) -> None:
 def copies_arrive(machine: Machine, group: GroupState, op: o.CpAsyncArrive) -> None:
     """Every thread arrives once its copies so far have completed."""
     barrier = machine.barrier(group, op.barrier)
-    copied = 0
-    for base in group.copies.bases:
-        copied |= group.ones << base
+    for base in group.copies.bases[group.handed :]:
+        group.copied |= group.ones << base
+    copied = group.copied
     given = [copied, 0, group.know.any(CAUSE) | copied]
     group.handed = group.copies.issued
     sure = group.know.every(CAUSE)

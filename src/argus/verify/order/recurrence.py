@@ -9,6 +9,7 @@ from math import lcm
 from argus.ir import ops as o
 from argus.verify.order.block_exit import ends_within
 from argus.verify.order.control_dependence import Control
+from argus.verify.order.slot_names import SlotNames
 from argus.verify.order.snapshot import Position, position, snapshot
 from argus.verify.order.walk import ClusterWalk
 
@@ -79,12 +80,18 @@ class RecurrenceDetector:
     """Looks for a repetition of the joint state in each of some loops.
 
     ``tails``: what groups do after these loops, if that is simple (`block_exit.py`).
+    ``names`` says how slots are called in a state.
     """
 
     def __init__(
-        self, control: Control, loops: list[o.For], tails: dict[str, list[o.AnyOp]]
+        self,
+        control: Control,
+        loops: list[o.For],
+        tails: dict[str, list[o.AnyOp]],
+        names: Callable[[ClusterWalk], SlotNames],
     ) -> None:
         self.control = control
+        self.names = names
         self.tails = tails
         self.ends = bool(tails)
         """All ends after fewer iterations were looked at."""
@@ -144,7 +151,8 @@ class RecurrenceDetector:
             return least >= self.goal
         if self._known(begun) or not self._inside(walk):
             return False
-        state = snapshot(walk, self.control.counters, self.control.modulus)
+        names = self.names(walk)
+        state = snapshot(walk, self.control.counters, self.control.modulus, names)
         seen = self.states.setdefault(state, _Positions())
         for earlier in seen.before(at, self._open):
             self._repeats(earlier, at)

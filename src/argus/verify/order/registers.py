@@ -12,19 +12,21 @@ from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.walk import defined, used
-from argus.isa.effects import OpEffects, effects_of
+from argus.isa.effects import EffectsTable, OpEffects
 from argus.verify.order.finding import OrderFindings, event, report
 from argus.verify.order.state import AccumulatorState, GroupState, storage_key
 
 __all__ = ["issue", "move", "touch", "waited"]
 
 
-def touch(findings: OrderFindings, group: GroupState, op: o.AnyOp) -> None:
+def touch(
+    findings: OrderFindings, group: GroupState, op: o.AnyOp, effects: EffectsTable
+) -> None:
     """An operation reads and writes registers; loops and branches do so by `move`."""
     match op:
         case o.For() | o.If() | o.Roles() | o.WgmmaWait():
             return
-        case o.Dot() if effects_of(op).later:
+        case o.Dot() if effects.of(op).later:
             return
         case (
             o.Binding() | o.RegisterOp() | o.Dot() | o.Access() | o.Copy()

@@ -42,19 +42,26 @@ class SharedOrder:
         default_factory=dict[str, list[tuple[Mapping[str, int], _Shown]]]
     )
 
+    _open: set[str] = field(default_factory=set[str])
+    """Essences that were not proved."""
+
     def proved(
         self, program: Program, prove: Callable[[Program], Iterable[Obligation]]
     ) -> _Shown | None:
         """The obligations of a program's order, all proved; None where one is not."""
         least = essence(program)
         given = given_of(least)
-        kept = self._proofs.setdefault(fingerprint(least, fact_requirements(least)), [])
+        mark = fingerprint(least, fact_requirements(least))
+        if mark in self._open:
+            return None
+        kept = self._proofs.setdefault(mark, [])
         for known, shown in kept:
             # It was proved for more sizes, or for the same.
             if all(given.get(name, 1) % n == 0 for name, n in known.items()):
                 return shown
         shown = tuple(prove(least))
         if any(one.verdict is not Verdict.PROVED for one in shown):
+            self._open.add(mark)
             return None
         kept.append((given, shown))
         return shown

@@ -14,16 +14,26 @@ from typing import cast
 from argus.ir import ops as o
 from argus.ir.expr import evaluate
 from argus.ir.program import GRID_SIZE, SM_COUNT, Program
+from argus.ir.walk import walk as walk_ops
+from argus.verify.decide.conditions import proved
+from argus.verify.decide.evaluation import has_floats, negate
+from argus.verify.decide.facts import conjuncts
+from argus.verify.decide.nearest import nearest
 from argus.verify.order.block_classes import BlockClasses
 from argus.verify.order.control_dependence import Control
 from argus.verify.order.course import ITERATIONS, Courses, Table, used
+from argus.verify.order.events import has_events
 from argus.verify.order.fills import Fills
 from argus.verify.order.finding import OrderFindings
 from argus.verify.order.footprint import Footprints
 from argus.verify.order.recurrence import RecurrenceDetector
+from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.scalars import Scalars
 from argus.verify.order.sizes import Sizes
 from argus.verify.order.slicing import prune
+from argus.verify.order.trip_count import expanded
+from argus.verify.order.turned_names import TurnedNames
+from argus.verify.order.usual_sizes import usual
 from argus.verify.order.walk import ClusterWalk
 
 __all__ = ["SizeWalks", "Tails", "WalkOutcome"]
@@ -53,9 +63,17 @@ _BLOCKS = 1 << 20
 
 
 class SizeWalks:
-    """Walks a program, and collects what is found."""
+    """Walks a program, and collects what is found.
 
-    def __init__(self, program: Program, control: Control) -> None:
+    ``turns``: states are compared up to where rings have turned to.
+    """
+
+    def __init__(
+        self, program: Program, control: Control, *, turns: bool = True
+    ) -> None:
+        self.turns = turns
+        self.even = True
+        """All accesses so far would touch the same bytes of any stage."""
         self.program = program
         self.control = control
         self.outcome = WalkOutcome(gaps=list(control.gaps))
@@ -76,6 +94,11 @@ class SizeWalks:
         """Which sizes are varied, found when they are first asked for."""
         return Sizes(self.program, self.control, self.pruned, self.courses)
 
+    @cached_property
+    def names(self) -> TurnedNames:
+        """How slots are called in the states of walks."""
+        return TurnedNames(self.program, self.control, self.fills, turns=self.turns)
+
     def cases(self, chosen: Mapping[str, int]) -> None:
         """Walk all different courses of blocks with these sizes."""
         for env, first, table in self._blocks(chosen, _tables(self.control)):
@@ -95,12 +118,15 @@ class SizeWalks:
             forks = self.control.forks
             kind = _kind(self._course(env, first, table)) if forks else None
             if kind not in watches:
-                watches[kind] = RecurrenceDetector(self.control, loops, tails)
+                watches[kind] = RecurrenceDetector(
+                    self.control, loops, tails, self.names
+                )
             if not watches[kind].complete:
                 self.walk(env, first, table, watches[kind])
             if self.outcome.stuck:
                 break
-        return list(watches.values()) or [RecurrenceDetector(self.control, loops, {})]
+        none = RecurrenceDetector(self.control, loops, {}, self.names)
+        return list(watches.values()) or [none]
 
     def _blocks(
         self, chosen: Mapping[str, int], tables: Iterable[Table]
@@ -161,6 +187,7 @@ class SizeWalks:
                 watch.end(walk)
         finally:
             outcome.walks += 1
+            self.even &= walk.even
             outcome.steps += walk.steps
             for key in outcome.findings.found.keys() - before:
                 outcome.sizes[key] = {
@@ -170,6 +197,34 @@ class SizeWalks:
                 }
         outcome.stuck |= walk.stuck
         self.taken |= walk.taken
+
+    def launched(self) -> bool:
+        """Whether there are sizes that the program admits."""
+        required = [r.cond for r in self.program.requirements]
+        most = usual(self.program, self.control.units)
+        free = [name for name in most if name != SM_COUNT.name]
+        return nearest(required, most, free).values is not None
+
+    def tiles(self) -> dict[str, int | float]:
+        """Values of all symbols but the grid, of sizes two tiles."""
+        tiles = {name: 2 * unit for name, unit in self.control.units.items()}
+        return usual(self.program, tiles)
+
+    def branches(self) -> Iterator[str]:
+        """Branches that no walk took, or passed by, and that sizes may lead to."""
+        required = conjuncts(r.cond for r in self.program.requirements)
+        facts = tuple(f for f in required if not has_floats(f))
+        sources = ScalarSources(self.program)
+        for op in walk_ops(self.program.body):
+            if not isinstance(op, o.If) or not has_events(o.Block([op])):
+                continue
+            for side, word in ((True, "holds"), (False, "does not hold")):
+                if (op, side) in self.taken:
+                    continue
+                cond = expanded(op.cond, sources.lets, sources.varying)
+                if not proved(negate(cond) if side else cond, facts):
+                    line = op.span.line
+                    yield f"line {line}: no sizes were found for which this {word}"
 
 
 def _kind(course: object) -> object:

@@ -8,7 +8,7 @@ from math import lcm
 
 from argus.extents import LEAST_EXTENT
 from argus.ir import ops as o
-from argus.ir.expr import Expr, binary, evaluate, symbols
+from argus.ir.expr import Expr, Sym, binary, evaluate, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import (
     GRID_SIZE,
@@ -26,9 +26,11 @@ from argus.verify.order.slicing import Pruned
 from argus.verify.order.usual_sizes import usual
 from argus.verify.verdict import Verdict
 
-__all__ = ["Sizes"]
+__all__ = ["Sizes", "admits_none", "dims"]
 
 _FACTORS = (1, 2, 4, 8, 16)
+_REPEATED = 3
+"""Tiles at least, of which each is many iterations."""
 
 
 class Sizes:
@@ -59,14 +61,7 @@ class Sizes:
             for name, unit in control.units.items()
         }
         self.fixed = usual(program, self.units)
-        self.dims = {
-            s.name: s
-            for p in program.params
-            if isinstance(p, GlobalTensor)
-            for e in p.shape
-            for s in symbols(e)
-        }
-        """Sizes of tensors."""
+        self.dims = dims(program)
         self.inner = inner_sizes(
             program, control, pruned, lambda tiles: self.environment(tiles) is not None
         )
@@ -149,6 +144,16 @@ class Sizes:
     def _steady(self, size: str, factor: int, loops: list[o.For]) -> bool:
         iterations = [self._iterations(size, factor * n, loops) for n in (2, 3, 4)]
         return iterations[0] < iterations[1] < iterations[2]
+
+    def enough(self, size: str, iterations: int) -> tuple[int, ...]:
+        """How many tiles lead to so many iterations, and then, to be sure, so many."""
+        loops = self.loops[size]
+        each = [
+            self._iterations(size, 3, [op]) - self._iterations(size, 2, [op])
+            for op in loops
+        ]
+        few = max(-(-iterations // max(min(each), 1)), _REPEATED)
+        return (few, iterations) if few < iterations else (iterations,)
 
     def tied(self) -> Iterator[str]:
         """What is not varied by itself, or only together with another size."""
@@ -247,7 +252,7 @@ class Sizes:
                 env[other] = self.units.get(other, 1) * iterations
                 taken.add(other)
         for name in taken & self.dims.keys():
-            if env[name] < LEAST_EXTENT and not self._admits_none(name):
+            if env[name] < LEAST_EXTENT and not admits_none(self.program, name):
                 part = self._part(name)
                 if part is None:
                     return None
@@ -269,12 +274,6 @@ class Sizes:
         if found.open:
             self.gaps.append(found.open)
         return found.values
-
-    def _admits_none(self, size: str) -> bool:
-        """Whether requirements of a size alone leave it 0."""
-        sym = self.dims[size]
-        own = (r.cond for r in self.program.requirements)
-        return all(evaluate(c, {size: 0}) for c in own if set(symbols(c)) == {sym})
 
     def _part(self, size: str) -> int | None:
         """A size of less than a tile, which its loops see as they would see 0."""
@@ -331,3 +330,22 @@ class Sizes:
 
 
 _HARDWARE = frozenset(s.name for s in HARDWARE)
+
+
+def dims(program: Program) -> dict[str, Sym]:
+    """Sizes of tensors, by name."""
+    return {
+        s.name: s
+        for p in program.params
+        if isinstance(p, GlobalTensor)
+        for e in p.shape
+        for s in symbols(e)
+    }
+
+
+def admits_none(program: Program, size: str) -> bool:
+    """Whether requirements of a size alone leave it 0."""
+    own = (r.cond for r in program.requirements)
+    return all(
+        evaluate(c, {size: 0}) for c in own if {s.name for s in symbols(c)} == {size}
+    )

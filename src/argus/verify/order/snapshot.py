@@ -5,11 +5,14 @@ way: the same operations are next, and every access and wait would find the same
 known. What matters of a past access is not when it was but *who knows of it*: each
 clock that is held anywhere (by a warp, by a barrier, by arrivals of a phase) is either
 past it or not. So the state is finite, although clocks and counters are not.
+
+Slots of rings that turn are named relative to how far they have come
+(`slot_names.py`): what comes after is then the same but for which slot is meant.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -17,6 +20,7 @@ import numpy as np
 from argus.ir.memory import SharedAlloc
 from argus.verify.order.barrier_state import BarrierState, Waiting
 from argus.verify.order.clock import CAUSE, PARTS, PROLOGUE, common
+from argus.verify.order.slot_names import SlotNames
 from argus.verify.order.state import GroupState
 
 if TYPE_CHECKING:
@@ -35,18 +39,23 @@ def position(walk: ClusterWalk) -> Position:
     return tuple((g.loops, g.iterations) for g in walk.groups)
 
 
-def snapshot(walk: ClusterWalk, counters: tuple[str, ...], modulus: int) -> object:
-    """The state, to be compared with ``==``."""
-    barriers = list(_barriers(walk))
+def snapshot(
+    walk: ClusterWalk, counters: tuple[str, ...], modulus: int, names: SlotNames
+) -> object:
+    """The state, to be compared with ``==``, but for what ``names`` turn."""
+    barriers = names.barriers
     asked: list[int] = []
     """Moments that somebody may have to know, in an order that does not change."""
     tags: list[object] = []
     for block in walk.blocks:
         fills: list[tuple[SharedAlloc, int]] = []
-        for record in block.records.values():
-            if not record.ones:
-                tags.append(None)
-                continue
+        records = [
+            (*names.of(r), id(r.group), r.write, r)
+            for r in block.records.values()
+            if r.ones
+        ]
+        for *who, record in sorted(records, key=lambda one: one[:-1]):
+            tags += who
             whole = record.alive is record.footprint.whole
             tags += [True if whole else record.alive, record.bare]
             if record.fill is not None:
@@ -70,7 +79,7 @@ def snapshot(walk: ClusterWalk, counters: tuple[str, ...], modulus: int) -> obje
         for waited in barrier.waits:
             tags.append((id(waited.op), id(waited.group), barrier.completed - waited.n))
             asked += range(waited.base, waited.base + waited.group.warps)
-    groups = tuple(_group(g, counters, modulus) for g in walk.groups)
+    groups = tuple(_group(g, counters, modulus, names) for g in walk.groups)
     held = tuple(
         tuple(
             (number, barrier.completed - g.holds[barrier])
@@ -80,7 +89,7 @@ def snapshot(walk: ClusterWalk, counters: tuple[str, ...], modulus: int) -> obje
         for g in walk.groups
     )
     moments = known(walk, barriers, asked, events)
-    return (groups, held, moments, tuple(tags))
+    return (names.turned, groups, held, moments, tuple(tags))
 
 
 def known(
@@ -116,14 +125,9 @@ def known(
     return np.packbits(first).tobytes(), np.packbits(second).tobytes()
 
 
-def _barriers(walk: ClusterWalk) -> Iterator[BarrierState]:
-    for block in walk.blocks:
-        yield from block.barriers.values()
-        yield from block.named.values()
-    yield walk.cluster
-
-
-def _group(group: GroupState, counters: tuple[str, ...], modulus: int) -> object:
+def _group(
+    group: GroupState, counters: tuple[str, ...], modulus: int, names: SlotNames
+) -> object:
     covered = group.products.covered
     registers = frozenset(
         (key, group.products.issued - a.number if a.number > covered else -1)
@@ -132,10 +136,7 @@ def _group(group: GroupState, counters: tuple[str, ...], modulus: int) -> object
     operands = frozenset(
         (key, group.products.issued - n) for key, (n, _) in group.operands.items()
     )
-    env = group.env
-    values = tuple(
-        int(env[c]) % modulus if isinstance(env.get(c), int) else None for c in counters
-    )
+    values = tuple(_counter(group, c, modulus, names) for c in counters)
     wait = group.wait
     return (
         id(group.op),
@@ -149,4 +150,19 @@ def _group(group: GroupState, counters: tuple[str, ...], modulus: int) -> object
         registers,
         operands,
         values,
+    )
+
+
+def _counter(
+    group: GroupState, name: str, modulus: int, names: SlotNames
+) -> int | None:
+    """What a counter selects; of one that moves only while somebody may read it."""
+    value, moved = group.env.get(name), names.moved(name)
+    if not isinstance(value, int):
+        return None
+    if moved is None:
+        return value % modulus
+    alive = names.live.get(id(group.op))
+    return (
+        None if alive is not None and name not in alive else (value - moved) % modulus
     )

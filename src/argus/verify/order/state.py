@@ -181,6 +181,8 @@ class GroupState:
     """Loops that it has left, and after how many iterations the last time."""
     handed: int = 0
     """cp.async copies that an arrival on an mbarrier covers."""
+    copied: int = 0
+    """Moments of these copies."""
     accumulators: dict[object, AccumulatorState] = field(
         default_factory=dict[object, AccumulatorState]
     )

@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
 from argus.ir import ops as o
 from argus.ir.expr import Const
@@ -43,7 +44,7 @@ _STATES = 1500
 """More states are too many."""
 _CHOICES = 6000
 """In all walks together, more choices take too long."""
-FEW = 64
+FEW = 24
 STEPS = 5000
 """Operations walked at sizes, for which so few choices are a small price."""
 _LONG = 400
@@ -105,7 +106,8 @@ class Sequences:
     """Walks a program with all sequences of trip counts.
 
     ``deciding``: scalars that decide what operations do. ``env``: values of sizes, on
-    which nothing may depend but trip counts.
+    which nothing may depend but trip counts. ``turns``: states are compared up to where
+    rings have turned to.
     """
 
     def __init__(
@@ -117,17 +119,21 @@ class Sequences:
         footprints: Footprints,
         fills: Fills,
         pruned: Pruned,
+        *,
+        turns: bool = True,
     ) -> None:
         self.program, self.kinds, self.env = program, kinds, env
-        self.footprints, self.fills = footprints, fills
+        self.fills = fills
         self.pruned = pruned
         first = [
             p.op for m in places(program, kinds, apart=True).values() for p in m[:1]
         ]
-        self.families = Families(program, deciding, first, fills)
+        self.footprints = footprints
+        self._families = partial(Families, program, deciding, first, fills)
+        self.families = self._families(turns=turns)
         self.live = alive(program, deciding)
-        self.starts = 1 + sum(
-            len(op.roles) for op in program.body.ops if isinstance(op, o.Roles)
+        self.starts = program.cluster * (
+            1 + sum(len(op.roles) for op in program.body.ops if isinstance(op, o.Roles))
         )
         self.most = _CHOICES
         """Choices in all walks together."""
@@ -153,6 +159,8 @@ class Sequences:
         self.made = 0
         """Choices of this walk, and new ones among them."""
         self.new = 0
+        self.even = True
+        """All accesses would touch the same bytes of any stage."""
         self.all = 0
         """Choices of all walks."""
         self.walks = 0
@@ -169,11 +177,11 @@ class Sequences:
 
     @property
     def closing(self) -> bool:
-        """Whether choices were too few, and most of them led to states that were known.
+        """Whether choices were too few, and a third of them led to known states.
 
         Then there may be few states in all.
         """
-        return self.missing == [_TOO_MANY] and 2 * len(self.graph.ways) < self.all
+        return self.missing == [_TOO_MANY] and 3 * len(self.graph.ways) <= 2 * self.all
 
     def _shown(self) -> list[str]:
         gaps = [*self.families.gaps, *self._unfit()]
@@ -187,6 +195,11 @@ class Sequences:
         ):
             self._begin(apart=False)
             gaps = self._explore()
+        if self.families.turning.buffers and not self.even:
+            # Stages that are used differently cannot stand for each other.
+            self.families = self._families(turns=False)
+            self._begin(apart=True)
+            return self._shown()
         return gaps
 
     def _explore(self) -> list[str]:
@@ -221,8 +234,6 @@ class Sequences:
     def _unfit(self) -> Iterator[str]:
         """What this analysis does not look at."""
         program = self.program
-        if program.cluster != 1:
-            yield "blocks of a cluster may iterate differently often"
         walked = {id(op) for ops in self.pruned.ops.values() for op in ops}
         for op in walk_ops(program.body):
             if id(op) not in walked:
@@ -231,8 +242,6 @@ class Sequences:
             asked = isinstance(op, o.If) and op not in self.kinds.tests
             if asked and has_events(o.Block([op])):
                 yield f"line {line}: a branch where loops iterate differently often"
-            if isinstance(op, o.ClusterSync):
-                yield f"line {line}: a barrier of the cluster"
             if isinstance(op, o.For) and not has_events(op.body):
                 bounds = (op.start, op.stop, op.step)
                 if not all(isinstance(e, Const) for e in bounds):
@@ -264,6 +273,8 @@ class Sequences:
             walk.run(lambda _: bool(self.findings.found))
         except _EnoughError:
             return False
+        finally:
+            self.even &= walk.even
         self._ended()
         return walk.stuck
 

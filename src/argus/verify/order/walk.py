@@ -106,6 +106,12 @@ class ClusterWalk(Machine):
         """Operations that were walked."""
         return self.limit - self.left
 
+    @property
+    def even(self) -> bool:
+        """Whether all accesses so far would touch the same bytes of any stage."""
+        records = (r for block in self.blocks for r in block.records)
+        return not self.footprints.empty and all(f.even for f, *_ in records)
+
     # ------------------------------------------------------------------ running
 
     def run(self, after_round: Callable[[ClusterWalk], bool] | None = None) -> None:
@@ -148,7 +154,7 @@ class ClusterWalk(Machine):
             if self.left < 0:
                 raise OutOfModel("a walk of representative sizes is too long")
             if group.hot:
-                registers.touch(self.findings, group, op)
+                registers.touch(self.findings, group, op, self.effects)
             match op:
                 case o.Let():
                     group.env[op.sym.name] = self.value(group, op.value)
