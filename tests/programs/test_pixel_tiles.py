@@ -132,6 +132,18 @@ def test_windows_do_not_begin_earlier_where_that_is_a_copy() -> None:
     assert len(plan.kernels) == 4  # operands, the product, and its phases in order
 
 
+def test_sums_of_few_channels_are_those_of_all_taps() -> None:
+    """A step of so few elements takes as long as one that is full."""
+    shapes = (128, 3, 16, 32, 32), (3, 16, 3, 3, 3)
+    inputs = tuple(torch.empty(n, device="meta") for n in shapes)
+    function = functional.conv_transpose3d
+    plan = plan_of(Formula(lambda x, w: function(x, w, None, 2, 1)), inputs)
+    (form,) = (
+        s.group.form for s in plan.kernels if isinstance(s.group.form, ProductForm)
+    )
+    assert form.pixels is None
+
+
 @pytest.mark.parametrize(
     ("length", "pitch", "pixels", "most"), [(17, 17, 64, 5), (65, 66, 128, 3)]
 )

@@ -134,19 +134,26 @@ def _waits(ring: Ring, fields: set[int], block: o.Block) -> bool:
 
 def _multiplies(fields: set[int], block: o.Block) -> bool:
     """Whether a wgmma reads a slot on each way through a block."""
-    for op in block.ops:
-        if isinstance(op, o.If):
-            if all(_multiplies(fields, inner) for inner in (op.then, op.other)):
-                return True
-        elif isinstance(op, o.For):
-            if _multiplies(fields, op.body):
-                return True
-        elif isinstance(op, o.Dot):
+    return any(_multiplied(fields, op) for op in block.ops)
+
+
+def _multiplied(fields: set[int], op: o.AnyOp) -> bool:
+    match op:
+        case o.If():
+            return all(_multiplies(fields, inner) for inner in (op.then, op.other))
+        case o.For():
+            return _multiplies(fields, op.body)
+        case o.Dot():
             does = effects_of(op)
             touched = {id(touch.view.alloc) for touch in does.touches}
-            if does.scope == "warpgroup" and touched & fields:
-                return True
-    return False
+            return does.scope == "warpgroup" and bool(touched & fields)
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Access() | o.Copy()
+            | o.Synchronisation() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
+            return False
+        case _:
+            assert_never(op)
 
 
 def _count_bytes(ring: Ring, block: o.Block, use: RingUse) -> None:

@@ -28,8 +28,9 @@ from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import UntranslatedError
 from argus.programs.tensors.views import LinearView, permuted
 
-_LEAST_POSITIONS, _LEAST_COLUMNS = 64, 4
-"""Pixels of a plane, and channels with their phases, of a tile."""
+_LEAST_POSITIONS, _LEAST_COLUMNS, _LEAST_SUM = 64, 4, 16
+"""Pixels of a plane, and channels with their phases, of a tile; channels of the input
+with taps of the last dimension, which are summed at a time."""
 
 
 def phases_of(
@@ -177,6 +178,7 @@ def _worth_pixels(
         last.step in PHASES
         and positions >= _LEAST_POSITIONS
         and weight.shape[1] * last.step >= _LEAST_COLUMNS
+        and weight.shape[0] * last.sizes[2] >= _LEAST_SUM
     )
 
 

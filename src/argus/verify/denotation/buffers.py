@@ -11,7 +11,7 @@ from argus.ir.memory import BarrierAlloc, BarrierRef, Ring, SharedAlloc, SharedV
 from argus.ir.program import Program
 from argus.ir.walk import walk
 
-__all__ = ["Buffers", "OneBarrier", "bodies", "meets_others", "writes_shared"]
+__all__ = ["Buffers", "OneBarrier", "bodies", "writes_shared"]
 
 
 @dataclass(frozen=True)
@@ -196,27 +196,6 @@ def writes_shared(op: o.AnyOp) -> SharedView | None:
             | o.RingOp() | o.Annotation()
         ):  # fmt: skip
             return None
-        case _:
-            assert_never(op)
-
-
-def meets_others(op: o.AnyOp) -> bool:
-    """Whether an operation may order this role's accesses and those of other roles."""
-    match op:
-        case o.Sync():
-            return op.name is not None
-        case (
-            o.BarrierExpect() | o.BarrierArrive() | o.BarrierWait() | o.CpAsyncArrive()
-            | o.ClusterSync() | o.RingOp()
-        ):  # fmt: skip
-            return True
-        case o.CopyAsync():
-            return op.barrier is not None
-        case (
-            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
-            | o.Copy() | o.Synchronisation() | o.Annotation()
-        ):  # fmt: skip
-            return False
         case _:
             assert_never(op)
 

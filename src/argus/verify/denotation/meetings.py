@@ -29,7 +29,7 @@ from argus.terms import Integer, Unknown
 from argus.verify.denotation.counts import met, turned
 from argus.verify.denotation.state import Context
 
-__all__ = ["Meetings", "last_write", "written"]
+__all__ = ["Meetings", "last_write", "meets_others", "written"]
 
 
 @dataclass(frozen=True)
@@ -163,3 +163,21 @@ def _largest(alloc: SharedAlloc, numbers: Iterable[Integer]) -> Integer:
     if largest is None:
         raise Unknown(f"which write of `{alloc.name}` another role reads")
     return largest
+
+
+def meets_others(op: o.AnyOp) -> bool:
+    """Whether an operation may order this role's accesses and those of other roles."""
+    match op:
+        case o.Sync():
+            return op.name is not None
+        case o.BarrierOp() | o.ClusterSync() | o.RingOp():
+            return True
+        case o.CopyAsync():
+            return op.barrier is not None
+        case (
+            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+            | o.Copy() | o.Synchronisation() | o.Annotation()
+        ):  # fmt: skip
+            return False
+        case _:
+            assert_never(op)

@@ -18,8 +18,9 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.walk import walk
 from argus.terms import IndexSet, Integer, Unknown, Value, Variable, union
-from argus.verify.denotation.buffers import meets_others, writes_shared
+from argus.verify.denotation.buffers import writes_shared
 from argus.verify.denotation.cases import chosen
+from argus.verify.denotation.meetings import meets_others
 from argus.verify.denotation.scalars import integer, scalars
 from argus.verify.denotation.state import Context, Held, Write
 

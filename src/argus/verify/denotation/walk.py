@@ -25,14 +25,14 @@ from argus.verify.denotation.branches import (
     merge_tiles,
     split,
 )
-from argus.verify.denotation.buffers import meets_others, writes_shared
+from argus.verify.denotation.buffers import writes_shared
 from argus.verify.denotation.cases import free_variables, within
 from argus.verify.denotation.counts import count, counted_in, expected, filled, turned
 from argus.verify.denotation.demand import Demand
 from argus.verify.denotation.grid import Grid
 from argus.verify.denotation.guarded import Guards
 from argus.verify.denotation.loops import read_loop
-from argus.verify.denotation.meetings import Meetings
+from argus.verify.denotation.meetings import Meetings, meets_others
 from argus.verify.denotation.meetings import written as written_before
 from argus.verify.denotation.memory import merge_memory, remember
 from argus.verify.denotation.multicast import of_all, require_all
