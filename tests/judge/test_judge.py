@@ -10,6 +10,7 @@ import sys
 import textwrap
 import threading
 import time
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -211,12 +212,22 @@ def test_what_hangs_is_killed_and_not_run_again() -> None:
         assert time.monotonic() - begin < 0.5
 
 
-def _child(judged: threading.Thread) -> multiprocessing.process.BaseProcess | None:
-    """The process of the candidate that is being judged, once it runs; None: at end."""
+def _runs(pid: int) -> bool:
+    with suppress(ProcessLookupError):
+        return os.getpgid(pid) == pid
+    return False
+
+
+def _child(judged: threading.Thread) -> int | None:
+    """The process of the candidate that is being judged, once it runs; None: at end.
+
+    Its end is the judge's to see: how a process ended is told once, to one thread
+    (`active_children` and `join` ask for it).
+    """
     while judged.is_alive():
-        for process in multiprocessing.active_children():
-            if process.pid is not None and os.getpgid(process.pid) == process.pid:
-                return process
+        for process in set(vars(multiprocessing.process)["_children"]):
+            if process.pid is not None and _runs(process.pid):
+                return int(process.pid)
         time.sleep(0.05)
     return None
 
@@ -228,10 +239,13 @@ def test_a_killed_process_costs_one_verdict(judge: LocalJudge) -> None:
     judged.start()
     # One that ends while terms are compared is started again, without comparing them.
     killed = 0
-    while (process := _child(judged)) is not None:
-        os.kill(process.pid or 0, signal.SIGKILL)
-        process.join(10)
+    while (pid := _child(judged)) is not None:
+        os.kill(pid, signal.SIGKILL)
         killed += 1
+        for _ in range(200):
+            if not _runs(pid):
+                break
+            time.sleep(0.05)
     judged.join(60)
     assert 1 <= killed <= 2
     assert found[0].status == "crashed"
@@ -284,7 +298,7 @@ def test_processes_end_with_the_judge(tmp_path: Path) -> None:
                 judge = LocalJudge(workers=1, gpus=())
                 run = threading.Thread(target=judge.evaluate, args=(AFFINE, [SLOW]))
                 run.start()
-                print(_child(run).pid, flush=True)
+                print(_child(run), flush=True)
                 time.sleep(60)
             """
         )

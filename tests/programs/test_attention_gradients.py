@@ -11,8 +11,9 @@ torch = pytest.importorskip("torch")
 from torch._dynamo.backends.common import aot_autograd  # noqa: E402
 from torch._functorch._aot_autograd.utils import make_boxed_func  # noqa: E402
 
+from argus.programs.capturing import attention_calls  # noqa: E402
 from argus.programs.capturing.attention_calls import (  # noqa: E402
-    attention_operator,
+    attention_operators,
     gather_attention,
 )
 from argus.programs.capturing.capture import capture  # noqa: E402
@@ -22,7 +23,7 @@ from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula, random  # noqa: E402
 
-forward, backward = attention_operator()
+forward, backward = attention_operators().attention, attention_operators().gradients
 Q, K, V, G = (random(2, 2, n, 32) for n in (24, 40, 40, 24))
 KEPT = random(24, 40) > 0
 MASKS: dict[str, dict[str, Any]] = {
@@ -76,8 +77,11 @@ def test_gradients_are_kernels(name: str, dtype: Any) -> None:
 
 @pytest.mark.parametrize("heads", ["first", "last"])
 @pytest.mark.parametrize("name", [*MASKS, "kept"])
-def test_the_operator_is_what_torch_computes(name: str, heads: str) -> None:
+def test_the_operator_is_what_torch_computes(
+    name: str, heads: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Result, logarithms and gradients, in the strides that torch is told."""
+    monkeypatch.setattr(attention_calls, "_SCORES", 2 * 2 * 40 * 7)  # seven rows
     options = {"is_causal": False, "attn_mask": KEPT} | MASKS.get(name, {})
     mask, causal = options.get("attn_mask"), options["is_causal"]
     mask = None if name in ("plain", "causal") else mask
@@ -169,6 +173,27 @@ def test_what_is_one_operator_and_what_is_as_torch_has_it(
     seen, _ = calls_of(function, Q, K, V)
     assert ("argus_programs.attention.default" in seen) == gathered
     assert ("argus_programs.attention_gradients.default" in seen) == gathered
+
+
+def test_without_gradients_there_are_no_logarithms() -> None:
+    seen: list[str] = []
+
+    def backend(graph: Any, example_inputs: Any) -> Any:
+        gather_attention(graph)
+        return aot_autograd(fw_compiler=looked)(graph, example_inputs)
+
+    def looked(graph: Any, _: Any) -> Any:
+        seen.extend(str(n.target) for n in graph.graph.nodes)
+        return make_boxed_func(graph)
+
+    torch._dynamo.reset()
+    call: Any = torch.compile(lambda q, k, v: SDPA(q, k, v, KEPT), backend=backend)
+    torch.testing.assert_close(call(Q, K, V), SDPA(Q, K, V, KEPT))
+    with torch.no_grad():
+        q = Q.clone().requires_grad_()
+        torch.testing.assert_close(call(q, K, V), SDPA(q, K, V, KEPT))
+    assert seen.count("argus_programs.attended.default") == 2
+    assert "argus_programs.attention.default" not in seen
 
 
 def test_training_has_one_kernel_forward() -> None:

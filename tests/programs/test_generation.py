@@ -115,3 +115,29 @@ def test_positions_of_several_tokens_are_known(plans: list[ProgramPlan]) -> None
         q, keys = random(1, 1, 4, 8), random(1, 1, 4 + before, 8)
         torch.testing.assert_close(call(q, keys, before), mask(q, keys, before))
     assert all(not p.program.tensors for p in plans)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_sizes_that_come_once_behind_many_are_computed_by_torch(
+    plans: list[ProgramPlan], strict: bool
+) -> None:
+    """And those that come again are planned then; with ``strict`` all are, at once."""
+
+    def function(x: Any) -> Any:
+        return (x * 2).sum(0)
+
+    reports: list[backend.GraphReport] = []
+    options = {"interpret": True, "report": reports.append, "strict": strict}
+    call = torch.compile(function, backend=argus_backend, dynamic=True, options=options)
+
+    def count(*sizes: int) -> int:
+        before = len(plans)
+        for n in sizes:
+            x = random(n, 3)
+            torch.testing.assert_close(call(x), function(x))
+        return len(plans) - before
+
+    assert count(*range(2, 10)) == 8
+    assert count(10, 11, 12) == (3 if strict else 0)
+    assert count(11, 10, 11, 3) == (0 if strict else 2)
+    assert [bool(r.whole) for r in reports].count(True) == (not strict)

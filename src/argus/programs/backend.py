@@ -46,6 +46,11 @@ logger = logging.getLogger("argus.programs")
 _MODES = ("default", "reduce-overhead", "max-autotune", "max-autotune-no-cudagraphs")
 _SIZES = 64
 """Sizes for which the programs of a graph are kept."""
+_AT_ONCE = 8
+"""Sizes that have a program in their first call; others have one in their second. A
+plan takes as long as many calls, and sizes of a text that grows come once."""
+_SEEN = 4096
+"""Sizes that are known to have come."""
 
 
 @dataclass(frozen=True)
@@ -207,6 +212,8 @@ class _GraphCall:
             OrderedDict()
         )
         self._only: Callable[[Sequence[Any]], Any] | None = None
+        self._seen: OrderedDict[object, None] = OrderedDict()
+        self._planned = 0
 
     def __call__(self, arguments: list[Any]) -> Any:
         """The outputs of the graph; ``arguments`` is emptied."""
@@ -218,9 +225,26 @@ class _GraphCall:
             (*a.shape, *a.stride()) if hasattr(a, "stride") else a for a in given
         )
         found = self._programs.get(key)
+        if found is None and self._waits(key):
+            return self._whole.forward(*given)
         if found is None:
             found = self.add(key, partial(_noted, self._graph, given))
         return found(given)
+
+    def _waits(self, key: object) -> bool:
+        """Whether torch computes a call: many sizes came, and these for the first time.
+
+        It is said once.
+        """
+        if self._planned < _AT_ONCE or key in self._seen or self._options.strict:
+            return False
+        if not self._seen:
+            why = f"sizes that come once, behind {_AT_ONCE} others"
+            self._say(GraphReport(self._role, whole=why))
+        if len(self._seen) >= _SEEN:
+            self._seen.popitem(last=False)
+        self._seen[key] = None
+        return True
 
     def add(
         self, key: object, noted: Callable[[], Callable[[Any], Any]]
@@ -233,6 +257,7 @@ class _GraphCall:
             if len(self._programs) >= _SIZES:
                 self._programs.popitem(last=False)
             self._programs[key] = made
+            self._planned += 1
         return made
 
     def _program(

@@ -5,23 +5,26 @@
 Which of its operators torch takes for `scaled_dot_product_attention` depends on masks,
 sizes and devices: where it takes the general one, it differentiates products and the
 softmax of f32, each stored. Here the call becomes `argus_programs::attention`, whose
-gradients are `argus_programs::attention_gradients`; both have translations
-(`attention_operators.py`), and compute the same in torch where a graph stays there.
+gradients are `argus_programs::attention_gradients`, or `argus_programs::attended`, of
+which there are none. All have translations (`attention_operators.py`), and compute the
+same in torch where a graph stays there.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import cache
 from math import inf, sqrt
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from torch.fx import GraphModule
 
-_NAMES = ("argus_programs::attention", "argus_programs::attention_gradients")
 _DIMENSIONS = 4
+_SCORES = 1 << 26
+"""Scores that torch has in memory at a time."""
 
 
 def gather_attention(graph: GraphModule) -> None:
@@ -70,7 +73,10 @@ def attention(
             query, key, value, attn_mask, dropout_p, is_causal,
             scale=scale, enable_gqa=enable_gqa,
         )  # fmt: skip
-    return attention_operator()[0](*given, attn_mask, is_causal, scale)[0]
+    made = attention_operators()
+    if torch.is_grad_enabled() and any(x.requires_grad for x in given):
+        return made.attention(*given, attn_mask, is_causal, scale)[0]
+    return made.attended(*given, attn_mask, is_causal, scale)
 
 
 def _fits(given: tuple[Any, ...], mask: Any, is_causal: bool, enable_gqa: bool) -> bool:
@@ -97,30 +103,38 @@ def _fits(given: tuple[Any, ...], mask: Any, is_causal: bool, enable_gqa: bool) 
     return mask.dtype in (torch.bool, q.dtype)
 
 
+@dataclass(frozen=True)
+class AttentionOperators:
+    """Operators of torch: a result; a result and logarithms of sums; gradients."""
+
+    attended: Any
+    attention: Any
+    gradients: Any
+
+
 @cache
-def attention_operator() -> tuple[Any, Any]:
-    """Attention and its gradients, as torch is told once."""
+def attention_operators() -> AttentionOperators:
+    """The operators, as torch is told once."""
     from torch.library import custom_op
 
     define = cast("Callable[..., Any]", custom_op)
-    said = "Tensor? mask, bool is_causal, float? scale"
-    found = define(
-        _NAMES[0],
-        _computed,
-        mutates_args=(),
-        schema=f"(Tensor q, Tensor k, Tensor v, {said}) -> (Tensor, Tensor)",
-    )
-    gradients = define(
-        _NAMES[1],
+
+    def made(name: str, run: Any, fake: Any, given: str, results: str) -> Any:
+        schema = f"({given}, Tensor? mask, bool is_causal, float? scale) -> {results}"
+        found = define(f"argus_programs::{name}", run, mutates_args=(), schema=schema)
+        found.register_fake(fake)
+        return found
+
+    tensors = "Tensor q, Tensor k, Tensor v"
+    attended = made("attended", _attended, _attended_like, tensors, "Tensor")
+    found = made("attention", _computed, _results, tensors, "(Tensor, Tensor)")
+    gradients = made(
+        "attention_gradients",
         _differentiated,
-        mutates_args=(),
-        schema=(
-            "(Tensor grad, Tensor q, Tensor k, Tensor v, Tensor out, "
-            f"Tensor logsumexp, {said}) -> (Tensor, Tensor, Tensor)"
-        ),
+        _gradients_like,
+        f"Tensor grad, {tensors}, Tensor out, Tensor logsumexp",
+        "(Tensor, Tensor, Tensor)",
     )
-    found.register_fake(_results)
-    gradients.register_fake(_gradients_like)
 
     def kept(ctx: Any, inputs: Any, output: Any) -> None:
         *tensors, mask, ctx.is_causal, ctx.scale = inputs
@@ -134,25 +148,25 @@ def attention_operator() -> tuple[Any, Any]:
         return (*made, None, None, None)
 
     found.register_autograd(backward, setup_context=kept)
-    return found, gradients
+    return AttentionOperators(attended, found, gradients)
 
 
 # ------------------------------------------------------------------ what results are
 
 
-def _results(
-    q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: float | None
-) -> tuple[Any, Any]:
-    """Empty tensors: the result lies as queries do, heads or positions first."""
-    import torch
-
+def _attended_like(q: Any, k: Any, v: Any, *_: Any) -> Any:
+    """An empty result: it lies as queries do, heads or positions first."""
     batches, heads, rows, _ = q.shape
     width = v.shape[-1]
     if q.stride(1) < q.stride(2):
-        out = q.new_empty((batches, rows, heads, width)).transpose(1, 2)
-    else:
-        out = q.new_empty((batches, heads, rows, width))
-    return out, q.new_empty((batches, heads, rows), dtype=torch.float32)
+        return q.new_empty((batches, rows, heads, width)).transpose(1, 2)
+    return q.new_empty((batches, heads, rows, width))
+
+
+def _results(q: Any, k: Any, v: Any, *_: Any) -> tuple[Any, Any]:
+    import torch
+
+    return _attended_like(q, k, v), q.new_empty(q.shape[:3], dtype=torch.float32)
 
 
 def _gradients_like(grad: Any, q: Any, k: Any, v: Any, *_: Any) -> tuple[Any, Any, Any]:
@@ -164,19 +178,27 @@ def _gradients_like(grad: Any, q: Any, k: Any, v: Any, *_: Any) -> tuple[Any, An
 # ------------------------------------------------------------------ computed by torch
 
 
+def _attended(
+    q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: float | None
+) -> Any:
+    import torch
+
+    function = torch.nn.functional.scaled_dot_product_attention
+    shared = q.shape[1] != k.shape[1]
+    found = function(q, k, v, mask, 0.0, is_causal, scale=scale, enable_gqa=shared)
+    return _attended_like(q, k, v).copy_(found)
+
+
 def _computed(
     q: Any, k: Any, v: Any, mask: Any, is_causal: bool, scale: float | None
 ) -> tuple[Any, Any]:
     """The result, and the logarithm of the sum of each row, in f32."""
     import torch
 
-    out, logarithms = _results(q, k, v, mask, is_causal, scale)
-    function = torch.nn.functional.scaled_dot_product_attention
-    shared = q.shape[1] != k.shape[1]
-    out.copy_(function(q, k, v, mask, 0.0, is_causal, scale=scale, enable_gqa=shared))
-    scores = _scores(q, _repeated(k, q), mask, is_causal, _factor(q, scale))
-    torch.logsumexp(scores, -1, out=logarithms)
-    return out, logarithms
+    _, logarithms = _results(q, k, v)
+    for rows, scores in _scores(q, _repeated(k, q), mask, is_causal, scale):
+        logarithms[:, :, rows] = torch.logsumexp(scores, -1)
+    return _attended(q, k, v, mask, is_causal, scale), logarithms
 
 
 def _differentiated(
@@ -184,20 +206,24 @@ def _differentiated(
     mask: Any, is_causal: bool, scale: float | None,
 ) -> tuple[Any, Any, Any]:  # fmt: skip
     """Gradients of queries, keys and values, computed in f32."""
-    factor, wide = _factor(q, scale), grad.float()
+    import torch
+
     keys, values = _repeated(k, q), _repeated(v, q)
-    scores = _scores(q, keys, mask, is_causal, factor)
+    found = torch.zeros_like(q, dtype=torch.float32)
+    by_keys, by_values = torch.zeros_like(keys), torch.zeros_like(values)
     shift = logsumexp.masked_fill(logsumexp == -inf, 0.0)  # rows without any key
-    shares = (scores - shift[..., None]).exp()
-    along = (wide * out.float()).sum(-1, keepdim=True)
-    inner = shares * (wide @ values.transpose(-1, -2) - along) * factor
-    found = (
-        inner @ keys,
-        _together(inner.transpose(-1, -2) @ q.float(), k),
-        _together(shares.transpose(-1, -2) @ wide, v),
-    )
+    for rows, scores in _scores(q, keys, mask, is_causal, scale):
+        wide = grad[:, :, rows].float()
+        shares = (scores - shift[:, :, rows, None]).exp()
+        along = (wide * out[:, :, rows].float()).sum(-1, keepdim=True)
+        inner = shares * (wide @ values.transpose(-1, -2) - along) * _factor(q, scale)
+        found[:, :, rows] = inner @ keys
+        by_keys += inner.transpose(-1, -2) @ q[:, :, rows].float()
+        by_values += shares.transpose(-1, -2) @ wide
     made = _gradients_like(grad, q, k, v)
-    for one, other in zip(made, found, strict=True):
+    for one, other in zip(
+        made, (found, _together(by_keys, k), _together(by_values, v)), strict=True
+    ):
         one.copy_(other)
     return made
 
@@ -216,14 +242,24 @@ def _together(gradient: Any, x: Any) -> Any:
     return gradient.unflatten(1, (x.shape[1], -1)).sum(2)
 
 
-def _scores(q: Any, keys: Any, mask: Any, is_causal: bool, factor: float) -> Any:
+def _scores(
+    q: Any, keys: Any, mask: Any, is_causal: bool, scale: float | None
+) -> Iterator[tuple[slice, Any]]:
+    """Scores of some rows at a time, masked, in f32."""
     import torch
 
-    scores = q.float() @ keys.transpose(-1, -2) * factor
+    count, length = q.shape[2], keys.shape[2]
     if is_causal:
-        mask = torch.ones(scores.shape[-2:], dtype=torch.bool, device=q.device).tril()
-    if mask is None:
-        return scores
-    if mask.dtype == torch.bool:
-        return scores.masked_fill(~mask, -inf)
-    return scores + mask
+        ones = torch.ones((count, length), dtype=torch.bool, device=q.device)
+        mask = ones.tril()
+    if mask is not None:
+        mask = mask.expand(*q.shape[:3], length)
+    step = max(1, _SCORES // max(1, q.shape[0] * q.shape[1] * length))
+    for first in range(0, count, step):
+        rows = slice(first, first + step)
+        scores = q[:, :, rows].float() @ keys.transpose(-1, -2) * _factor(q, scale)
+        if mask is not None and mask.dtype == torch.bool:
+            scores = scores.masked_fill(~mask[:, :, rows], -inf)
+        elif mask is not None:
+            scores = scores + mask[:, :, rows]
+        yield rows, scores

@@ -112,6 +112,11 @@ def gathered_attention(
     return _attended(q, k, v, mask, 0.0, is_causal, scale, True)
 
 
+def gathered_result(*given: Any) -> Any:
+    """The same without logarithms of sums."""
+    return gathered_attention(*given)[0]
+
+
 def attention_gradients(
     grad: TensorArray,
     q: TensorArray,
@@ -145,6 +150,7 @@ def attention_gradients(
     return [x.cast(q.element) for x in found]
 
 
+OWN["argus_programs.attended.default"] = gathered_result
 OWN["argus_programs.attention.default"] = gathered_attention
 OWN["argus_programs.attention_gradients.default"] = attention_gradients
 
