@@ -28,7 +28,8 @@ reductions_i64_4_n scans_u8_1 combined_f32 combined_i64_4 reverse_f32
 reverse_i64_4 transpose_f32_32x32
 sorts_f32 sorts_u8_4 sorts_bf16_1
 transpose_bf16_16x64 transpose_bool_16x64 transpose_u16_64x64 selections_bf16
-moves_u8 axes_f32 axes_bf16 axes_u8 axes_e4m3 axes_i64 axes_bool
+moves_u8 moves_i16 widths_i16 reductions_i16_1_n reductions_u16_1_m
+axes_f32 axes_bf16 axes_u8 axes_e4m3 axes_i64 axes_bool
 flips_f32 flips_bf16 flips_u8
 widths_bf16 widths_bool fills_i8 scalars atomics_bf16 atomic_ searches votes_ old_values
 product_

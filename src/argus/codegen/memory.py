@@ -227,6 +227,8 @@ def _load_pairs(
         value = item(source, where.offset)
         if stream:
             value = call("__ldcs", plus(name(source), where.offset))
+        if op.result.dtype.memory != BITS[16]:  # no sign in the other half
+            value = converted(BITS[16], value)
         conditions = list(where.valid)
         if op.mask is not None:
             conditions.append(read(cx, cx.array(op.mask), step, regs))

@@ -26,7 +26,7 @@ from argus.codegen.errors import CodegenError
 from argus.codegen.registers import assign, at, decoded, read
 from argus.codegen.storage import RegisterArray, layout_of
 from argus.ir import ops as o
-from argus.ir.dtypes import DTYPES, DType
+from argus.ir.dtypes import DType
 from argus.ir.numerics import arithmetic
 from argus.layout import Fragment
 
@@ -102,7 +102,7 @@ def reduce(cx: Emission, op: o.Reduce) -> None:
     if op.fn in ("argmax", "argmin"):
         _arg_reduce(cx, op, groups, along, masks)
         return
-    into, finish = _wide(cx, op.result, op.src.dtype)
+    into, finish = _wide(cx, op.result)
     array = cx.array(op.src)
     dtype = arithmetic(op.src.dtype)
 
@@ -199,15 +199,16 @@ def _nested_read(
     return call(f"argus_unpack_{side}_{array.dtype.name}", word)
 
 
-def _wide(
-    cx: Emission, result: o.Tile, computed: DType
-) -> tuple[RegisterArray, Callable[[], None]]:
-    """Where results go, and what to print after: encoded results need a stop-over."""
+def _wide(cx: Emission, result: o.Tile) -> tuple[RegisterArray, Callable[[], None]]:
+    """Where results go, and what to print after.
+
+    Results that are encoded, or two to a register, need a stop-over.
+    """
     array = cx.array(result)
-    if not array.dtype.encoded:
+    if not (array.dtype.encoded or array.packed):
         return array, lambda: None
     (fresh,) = cx.fresh_arrays(f"{array.name}_wide")
-    wide = RegisterArray(fresh, DTYPES["f32"], array.regs)
+    wide = RegisterArray(fresh, arithmetic(array.dtype), array.regs)
     cx.out.line(wide.declaration)
 
     def finish() -> None:
