@@ -29,10 +29,11 @@ from argus.diagnostics import ArgusError, fail
 from argus.programs.capturing.attention_calls import gather_attention
 from argus.programs.capturing.capture import decompositions
 from argus.programs.capturing.graph_capture import GivenFrom, GraphCapture
-from argus.programs.capturing.input_updates import update, without_updates
+from argus.programs.capturing.input_updates import without_updates
 from argus.programs.compiled import called, require_whole
 from argus.programs.planning.kept_plans import kept_plan
 from argus.programs.planning.plan import ProgramPlan
+from argus.programs.running.copies import copy_all
 from argus.programs.running.execution import in_interpreter
 from argus.programs.running.given import relaid
 from argus.programs.tensors.tensor_program import GivenPrimitive
@@ -213,7 +214,6 @@ class _GraphCall:
         )
         self._only: Callable[[Sequence[Any]], Any] | None = None
         self._seen: OrderedDict[object, None] = OrderedDict()
-        self._planned = 0
 
     def __call__(self, arguments: list[Any]) -> Any:
         """The outputs of the graph; ``arguments`` is emptied."""
@@ -236,7 +236,8 @@ class _GraphCall:
 
         It is said once.
         """
-        if self._planned < _AT_ONCE or key in self._seen or self._options.strict:
+        few = len(self._programs) < _AT_ONCE
+        if few or key in self._seen or self._options.strict:
             return False
         if not self._seen:
             why = f"sizes that come once, behind {_AT_ONCE} others"
@@ -257,7 +258,6 @@ class _GraphCall:
             if len(self._programs) >= _SIZES:
                 self._programs.popitem(last=False)
             self._programs[key] = made
-            self._planned += 1
         return made
 
     def _program(
@@ -300,7 +300,7 @@ class _GraphCall:
         def run(given: Sequence[Any]) -> Any:
             results = call(given)
             count = len(results) - len(places)
-            update([given[i] for i in places], results[count:])
+            copy_all([given[i] for i in places], results[count:])
             return results[:count]
 
         return run

@@ -2,14 +2,13 @@
 
     graph, updated = without_updates(graph)
 
-The new graph changes nothing: what its inputs become are its last results, and
-``update`` copies them to the inputs, those of one type in one launch.
+The new graph changes nothing: what its inputs become are its last results, which are
+copied to the inputs (`running/copies.py`).
 """
 
 from __future__ import annotations
 
 import copy
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -38,28 +37,12 @@ def without_updates(graph: GraphModule) -> tuple[GraphModule, tuple[int, ...]]:
         if changed not in places or node.users:
             continue
         if value in places:  # another input, which may change, too
+            given, clone = value, torch.ops.aten.clone.default
             with nodes.inserting_before(node):
-                value, given = (
-                    nodes.call_function(torch.ops.aten.clone.default, (value,)),
-                    value,
-                )
+                value = nodes.call_function(clone, (given,))
             value.meta.update(given.meta)
         found.append((places[changed], value))
         nodes.erase_node(node)
     end.args = ((*end.args[0], *(value for _, value in found)),)
     made.recompile()
     return made, tuple(place for place, _ in found)
-
-
-def update(inputs: Sequence[Any], values: Sequence[Any]) -> None:
-    """Copy to each input what it becomes."""
-    import torch
-
-    kinds: dict[Any, tuple[list[Any], list[Any]]] = {}
-    for one, value in zip(inputs, values, strict=True):
-        of_kind = kinds.setdefault(one.dtype, ([], []))
-        of_kind[0].append(one)
-        of_kind[1].append(value)
-    with torch.no_grad():
-        for changed, becoming in kinds.values():
-            vars(torch)["_foreach_copy_"](changed, becoming)

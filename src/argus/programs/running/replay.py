@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from argus.programs.planning.plan import TorchStep
+from argus.programs.running.copies import copy_all
 from argus.programs.running.execution import ProgramCall
 
 if TYPE_CHECKING:
@@ -111,9 +112,7 @@ class _Recorded:
         found: list[Any] = [*given, *[None] * (self.size - len(given))]
         for i, tensor in self.results.items():
             found[i] = torch.empty_like(tensor)
-        if self.results:
-            copies: Any = vars(torch)["_foreach_copy_"]  # all by one launch
-            copies([found[i] for i in self.results], list(self.results.values()))
+        copy_all([found[i] for i in self.results], [*self.results.values()])
         return found
 
 

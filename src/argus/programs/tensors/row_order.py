@@ -130,7 +130,8 @@ class _Ordering(ProgramRewriter):
         super().__init__()
         self._chosen = chosen
         self._placed: set[ProgramValue] = set()
-        self._shown: dict[ProgramValue, ViewedValue] = {}
+        self._shown: dict[ProgramValue, tuple[ProgramValue, LinearView]] = {}
+        """The copy of a value, and the view that it is a copy of."""
 
     def replaced(self, value: ProgramValue, made: Primitive) -> Primitive:
         """The same."""
@@ -148,26 +149,23 @@ class _Ordering(ProgramRewriter):
         self._placed.add(copy)
         match copy.made:
             case MapPrimitive(operands=(ViewedValue(views=(LinearView() as view,)),)):
-                order = _order(view)
+                self._shown[value] = self._new[copy], view
             case _:
                 raise AssertionError(copy)
-        back = [order.index(d) for d in range(len(order))]
-        seen = ViewedValue(self._new[copy])
-        self._shown[value] = seen.through(permuted(copy.shape, back))
 
     def operand(self, operand: ViewedValue) -> ViewedValue:
         """The operand of the new program."""
         found = self._shown.get(operand.value)
         if found is None:
             return super().operand(operand)
-        views = operand.views
-        match self._chosen[operand.value].made:
-            case MapPrimitive(operands=(ViewedValue(views=(way,)),)) if views[:1] == (
-                way,
-            ):
-                found, views = ViewedValue(found.value), views[1:]
-            case _:
-                pass
+        copy, way = found
+        seen, views = ViewedValue(copy), operand.views
+        if views[:1] == (way,):
+            views = views[1:]
+        else:
+            order = _order(way)
+            back = [order.index(d) for d in range(len(order))]
+            seen = seen.through(permuted(copy.shape, back))
         for view in views:
-            found = found.through(view)
-        return found
+            seen = seen.through(view)
+        return seen
