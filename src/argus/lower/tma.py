@@ -6,6 +6,7 @@ author. Which copies go by TMA at all is decided in `copies.py`.
 """
 
 from dataclasses import dataclass
+from math import prod
 from typing import assert_never
 
 from argus.diagnostics import fail
@@ -16,7 +17,7 @@ from argus.ir.memory import GlobalView, SharedView
 from argus.ir.placement import TensorMap, TmaBox, TmaPlan
 from argus.ir.program import CLUSTER_RANK, LaunchRequirement, PointerAlignment, Program
 from argus.isa import registry, tma
-from argus.lower.views import axis_start, is_uniform
+from argus.lower.views import BoxAxis, box_axes
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,22 +42,25 @@ def why_not_tma(
     tensor = view.tensor
     if tensor.dtype.tensor_map is None:
         return BrokenRule("AG0611", f"TMA has no element type {tensor.dtype}")
-    axes = _axes(view)
+    axes = box_axes(view)
     if axes is None:
-        return BrokenRule("AG0603", "a coordinate is not a start plus one tile axis")
+        why = "a coordinate is not a start plus a tile axis, or a digit of one"
+        return BrokenRule("AG0603", why)
     if dst.axes != tuple(range(len(dst.alloc.shape))) or dst.shape[1:] != tuple(
         dst.alloc.shape[1:]
     ):
         return BrokenRule("AG0603", "it does not fill whole rows of its shared tile")
-    order = [a for a in axes if a is not None]
-    if order != sorted(order) or len(order) != len(view.shape):
+    order = [a.axis for a in axes if a.axis is not None]
+    if order != sorted(order) or {*order} != {*range(len(view.shape))}:
         why = "its axes are in another order than the tensor's dimensions"
         return BrokenRule("AG0603", why)
+    if order.count(len(view.shape) - 1) > 1:
+        return BrokenRule("AG0603", "its rows run along several dimensions")
     layout = dst.alloc.layout
     assert layout is not None
     facts, itemsize = program.facts, tensor.dtype.bytes
     box = _box(view, dst, axes, dst.shape[0])
-    swizzle, starts = layout.swizzle, _starts(view, axes)
+    swizzle, starts = layout.swizzle, [a.start for a in axes]
 
     def rules(known: Facts) -> list[tma.Violation]:
         return tma.broken(
@@ -87,7 +91,7 @@ def _in_words(
     broken: tma.Violation,
     view: GlobalView,
     box: tuple[int, ...],
-    axes: list[int | None],
+    axes: list[BoxAxis],
 ) -> BrokenRule:
     """A rule of the instruction in the words of the kernel's author."""
     tensor = view.tensor
@@ -108,10 +112,10 @@ def _in_words(
             )
         case "start":
             return BrokenRule("AG0608", f"its first column is not known to be {unit}")
-        case "box" if axes[dim] == 0:
+        case "box" if axes[dim].axis == 0:
             why = f"{box[dim]} rows do not divide into boxes of up to {most}"
             return BrokenRule("AG0609", why)
-        case "box" if axes[dim] == len(view.shape) - 1:
+        case "box" if axes[dim].axis == len(view.shape) - 1:
             why = f"an unswizzled row of {box[dim]} elements exceeds {most}"
             return BrokenRule("AG0609", why)
         case "box":
@@ -137,7 +141,7 @@ def _in_words(
 
 
 def _box(
-    view: GlobalView, shared: SharedView, axes: list[int | None], rows: int
+    view: GlobalView, shared: SharedView, axes: list[BoxAxis], rows: int
 ) -> tuple[int, ...]:
     """Extents of the largest boxes that cut ``rows`` rows of a tile evenly.
 
@@ -147,46 +151,39 @@ def _box(
     layout = shared.alloc.layout
     assert layout is not None
     inner, itemsize = len(view.shape) - 1, view.dtype.bytes
-    chunk = _chunk(shared, rows)
-    width = layout.swizzle // itemsize if layout.swizzle else view.shape[-1]
-    extents = list(view.shape)
-    extents[inner] = width
-    extents[0] = chunk
-    return tuple(1 if axis is None else extents[axis] for axis in axes)
-
-
-def _chunk(dst: SharedView, rows: int) -> int:
-    """Most rows (elements of a tile with one axis) of a box, of ``rows`` in all.
-
-    ``rows`` itself where no box takes an even part of them.
-    """
-    layout = dst.alloc.layout
-    assert layout is not None
+    counts = list(view.shape)
+    counts[inner] = layout.swizzle // itemsize if layout.swizzle else view.shape[-1]
     pitch, unit = layout.digits[0][0][1], tma.box_alignment(layout.swizzle)
-    most = min(rows, tma.MAX_BOX_DIM)
-    parts = (c for c in range(most, 0, -1) if rows % c == 0 and c * pitch % unit == 0)
-    return rows if rows <= most else next(parts, rows)
-
-
-def _starts(view: GlobalView, axes: list[int | None]) -> list[Expr]:
-    """Coordinates of the tile's first element, per dimension of the tensor."""
-    return [
-        c if a is None else _start(c, a) for c, a in zip(view.coords, axes, strict=True)
-    ]
-
-
-def _axes(view: GlobalView) -> list[int | None] | None:
-    """Tile axis of each tensor dimension (None: fixed), or None if not of that form."""
-    found: list[int | None] = []
-    for coord in view.coords:
-        if is_uniform(coord):
-            found.append(None)
+    chunks = (c for c in range(rows, 0, -1) if rows % c == 0)
+    whole = [1 if a.axis is None else a.extent for a in axes]
+    for chunk in chunks:
+        counts[0] = chunk
+        box = [
+            1 if a.axis is None else _part(a, counts[a.axis], view.shape) for a in axes
+        ]
+        if None in box or (chunk < rows and chunk * pitch % unit):
             continue
-        fits = [i for i in range(len(view.shape)) if axis_start(coord, i) is not None]
-        if len(fits) != 1:
-            return None
-        found.append(fits[0])
-    return found
+        found = [n for n in box if n is not None]
+        long = [n for n, a in zip(found, axes, strict=True) if a.axis == 0]
+        if max(long, default=1) <= tma.MAX_BOX_DIM:
+            return tuple(found)
+        whole = found if chunk == rows else whole
+    return tuple(whole)
+
+
+def _part(along: BoxAxis, count: int, shape: tuple[int, ...]) -> int | None:
+    """What ``count`` neighbours along an axis of the tile are of a digit of it.
+
+    None where they are no box.
+    """
+    below, rest = divmod(count, along.inner)
+    if not below:  # all neighbours lie in later digits
+        return 1 if along.inner % count == 0 else None
+    if rest:
+        return None
+    if below >= along.extent:
+        return along.extent if below % along.extent == 0 else None
+    return below if along.extent % below == 0 else None
 
 
 def tma_plan(
@@ -208,35 +205,37 @@ def tma_plan(
         raise fail(why.code, op.span, text, help=why.help)
     layout = shared.alloc.layout
     assert layout is not None
-    axes = _axes(view)
+    axes = box_axes(view)
     assert axes is not None
     inner = len(view.shape) - 1
     rows = view.shape[0] if inner > 0 else 1
     period = tma.SWIZZLE_ROWS
-    if multicast > 1 and (inner == 0 or rows % (period * multicast)):
+    # What runs slowest along the rows; blocks of a cluster take parts of it.
+    lead = next((a.inner for a in axes if a.axis == 0 and a.extent > 1), 1)
+    part = rows // multicast
+    if multicast > 1 and (inner == 0 or rows % (period * multicast) or part % lead):
         raise fail(
             "AG0609",
             op.span,
             f"{rows} rows cannot be shared by {multicast} blocks in multiples of "
-            f"{period}",
+            f"{max(period, lead)}",
         )
-    part = rows // multicast
     box = _box(view, shared, axes, part if inner > 0 else view.shape[0])
-    width = box[axes.index(inner)]
-    chunk = box[axes.index(0)] if inner > 0 else 1
-    starts = _starts(view, axes)
+    (width,) = (n for n, a in zip(box, axes, strict=True) if a.axis == inner)
+    chunk = prod(n for n, a in zip(box, axes, strict=True) if a.axis == 0 < inner)
     rank_rows: Expr = CLUSTER_RANK * part if multicast > 1 else Const(0)
     boxes: list[TmaBox] = []
     for column in range(0, view.shape[-1], width):
         for row in range(0, part, chunk):
-            coords = [
-                binary("+", s, column)
-                if a == inner
-                else binary("+", binary("+", s, rank_rows), row)
-                if a == 0 and inner > 0
-                else s
-                for s, a in zip(starts, axes, strict=True)
-            ]
+            first = {0: row} | {inner: column}
+            coords = [_first(a, first.get(a.axis or 0, 0)) for a in axes]
+            if multicast > 1:
+                coords = [
+                    c + CLUSTER_RANK * (part // lead)
+                    if a.axis == 0 and a.inner == lead and a.extent > 1
+                    else c
+                    for c, a in zip(coords, axes, strict=True)
+                ]
             where: list[Expr] = list(shared.origin)
             if inner > 0:
                 where[0] = where[0] + rank_rows + row
@@ -252,10 +251,9 @@ def tma_plan(
     return TmaPlan(found, tuple(boxes), total, multicast)
 
 
-def _start(coord: Expr, axis: int) -> Expr:
-    start = axis_start(coord, axis)
-    assert start is not None
-    return start
+def _first(along: BoxAxis, number: int) -> Expr:
+    """The coordinate of an element along an axis of the tile, first of all others."""
+    return binary("+", along.start, number // along.inner % along.extent)
 
 
 def _require(program: Program, view: GlobalView, op: o.AnyOp) -> None:

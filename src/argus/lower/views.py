@@ -1,9 +1,87 @@
 """Questions about global views that decide which instruction can serve them."""
 
+from dataclasses import dataclass
 from typing import assert_never
 
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, substitute, symbols
+from argus.ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Select,
+    Sym,
+    axis,
+    binary,
+    evaluate,
+    substitute,
+    symbols,
+)
 from argus.ir.memory import GlobalView
+
+
+@dataclass(frozen=True, slots=True)
+class BoxAxis:
+    """How a coordinate of a tile runs, from ``start``: as a box of the tensor does.
+
+    Elements ``extent`` of tile axis ``axis``, ``inner`` of them at a time: its number
+    there is ``i // inner % extent``. A fixed coordinate has no axis.
+    """
+
+    start: Expr
+    axis: int | None = None
+    extent: int = 1
+    inner: int = 1
+
+
+def box_axes(view: GlobalView) -> list[BoxAxis] | None:
+    """How each coordinate runs, or None where a tile is no box of the tensor.
+
+    Coordinates that run along one axis of the tile are its digits, the last one
+    fastest, and those along the first axis come first.
+    """
+    found: list[BoxAxis] = []
+    inner = [1] * len(view.shape)
+    for coord in reversed(view.coords):
+        one = _box_axis(coord, view.shape, inner)
+        if one is None:
+            return None
+        found.append(one)
+        if one.axis is not None:
+            inner[one.axis] *= one.extent
+    return found[::-1] if inner == [*view.shape] else None
+
+
+def _box_axis(coord: Expr, shape: tuple[int, ...], inner: list[int]) -> BoxAxis | None:
+    """Of a coordinate, with so many elements of each axis in later ones."""
+    start, moving = _parts(coord)
+    names = {s.name for s in symbols(moving)}
+    if not is_uniform(start):
+        return None
+    if not names:
+        return BoxAxis(binary("+", start, moving))
+    along = [i for i in range(len(shape)) if axis(i).name in names]
+    if len(names) > 1 or len(along) != 1:
+        return None
+    (i,) = along
+    if moving == axis(i):
+        whole = BoxAxis(start, i, shape[i])
+        return whole if inner[i] == 1 else None
+    steps = [int(evaluate(moving, {axis(i).name: n})) for n in range(shape[i])]
+    first, extent = min(steps), max(steps) - min(steps) + 1
+    wanted = (first + n // inner[i] % extent for n in range(shape[i]))
+    if any(n != w for n, w in zip(steps, wanted, strict=True)):
+        return None
+    return BoxAxis(binary("+", start, first), i, extent, inner[i])
+
+
+def _parts(coord: Expr) -> tuple[Expr, Expr]:
+    """A sum as what is the same for all of a tile, and the rest."""
+    match coord:
+        case Binary(op="+" | "-", left=a, right=b):
+            (x, u), (y, v) = _parts(a), _parts(b)
+            return binary(coord.op, x, y), binary(coord.op, u, v)
+        case _:
+            moves = any(s.kind == "axis" for s in symbols(coord))
+            return (Const(0), coord) if moves else (coord, Const(0))
 
 
 def contiguous_axis(view: GlobalView) -> int | None:

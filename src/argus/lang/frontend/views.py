@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from argus.diagnostics import Span
-from argus.ir.expr import Const, Expr, Sym, axis, binary, substitute
+from argus.ir.expr import Const, Expr, Sym, axis, binary, substitute, symbols
 from argus.ir.memory import GatheredAxis, GlobalView, Limit
 from argus.ir.ops import LoadGlobal, LoadScalar
+from argus.ir.ranges import Ranges
 from argus.lang.frontend.state import Elaborator
 from argus.lang.frontend.tiles import scalar_holds
 from argus.lang.frontend.values import (
@@ -116,12 +117,14 @@ def global_view(
     )
     if source.holes is not None:
         env = {h.name: c for h, c in zip(source.holes, coords, strict=True)}
+        mapped = [substitute(c, env) for c in source.coords]
+        bounded = {*zip(mapped, source.tensor.shape, strict=True)}
         limits += tuple(
             Limit(c, extent)
             for c, extent in zip(coords, source.extents, strict=True)
-            if not _inside(c, extent)
+            if (c, extent) not in bounded and not _inside(c, extent, shape)
         )
-        coords = [substitute(c, env) for c in source.coords]
+        coords = mapped
     return GlobalView(
         source.tensor,
         shape,
@@ -132,9 +135,14 @@ def global_view(
     )
 
 
-def _inside(coord: Expr, extent: Expr) -> bool:
-    match number(coord), number(extent):
-        case StaticValue(value=int() as c), StaticValue(value=int() as n):
-            return 0 <= c < n
+def _inside(coord: Expr, extent: Expr, shape: tuple[int, ...]) -> bool:
+    """Whether a coordinate of a tile of this shape is always inside of an extent."""
+    axes = {axis(i).name: (0, size - 1) for i, size in enumerate(shape)}
+    if not all(s.name in axes for s in symbols(coord)) or min(shape, default=1) < 1:
+        return False
+    low, high = Ranges(axes).of(coord)
+    match number(extent):
+        case StaticValue(value=int() as n):
+            return 0 <= low and high < n
         case _:
             return False

@@ -3,14 +3,17 @@
 A TMA copy is a list of boxes. Its boxes, those of all blocks of a multicast together,
 must bring each element of the shared view once, from the place in the tensor that the
 global view gives it. A coordinate of a view that TMA can copy is a start plus one axis
-of the tile; equality of starts is decided for all sizes (`verify/decide`).
+of the tile, or a digit of one; equality of starts is decided for all sizes
+(`verify/decide`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from argus.ir import ops as o
 from argus.ir.divisors import Facts
@@ -25,6 +28,14 @@ from argus.verify.refinement.shared_tiles import elements_at, fixed_view, vector
 from argus.verify.verdict import Verdict
 
 __all__ = ["copy_gaps"]
+
+
+@dataclass(frozen=True)
+class Steps:
+    """How far a coordinate is from its first one, for each element of a tile axis."""
+
+    axis: int | None
+    steps: NDArray[np.int64]
 
 
 def copy_gaps(op: o.CopyAsync | o.CopyOut, cluster: int, facts: Facts) -> list[Gap]:
@@ -66,7 +77,7 @@ def _boxes(
         ranks = [{CLUSTER_RANK.name: Const(r)} for r in range(plan.multicast)]
     axes = _axes(view)
     if axes is None:
-        return "a coordinate that is no start plus one axis of the tile", False
+        return "a coordinate that is no start plus steps along an axis", False
     brought = np.zeros(view.shape, np.int64)
     for rank in ranks:
         for box in plan.boxes:
@@ -78,24 +89,43 @@ def _boxes(
     return None
 
 
-def _axes(view: GlobalView) -> list[int | None] | None:
-    """The tile axis that each coordinate moves with, by 1; None for none.
+def _axes(view: GlobalView) -> list[Steps] | None:
+    """How each coordinate moves with an axis of the tile.
 
     None where a coordinate depends on the tile in another way.
     """
-    found: list[int | None] = []
+    found: list[Steps] = []
     for coord in view.coords:
         mine = {s.name for s in symbols(coord) if s.kind == "axis"}
         if not mine:
-            found.append(None)
+            found.append(Steps(None, np.zeros(1, np.int64)))
             continue
         number = next(i for i in range(len(view.shape)) if axis(i).name in mine)
-        start = substitute(coord, {axis(number).name: Const(0)})
-        moved = binary("+", start, axis(number))
-        if len(mine) > 1 or equal(coord, moved).verdict is not Verdict.PROVED:
+        steps = None if len(mine) > 1 else _steps(coord, number, view.shape[number])
+        if steps is None:
             return None
-        found.append(number)
+        found.append(steps)
     return found
+
+
+def _steps(coord: Expr, number: int, size: int) -> Steps | None:
+    """How far a coordinate is from its first, for each element along an axis."""
+    name = axis(number).name
+    start = substitute(coord, {name: Const(0)})
+    if equal(coord, binary("+", start, axis(number))).verdict is Verdict.PROVED:
+        return Steps(number, np.arange(size, dtype=np.int64))
+    zero = {s.name: 0 for s in symbols(start)}
+    first = int(evaluate(start, zero))
+    steps = np.array(
+        [int(evaluate(coord, {**zero, name: n})) - first for n in range(size)], np.int64
+    )
+    for n, step in enumerate(steps):
+        moved = binary("+", start, int(step))
+        if equal(substitute(coord, {name: Const(n)}), moved).verdict is not (
+            Verdict.PROVED
+        ):
+            return None
+    return Steps(number, steps)
 
 
 def _box(
@@ -104,7 +134,7 @@ def _box(
     view: GlobalView,
     shared: SharedView,
     rank: Mapping[str, Expr],
-    axes: list[int | None],
+    axes: list[Steps],
     brought: np.ndarray,
 ) -> tuple[str, bool] | None:
     """Count what one box brings; a reason where it brings something else."""
@@ -131,7 +161,11 @@ def _box(
                 f"a box that is not shown to begin where {view.tensor.dims[d]} does",
                 False,
             )
-        moved = 0 if along is None else elements[..., along] - origin[along]
+        if along.axis is None:
+            moved = np.zeros(1, np.int64)
+        else:
+            moved = along.steps[elements[..., along.axis]]
+            moved = moved - along.steps[origin[along.axis]]
         if (steps[d] != moved).any():
             return f"a box runs otherwise along {view.tensor.dims[d]}", True
     np.add.at(brought, tuple(elements.reshape(-1, len(view.shape)).T), 1)
