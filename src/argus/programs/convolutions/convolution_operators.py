@@ -24,6 +24,10 @@ from argus.programs.convolutions.convolution_phases import (
     phase_products,
     phases_of,
 )
+from argus.programs.convolutions.direct_convolutions import (
+    direct_products,
+    worth_direct,
+)
 from argus.programs.convolutions.flat_convolutions import (
     Reading,
     flat_products,
@@ -82,6 +86,11 @@ def _windowed(
     flat = set(stride) == {1}
     worth = worth_channels_last(x, weight, groups, flat=flat)
     precision = convolution_precision(weight.shape[1], taps)
+    lengths = windows_of(x, taps, stride, borders, dilation, 0.0).shape[2:-len(taps)]
+    if worth_direct(x, weight, groups, lengths):
+        found = direct_products(x, weight, stride, borders, dilation, precision)
+        if found is not None:
+            return found
     if groups == 1 and set(dilation) == {1}:
         found = unstrided_products(x, weight, stride, borders, precision)
         if found is not None:

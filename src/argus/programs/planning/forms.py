@@ -18,6 +18,8 @@ from argus.programs.attention.chained_text import chained_source
 from argus.programs.lowering.kernel_file import KernelSource
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
 from argus.programs.lowering.unrolling import unrolled
+from argus.programs.products.box_text import box_source
+from argus.programs.products.box_tiles import BoxTile
 from argus.programs.products.pixel_factors import with_pixels
 from argus.programs.products.pixel_text import pixel_source
 from argus.programs.products.pixel_tiles import PixelTile
@@ -64,6 +66,8 @@ def source_of(
     match form:
         case ProductForm(pixels=PixelTile()):
             return pixel_source(group, form, name, title)
+        case ProductForm(box=BoxTile()):
+            return box_source(group, form, name, title)
         case ProductForm():
             return product_source(group, form, name, title)
         case AttentionForm():

@@ -22,6 +22,7 @@ from argus.programs.tensors.tensor_program import (
     MapPrimitive,
     ViewedValue,
 )
+from argus.programs.tensors.views import BorderedView, LinearView, OperandView
 
 _ROWS = 8
 """What sizes of rows of results are multiples of, for factors with the same rows."""
@@ -45,8 +46,10 @@ def unit_of(factor: Factor, made: ContractPrimitive, dtype: DType) -> str | None
     """The letter along which a factor lies; None where TMA cannot take it so.
 
     A batch may have several steps (sequences and heads, say): a kernel walks each.
+    What lies in a border of zeros arrives as zeros (`box_tiles.py`).
     """
-    found = digits_through(factor.operand)
+    inner = _inside(factor.operand)
+    found = None if inner is None else digits_through(inner)
     if found is None:
         return None
     both = set(made.left_letters) & set(made.right_letters) & set(made.result)
@@ -56,12 +59,26 @@ def unit_of(factor: Factor, made: ContractPrimitive, dtype: DType) -> str | None
             return None
         stepped = [step for size, step in digits if size > 1 and step]
         steps |= {f"{letter}{i}": step for i, step in enumerate(stepped)}
-    if not addressed(Affine.of(steps, found[1]), dtype):
+    start = abs(found[1]) if inner is not factor.operand else found[1]
+    if not addressed(Affine.of(steps, start), dtype):
         return None
     units = [s[0] for s, step in steps.items() if step == 1 and s[0] not in both]
     if not units or (units[0] in made.result and made.sizes[units[0]] % _ROWS):
         return None  # a kernel knows of such strides what divides those of its result
     return units[0]
+
+
+def _inside(operand: ViewedValue) -> ViewedValue | None:
+    """The same elements where they are inside of borders of zeros; None: of others."""
+    views: list[OperandView] = []
+    for view in operand.views:
+        if isinstance(view, BorderedView):
+            if view.fill != 0:
+                return None
+            each = tuple(((d, 1),) for d in range(len(view.shape)))
+            view = LinearView(view.shape, each, tuple(-n for n in view.before))
+        views.append(view)
+    return operand if [*operand.views] == views else replace(operand, views=(*views,))
 
 
 def rounded_inside(

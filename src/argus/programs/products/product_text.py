@@ -209,7 +209,7 @@ class ProductWriter(TileWriter):
             "BM": tile.bm, "BN": tile.bn, "BK": tile.bk, "BC": self.width,
             "STAGES": tile.stages, "WARPGROUPS": tile.warpgroups,
         }  # fmt: skip
-        if tile.persistent and not self.form.batch:
+        if tile.persistent and self._in_groups():
             found["GROUP"] = tile.group
         if tile.cluster > 1:
             found["CLUSTER"] = tile.cluster
@@ -270,12 +270,7 @@ class ProductWriter(TileWriter):
             and isinstance(border, Border)
         }
         for label, border in read.items():
-            last = [
-                f"({self.letters[n]} - 1)" + (f" * {c}" if c != 1 else "")
-                for n, c in border.index.terms
-            ]
-            inside = f"{' + '.join(last)} < {label}"
-            self.line(f'ag.require({inside}, "all indices are inside")')
+            self._inside(label, border)
         if tile.cluster > 1:
             self.line("ag.cluster(CLUSTER)")
         if tile.resident > 1:
@@ -309,6 +304,15 @@ class ProductWriter(TileWriter):
         with self.loop(head), self._tiles():
             self._multiply()
 
+    def _inside(self, label: str, border: Border) -> None:
+        """Require that all indices along a dimension are inside of it."""
+        last = [
+            f"({self.letters[n]} - 1)" + (f" * {c}" if c != 1 else "")
+            for n, c in border.index.terms
+        ]
+        inside = f"{' + '.join(last)} < {label}"
+        self.line(f'ag.require({inside}, "all indices are inside")')
+
     def _indices(self) -> str:
         return ", ".join(
             [*(self.letters[n].lower() for n in self.form.batch), "bm, bn"]
@@ -318,14 +322,19 @@ class ProductWriter(TileWriter):
         batch = [self.letters[n] for n in self.form.batch]
         return ", ".join([*batch, "ag.cdiv(M, BM), ag.cdiv(N, BN)"])
 
+    def _in_groups(self) -> bool:
+        """Whether tiles are walked so that neighbours share factors in L2."""
+        return not self.form.batch
+
     @contextmanager
     def _tiles(self) -> Generator[None]:
         """The tiles of a block."""
         if not self.tile.persistent:
             yield
             return
-        walk = "ag.persistent" if self.form.batch else "ag.persistent_tiles"
-        group = "" if self.form.batch else ", group=GROUP"
+        grouped = self._in_groups()
+        walk = "ag.persistent_tiles" if grouped else "ag.persistent"
+        group = ", group=GROUP" if grouped else ""
         counts = f"{self._counts()}{group}"
         with self.loop(f"for {self._indices()} in {walk}({counts}):"):
             yield
@@ -390,7 +399,7 @@ class ProductWriter(TileWriter):
 
     def _slices(self) -> None:
         """What follows, of parts of the accumulator."""
-        if self.width == self.tile.bn:
+        if not self._sliced():
             self.line("m, n, part = bm * BM, bn * BN, acc")
             self._finish("0")
             return
@@ -401,6 +410,10 @@ class ProductWriter(TileWriter):
 
     # -- the epilogue
 
+    def _sliced(self) -> bool:
+        """Whether what follows walks slices of the accumulator."""
+        return self.width != self.tile.bn
+
     def _staged(self) -> str:
         """How results leave: "tma", or "shared" where TMA cannot.
 
@@ -409,7 +422,7 @@ class ProductWriter(TileWriter):
         t = self.output
         if not self.tile.persistent or t.buffer.dtype.bits not in (16, 32) or t.unit:
             return ""
-        if t.dims[-1] != self.form.column or self.width == self.tile.bn:
+        if t.dims[-1] != self.form.column or not self._sliced():
             return ""
         size = t.buffer.dtype.bytes
         fits = len(t.dims) <= TMA_DIMENSIONS and all(

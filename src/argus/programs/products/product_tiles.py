@@ -7,7 +7,7 @@ Those of 16 bits are the library's, which were measured (`kernels/gemm/tiles.py`
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from math import ceil, gcd, prod
 
@@ -99,6 +99,9 @@ _MANY_RESULTS = 2**24
 _MOST_BEHIND = 64
 """Instructions for an element that tiles of `_FOLLOWED` hide: one Mish has 55."""
 
+Rows = Callable[[int], int]
+"""Rows that tiles of so many compute, where they are no neighbours; 0: no such tile."""
+
 _FORMS = ("persistent", "small")
 """The library's forms that load by TMA, for 16 bits."""
 
@@ -116,21 +119,22 @@ def chosen_tile(
     split: bool = False,
     followed: bool = False,
     straight: bool = False,
+    rows: Rows | None = None,
 ) -> ProductTile:
     """The tile with the least predicted time.
 
     ``factors``: how many tensors are left and right factors. ``split``: the kernel
     splits factors of f32. ``followed``: see `followed_long`. ``straight``: none that is
-    computed transposed.
+    computed transposed. ``rows``: see `Rows`.
     """
     if split:
         return _SPLIT
     if element != f32 and factors == (1, 1):
-        best, _ = _measured(m, n, k, batch * outer, batch, turned, straight)
+        best, _ = _measured(m, n, k, batch * outer, batch, turned, straight, rows)
         return _of_library(best)
     able = [t for t in _tiles(element, followed) if not (straight and t[0].swap)]
-    tile, _ = _of_table(m, n, batch, able)
-    shared = tile.bm == 128 and m > tile.bm and batch == 1
+    tile, _ = _of_table(m, n, batch, able, rows)
+    shared = tile.bm == 128 and m > tile.bm and batch == 1 and rows is None
     each = tile.bm * factors[0] + tile.bn * factors[1]
     staged = 2 * tile.bm * _STAGED if tile.persistent and not tile.swap else 0
     fitting = (_SHARED // tile.resident - staged) // (each * tile.bk * element.bytes)
@@ -138,12 +142,15 @@ def chosen_tile(
 
 
 def predicted_time(
-    m: int, n: int, k: int, batch: int, outer: int, element: DType
-) -> float:
+    m: int, n: int, k: int, batch: int, outer: int, element: DType,
+    rows: Rows | None = None,
+) -> float:  # fmt: skip
     """The time of such a product of TF32 or 16 bits, to be compared with others."""
     if element != f32:
-        return _measured(m, n, k, batch * outer, batch, (False, False), False)[1]
-    tile, cost = _of_table(m, n, batch, _tiles(element))
+        none, straight = (False, False), rows is not None
+        return _measured(m, n, k, batch * outer, batch, none, straight, rows)[1]
+    able = [t for t in _tiles(element) if rows is None or not t[0].swap]
+    tile, cost = _of_table(m, n, batch, able, rows)
     return cost * ceil(k / tile.bk) * outer
 
 
@@ -220,13 +227,17 @@ def _tiles(element: DType, followed: bool = False) -> _Costs:
 
 
 def _of_table(
-    m: int, n: int, batch: int, tiles: Sequence[tuple[ProductTile, float]]
-) -> tuple[ProductTile, float]:
+    m: int, n: int, batch: int, tiles: Sequence[tuple[ProductTile, float]],
+    rows: Rows | None = None,
+) -> tuple[ProductTile, float]:  # fmt: skip
     count = table().multiprocessors
+    if rows is not None:
+        tiles = [t for t in tiles if t[0].persistent and rows(t[0].bm)]
 
     def time(entry: tuple[ProductTile, float]) -> float:
         tile, cost = entry
-        blocks = batch * ceil(m / tile.bm) * ceil(n / tile.bn)
+        high = m if rows is None else rows(tile.bm)
+        blocks = batch * ceil(high / tile.bm) * ceil(n / tile.bn)
         waves = ceil(blocks / (count * tile.resident))
         return waves * tile.resident * tile.bm * tile.bn * cost
 
@@ -236,7 +247,7 @@ def _of_table(
 
 def _measured(
     m: int, n: int, k: int, repeats: int, batch: int, turned: tuple[bool, bool],
-    straight: bool,
+    straight: bool, rows: Rows | None = None,
 ) -> tuple[MeasuredTile, float]:  # fmt: skip
     """Of 16 bits, by the library's table; a batch is as many parts of a longer K."""
     found = table()
@@ -250,7 +261,13 @@ def _measured(
             return False
         if straight and sizes.get("SWAP"):
             return False
-        if batch > 1 and sizes.get("CLUSTER", 1) > 1:
+        if (batch > 1 or rows is not None) and sizes.get("CLUSTER", 1) > 1:
+            return False
+        if rows is not None and (
+            tile.form != _FORMS[0]  # which stores boxes by TMA
+            or not rows(sizes["BM"])
+            or sizes["BK"] > max(k, wide)
+        ):
             return False
         return not (turned[0] and sizes["BM"] % wide) and not (
             turned[1] and sizes["BN"] % wide
@@ -259,7 +276,8 @@ def _measured(
     step = LINE if any(turned) else gcd(k * bf16.bytes, LINE)
 
     def time(tile: MeasuredTile) -> float:
-        return tile.predicted(m, n, k * repeats, step, found.multiprocessors, batch)
+        high = m if rows is None else rows(tile.statics["BM"])
+        return tile.predicted(high, n, k * repeats, step, found.multiprocessors, batch)
 
     best = min((t for t in found.tiles if able(t)), key=time)
     return best, time(best)

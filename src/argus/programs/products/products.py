@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from math import ceil, prod
 
 from argus.ir.dtypes import DType, bf16, f16, f32
 from argus.programs.lowering.expressions import (
@@ -28,9 +28,16 @@ from argus.programs.lowering.expressions import (
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
 from argus.programs.lowering.sums_between import Between, summands, summed_between
 from argus.programs.lowering.tables import scalar_index
+from argus.programs.products.box_tiles import (
+    BoxTile,
+    box_rows,
+    box_sides,
+    walked_pixels,
+)
 from argus.programs.products.pixel_tiles import PixelTile, pixel_tile
 from argus.programs.products.product_tiles import (
     ProductTile,
+    Rows,
     chosen_tile,
     followed_long,
 )
@@ -44,6 +51,8 @@ _SHORT_SUM = 16
 _STAGES_BETWEEN = 4
 """Stages of a ring, at most, where tables say how long sums are: such sums are short,
 and each stage more is more orders in which roles may wait for each other."""
+_LEAST_STEP, _MOST_STAGES = 32, 12
+"""Bytes of a step, at least, and stages of a ring with short steps."""
 _LEAST_ALONG = 16
 """Elements that lie side by side in the result, below which other rows are tiled."""
 
@@ -55,7 +64,8 @@ class ProductForm:
     ``batch`` and ``outer``: further rows and columns; of one of the latter, some are
     summed ``between`` numbers. ``terms``: left and right factor
     of each product that is summed. The factors are along K, or else (``turned``) along
-    their other loop. ``pixels``: further loops that the tile walks.
+    their other loop. ``pixels``: further loops that the tile walks. ``box``: rows are
+    pixels of several loops, of which ``row`` is the last.
     """
 
     reduction: ReduceNode
@@ -69,6 +79,7 @@ class ProductForm:
     tile: ProductTile
     pixels: PixelTile | None = None
     between: Between | None = None
+    box: BoxTile | None = None
 
     @property
     def element(self) -> DType:
@@ -120,8 +131,6 @@ def product_form(group: LoweredGroup) -> ProductForm | None:
         return None
     if len(group.reductions) > 1:
         raise NotFusedError("a product beside another reduction")
-    if any(e.borders or e.fill is not None for e in group.elements):
-        raise NotFusedError("a product of what has a border")
     (reduction,) = found
     _epilogue_fits(group, reduction)
     _tables_fit(group, reduction)
@@ -251,11 +260,15 @@ class _Loops:
         inner = self._inner(units)
         turned = (units[0] != inner, units[1] != inner)
         chosen = self._chosen()
-        pixels = None
+        found = None
         if not chosen and not any(turned):
-            pixels = self._pixels(rows, columns, inner)
-        if pixels is not None:
-            return pixels
+            found = self._pixels(rows, columns, inner) or self._boxes(
+                rows, columns, inner
+            )
+        if found is not None:
+            return found
+        if any(e.borders or e.fill is not None for e in self.group.elements):
+            raise NotFusedError("a product of what has a border")
         row = self._axis(units[0], rows, inner)
         column = self._axis(units[1], columns, inner)
         if element == f32 and turned != (rounded, False) and self.precision != "split":
@@ -298,9 +311,47 @@ class _Loops:
             (False, False), tile, pixels,
         )  # fmt: skip
 
+    def _boxes(
+        self, rows: Sequence[str], columns: Sequence[str], inner: str
+    ) -> ProductForm | None:
+        """The form in which rows are pixels of several dimensions; None: as any others.
+
+        That is where their tiles are fuller than those of one line, and for factors
+        that are read outside of the image.
+        """
+        sizes, ((left, right), *more) = self.sizes, self.terms
+        around = {e for e in self.group.elements if e.borders or e.fill is not None}
+        along = self._unit(self.group.stores[0].offset)
+        if more or around - {left} or right.borders or along not in columns:
+            return None
+        taps = self.group.columns
+        found = walked_pixels(left, rows, taps, inner, sizes)
+        if found is None or self.precision in ("split", "nearest") or self.between:
+            return None
+        loops, rest, borders = found
+        batch = tuple(n for n in self.group.rows if n not in (*rows, along))
+        if len(rest.terms) + len(borders) > TMA_DIMENSIONS:
+            return None
+        space = [sizes[n] for n in loops]
+        outer = tuple(n for n in taps if n != inner)
+        line = prod(sizes[n] for n in loops[:-1])
+        tile = self._tile(
+            prod(space), sizes[along], inner, batch, (False, False), straight=True,
+            rows=lambda count: box_rows(space, count),
+        )  # fmt: skip
+        tile = _with_steps_of(sizes[inner], tile, left.dtype)
+        straight = line * ceil(space[-1] / tile.bm) * tile.bm
+        if not around and (not outer or box_rows(space, tile.bm) >= straight):
+            return None
+        self._addressed()
+        return ProductForm(
+            self.reduction, tuple(self.terms), loops[-1], along, inner, batch, outer,
+            (False, False), tile, box=BoxTile(loops, box_sides(space, tile.bm)),
+        )  # fmt: skip
+
     def _tile(
         self, m: int, n: int, inner: str, batch: Sequence[str],
-        turned: tuple[bool, bool], *, straight: bool = False,
+        turned: tuple[bool, bool], *, straight: bool = False, rows: Rows | None = None,
     ) -> ProductTile:  # fmt: skip
         sizes, outer = self.sizes, [s for s in self.group.columns if s != inner]
         return chosen_tile(
@@ -315,6 +366,7 @@ class _Loops:
             split=self.precision == "split",
             followed=followed_long(self.group),
             straight=straight,
+            rows=rows,
         )
 
     def _element(self) -> DType:
@@ -383,7 +435,10 @@ class _Loops:
         steps = {n.dtype.bytes for pair in self.terms for n in pair}
         for pair in self.terms:
             for node in pair:
-                if not addressed(node.offset, node.dtype):
+                apart = [b.stride * node.dtype.bytes for b in node.borders]
+                if not addressed(node.offset, node.dtype) or any(
+                    n % TMA_BYTES for n in apart
+                ):
                     raise NotFusedError("a factor that TMA cannot address")
         units = {self._unit(n.offset) for pair in self.terms for n in pair}
         offsets = [n.offset for n in self.group.elements]
@@ -393,6 +448,14 @@ class _Loops:
                 continue
             if any(c % (TMA_BYTES // min(steps)) for _, c in offset.terms if c != 1):
                 raise NotFusedError("a factor beside rows that TMA cannot address")
+
+
+def _with_steps_of(length: int, tile: ProductTile, dtype: DType) -> ProductTile:
+    """The tile with shorter steps, and more stages, where a sum has no whole step."""
+    step = tile.bk
+    while step // 2 >= length and step * dtype.bytes > _LEAST_STEP:
+        step //= 2
+    return replace(tile, bk=step, stages=min(_MOST_STAGES, tile.stages * tile.bk // step))
 
 
 def addressed(offset: Affine, dtype: DType) -> bool:

@@ -15,6 +15,7 @@ from argus.programs.lowering.expressions import (
     ExpressionNode,
 )
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
+from argus.programs.products.box_tiles import walked_pixels
 from argus.programs.products.products import TMA_DIMENSIONS, ProductForm, with_factors
 from argus.programs.tensors.affine import Affine
 
@@ -30,6 +31,17 @@ def with_few_dimensions(
     Raises NotFusedError where there is none.
     """
     factors = {node for pair in form.terms for node in pair}
+    if form.box is not None:
+        ((left, _),) = form.terms
+        found = walked_pixels(
+            left, form.box.loops, group.columns, form.inner, group.sizes
+        )
+        assert found is not None
+        _, rest, borders = found
+        wide = group.pool.element(left.buffer, rest, borders, left.fill)
+        return with_factors(
+            group, form, lambda n: wide if n is left else _with_few(group, n, form)
+        )
     if all(len(n.offset.terms) <= _room(n) for n in factors):
         return group, form
 
