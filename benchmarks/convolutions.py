@@ -1,6 +1,6 @@
 """Convolutions beside cuDNN: right, and how fast? On a GPU.
 
-    python benchmarks/convolutions.py --out ROWS.json [--only stem wide] [--plain]
+    python benchmarks/convolutions.py --out ROWS.json [--only stem wide]
 
 Twelve forward convolutions, each with channels first and last, of bf16 and of f32 (with
 tf32 factors, as torch multiplies convolutions of f32 unless it is told otherwise). The
@@ -152,6 +152,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, help="rows as JSON")
     parser.add_argument("--only", nargs="+", choices=[c.name for c in CONVOLUTIONS])
     parser.add_argument("--types", nargs="+", choices=TYPES, default=list(TYPES))
+    parser.add_argument("--layouts", nargs="+", choices=("first", "last"))
     parser.add_argument("--plain", action="store_true", help="no CUDA graphs")
     parser.add_argument("--rounds", type=int, default=21)
     args = parser.parse_args()
@@ -160,7 +161,9 @@ def main() -> int:
     for case in CONVOLUTIONS:
         if args.only and case.name not in args.only:
             continue
-        for layout in LAYOUTS[len(case.sizes)]:
+        for layout in args.layouts or ("first", "last"):
+            if layout not in LAYOUTS[len(case.sizes)]:
+                continue
             for kind in args.types:
                 rows.append(row(case, layout, kind, args))
                 print(told(rows[-1]), flush=True)

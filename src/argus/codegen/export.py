@@ -38,6 +38,7 @@ from argus.ir.launch import (
 from argus.ir.memory import GlobalTensor
 from argus.ir.placement import TensorMap
 from argus.ir.program import SM_COUNT, Program, ScalarParam
+from argus.isa.boxes import traversed
 from argus.targets import TARGETS
 
 
@@ -219,16 +220,19 @@ class _Host:
             f"(cuuint64_t)({self._text(e)}) * {tensor.dtype.bytes}"
             for e in reversed(tensor.strides[:-1])
         )
-        box = ", ".join(str(n) for n in reversed(entry.box))
+        steps = entry.all_steps
+        box = ", ".join(str(n) for n in reversed(traversed(entry.box, steps)))
+        every = ", ".join(str(n) for n in reversed(steps))
         swizzle = f"{entry.swizzle}B" if entry.swizzle else "NONE"
         return [
             f"const cuuint64_t dims{index}[] = {{{dims}}};",
             f"const cuuint64_t strides{index}[] = {{{strides or 0}}};",
             f"const cuuint32_t box{index}[] = {{{box}}};",
+            f"const cuuint32_t steps{index}[] = {{{every}}};",
             f"const CUtensorMap map{index} = argus_host::tensor_map("
             f"CU_TENSOR_MAP_DATA_TYPE_{element}, {rank}, "
             f"{self._tensors[tensor.name]}, dims{index}, strides{index}, box{index}, "
-            f"CU_TENSOR_MAP_SWIZZLE_{swizzle});",
+            f"steps{index}, CU_TENSOR_MAP_SWIZZLE_{swizzle});",
         ]
 
     def _argument(self, arg: Arg, number: int) -> str:

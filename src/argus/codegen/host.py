@@ -143,8 +143,8 @@ void* tensor(long long elements, int bytes, Fill fill) {
 
 CUtensorMap tensor_map(CUtensorMapDataType type, unsigned rank, void* data,
                        const cuuint64_t* dims, const cuuint64_t* strides,
-                       const cuuint32_t* box, CUtensorMapSwizzle swizzle) {
-  const cuuint32_t steps[] = {1, 1, 1, 1, 1};
+                       const cuuint32_t* box, const cuuint32_t* steps,
+                       CUtensorMapSwizzle swizzle) {
   CUtensorMap map;
   const CUresult status = cuTensorMapEncodeTiled(
       &map, type, rank, data, dims, strides, box, steps,

@@ -77,6 +77,7 @@ def _tensor(group: ThreadGroup, tensor_map: TensorMap) -> GlobalArray:
         tensor_map.box,
         held.array.itemsize,
         tensor_map.swizzle,
+        steps=tensor_map.steps,
         dims=held.array.shape,
         strides=held.array.strides,
         address=held.base,
@@ -87,16 +88,19 @@ def _tensor(group: ThreadGroup, tensor_map: TensorMap) -> GlobalArray:
 
 
 def _inside(
-    shape: tuple[int, ...], start: tuple[int, ...], box: tuple[int, ...]
+    shape: tuple[int, ...], start: tuple[int, ...], tensor_map: TensorMap
 ) -> tuple[tuple[slice, ...], tuple[slice, ...]]:
     """The part of a box inside a tensor: slices of the tensor, and of the box."""
     tensor: list[slice] = []
     part: list[slice] = []
-    for extent, first, size in zip(shape, start, box, strict=True):
-        low = min(max(first, 0), extent)
-        high = min(max(first + size, low), extent)
-        tensor.append(slice(low, high))
-        part.append(slice(low - first, high - first) if high > low else slice(0, 0))
+    for extent, first, size, step in zip(
+        shape, start, tensor_map.box, tensor_map.all_steps, strict=True
+    ):
+        before = min(max(0, -(first // step)), size)
+        count = min(max(0, -((first - extent) // step)), size)
+        part.append(slice(before, max(before, count)))
+        low = first + before * step
+        tensor.append(slice(low, low + max(0, count - before) * step, step))
     return tuple(tensor), tuple(part)
 
 
@@ -128,7 +132,7 @@ def _tma_load(group: ThreadGroup, op: o.CopyAsync, plan: TmaPlan) -> None:
             targets: list[tuple[ThreadBlock, ClockedBarrier]] = targets,
         ) -> None:
             data = np.zeros(plan.map.box, held.array.dtype)
-            source, part = _inside(held.array.shape, start, plan.map.box)
+            source, part = _inside(held.array.shape, start, plan.map)
             data[part] = held.array[source]
             bits = to_bits(data, plan.map.tensor.dtype)
             for block, barrier in targets:
@@ -174,7 +178,7 @@ def _tma_store(group: ThreadGroup, op: o.CopyOut) -> None:
             group.known.clock[group.known.stores] = count
 
         def write(start: tuple[int, ...] = start, taken: list[Array] = taken) -> None:
-            target, part = _inside(held.array.shape, start, plan.map.box)
+            target, part = _inside(held.array.shape, start, plan.map)
             held.array[target] = from_bits(taken[0], plan.map.tensor.dtype)[part]
 
         reading = AsyncOperation(op, group, read, covered)

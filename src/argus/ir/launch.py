@@ -35,7 +35,7 @@ Json = None | bool | int | float | str | list["Json"] | dict[str, "Json"]
 
 MOST_BLOCKS = (1 << 31) - 1
 """Of a grid (CUDA C++ Programming Guide, "Technical Specifications")."""
-FORMAT = 3
+FORMAT = 4
 """Version of the JSON form; a file with another one is not read."""
 
 
@@ -126,7 +126,8 @@ class LaunchSpec:
             "min_blocks": self.min_blocks,
             "shared_bytes": self.shared_bytes,
             "tensor_maps": [
-                [position[m.tensor], list(m.box), m.swizzle] for m in self.tensor_maps
+                [position[m.tensor], list(m.box), m.swizzle, list(m.steps)]
+                for m in self.tensor_maps
             ],
             "requirements": [
                 [expr_to_json(r.cond), r.why, dict(r.span.to_json())]
@@ -259,8 +260,9 @@ def _spec_in(data: Mapping[str, Json]) -> LaunchSpec:
         return ScalarParam(_text(name), _text(dtype), _sym(sym))
 
     def tensor_map(item: Json) -> TensorMap:
-        tensor, box, swizzle = _list(item)
-        return TensorMap(tensors[_int(tensor)], _each(box, _int), _int(swizzle))
+        tensor, box, swizzle, steps = _list(item)
+        of, extents = tensors[_int(tensor)], _each(box, _int)
+        return TensorMap(of, extents, _int(swizzle), _each(steps, _int))
 
     def requirement(item: Json) -> LaunchRequirement:
         cond, why, span = _list(item)

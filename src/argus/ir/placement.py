@@ -61,12 +61,19 @@ class TensorMap:
 
     ``box`` is in elements per tensor dimension, outermost first, as ``tensor.dims``.
     ``swizzle`` in bytes: 0, 32, 64, 128. The map covers the whole tensor, so that
-    out-of-range elements of a box read as zero and are not written.
+    out-of-range elements of a box read as zero and are not written. ``steps``: how far
+    apart elements of a box lie along each dimension; (): they are neighbours.
     """
 
     tensor: GlobalTensor
     box: tuple[int, ...]
     swizzle: int
+    steps: tuple[int, ...] = ()
+
+    @property
+    def all_steps(self) -> tuple[int, ...]:
+        """Steps of all dimensions."""
+        return self.steps or (1,) * len(self.box)
 
 
 @dataclass(frozen=True)

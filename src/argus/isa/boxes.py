@@ -26,6 +26,7 @@ __all__ = [
     "CHUNK",
     "MAX_BOX_DIM",
     "MAX_RANK",
+    "MAX_STEP",
     "MAX_STRIDE",
     "SWIZZLES",
     "SWIZZLE_ROWS",
@@ -36,6 +37,7 @@ __all__ = [
     "box_offsets",
     "broken",
     "swizzles_text",
+    "traversed",
     "violations",
 ]
 
@@ -45,6 +47,7 @@ MAX_RANK = 5
 MAX_BOX_DIM = 256
 MAX_DIM = 2**32
 MAX_STRIDE = 2**40
+MAX_STEP = 8
 SWIZZLES = (0, 32, 64, 128)
 """Bytes of a row of each swizzle; 0: none (CU_TENSOR_MAP_SWIZZLE_*)."""
 SWIZZLE_ROWS = 8
@@ -52,7 +55,7 @@ SWIZZLE_ROWS = 8
 
 Rule = Literal[
     "rank", "stride", "row", "swizzle", "start", "box", "extent", "address",
-    "store row", "store start",
+    "step", "store row", "store start",
 ]  # fmt: skip
 """What a copy may break: see `broken`, in this order."""
 
@@ -73,6 +76,14 @@ def box_alignment(swizzle: int) -> int:
     "Tensor swizzling modes").
     """
     return max(SWIZZLE_ROWS * swizzle, 128)
+
+
+def traversed(box: Sequence[int], steps: Sequence[int]) -> tuple[int, ...]:
+    """Elements of the tensor that a box goes over, as the driver is told a box.
+
+    Of ``steps`` 1 each, and of (), the box itself.
+    """
+    return tuple(n * s for n, s in zip(box, steps or (1,) * len(box), strict=True))
 
 
 def box_bytes(box: Sequence[int], itemsize: int) -> int:
@@ -110,13 +121,15 @@ def broken(
     strides: Sequence[int] | None = None,
     address: int | None = None,
     start: Sequence[int] | None = None,
+    steps: Sequence[int] = (),
     store: bool = False,
 ) -> list[Violation]:
     """Rules of tensor maps and of copies that do not hold; empty if all do.
 
     `box` and `dims` are in elements, `strides` in bytes, outermost first, the innermost
     stride (the item size) included; what is None is not looked at. Source: CUDA driver
-    API, cuTensorMapEncodeTiled, for interleave NONE and element strides of 1. `start`
+    API, cuTensorMapEncodeTiled, for interleave NONE. `steps` between elements of the
+    box, its element strides; (): all are 1. `start`
     are a copy's coordinates: that the innermost one begins a 16-byte chunk was seen on
     an H200 (a copy from elsewhere is an illegal instruction), inside and outside; so
     was that a store may begin beyond the tensor but not below 0, while a load may, and
@@ -147,9 +160,18 @@ def broken(
     if start is not None and start[-1] * itemsize % CHUNK:
         text = f"the box begins {start[-1] * itemsize} bytes into a row"
         add("start", text, len(box) - 1)
-    long = [d for d, extent in enumerate(box) if not 1 <= extent <= MAX_BOX_DIM]
+    across = traversed(box, steps)
+    long = [d for d, extent in enumerate(across) if not 1 <= extent <= MAX_BOX_DIM]
     if long:
-        add("box", f"box {tuple(box)}: extents are 1 to {MAX_BOX_DIM}", long[0])
+        add("box", f"box {across}: extents are 1 to {MAX_BOX_DIM}", long[0])
+    far = [d for d, step in enumerate(steps) if not 1 <= step <= MAX_STEP]
+    if far:
+        text = f"elements {tuple(steps)} apart; steps are 1 to {MAX_STEP}"
+        add("step", text, far[0])
+    elif steps and steps[-1] != 1:
+        add("step", "elements of a row are neighbours", len(steps) - 1)
+    elif store and any(step != 1 for step in steps):
+        add("step", "a store writes neighbours")
     if dims is not None:
         wrong = [d for d, extent in enumerate(dims) if not 1 <= extent <= MAX_DIM]
         if wrong:
@@ -192,6 +214,7 @@ def violations(
     strides: Sequence[int] | None = None,
     address: int | None = None,
     start: Sequence[int] | None = None,
+    steps: Sequence[int] = (),
 ) -> list[str]:
     """The texts of `broken`."""
     found = broken(
@@ -202,6 +225,7 @@ def violations(
         strides=strides,
         address=address,
         start=start,
+        steps=steps,
     )
     return [violation.text for violation in found]
 

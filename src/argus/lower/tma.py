@@ -73,12 +73,13 @@ def why_not_tma(
                 divisor(first, known) * (1 if nonnegative(first) else -1)
                 for first in starts
             ],
+            steps=_steps(axes),
             store=store,
         )[:1]
 
     broken = ask(facts, rules)
     if broken:
-        return _in_words(broken[0], view, box, axes)
+        return _in_words(broken[0], view, box, axes, store)
     pitch, unit = layout.digits[0][0][1], tma.box_alignment(layout.swizzle)
     origin = dst.origin[0]
     if not ask(facts, lambda known: divisor(origin, known) * pitch % unit == 0):
@@ -92,6 +93,7 @@ def _in_words(
     view: GlobalView,
     box: tuple[int, ...],
     axes: list[BoxAxis],
+    store: bool,
 ) -> BrokenRule:
     """A rule of the instruction in the words of the kernel's author."""
     tensor = view.tensor
@@ -121,6 +123,13 @@ def _in_words(
         case "box":
             why = f"a box has at most {most} elements along each dimension"
             return BrokenRule("AG0609", why)
+        case "step":
+            why = f"along `{named}` its elements are not 1 to {tma.MAX_STEP} apart"
+            if store:
+                why = f"along `{named}` its elements are no neighbours"
+            elif dim == tensor.rank - 1:
+                why = "elements of its rows are no neighbours"
+            return BrokenRule("AG0603", why)
         case "store row":
             return BrokenRule(
                 "AG0603",
@@ -164,7 +173,7 @@ def _box(
         if None in box or (chunk < rows and chunk * pitch % unit):
             continue
         found = [n for n in box if n is not None]
-        long = [n for n, a in zip(found, axes, strict=True) if a.axis == 0]
+        long = [n * a.step for n, a in zip(found, axes, strict=True) if a.axis == 0]
         if max(long, default=1) <= tma.MAX_BOX_DIM:
             return tuple(found)
         whole = found if chunk == rows else whole
@@ -231,7 +240,7 @@ def tma_plan(
             coords = [_first(a, first.get(a.axis or 0, 0)) for a in axes]
             if multicast > 1:
                 coords = [
-                    c + CLUSTER_RANK * (part // lead)
+                    c + CLUSTER_RANK * (part // lead * a.step)
                     if a.axis == 0 and a.inner == lead and a.extent > 1
                     else c
                     for c, a in zip(coords, axes, strict=True)
@@ -241,7 +250,7 @@ def tma_plan(
                 where[0] = where[0] + rank_rows + row
             where[inner] = where[inner] + column
             boxes.append(TmaBox(tuple(coords), layout.linear(where)))
-    found = TensorMap(view.tensor, box, layout.swizzle)
+    found = TensorMap(view.tensor, box, layout.swizzle, _steps(axes))
     if found not in program.tensor_maps:
         program.tensor_maps.append(found)
         _require(program, view, op)
@@ -253,7 +262,14 @@ def tma_plan(
 
 def _first(along: BoxAxis, number: int) -> Expr:
     """The coordinate of an element along an axis of the tile, first of all others."""
-    return binary("+", along.start, number // along.inner % along.extent)
+    behind = number // along.inner % along.extent * along.step
+    return binary("+", along.start, behind)
+
+
+def _steps(axes: list[BoxAxis]) -> tuple[int, ...]:
+    """Steps of a map; () where all are 1."""
+    found = tuple(a.step for a in axes)
+    return found if any(step != 1 for step in found) else ()
 
 
 def _require(program: Program, view: GlobalView, op: o.AnyOp) -> None:

@@ -22,14 +22,15 @@ from argus.ir.memory import GlobalView
 class BoxAxis:
     """How a coordinate of a tile runs, from ``start``: as a box of the tensor does.
 
-    Elements ``extent`` of tile axis ``axis``, ``inner`` of them at a time: its number
-    there is ``i // inner % extent``. A fixed coordinate has no axis.
+    Element i along the tile's ``axis`` is ``i // inner % extent`` elements of the box
+    behind its first, which lie ``step`` apart. A fixed coordinate has no axis.
     """
 
     start: Expr
     axis: int | None = None
     extent: int = 1
     inner: int = 1
+    step: int = 1
 
 
 def box_axes(view: GlobalView) -> list[BoxAxis] | None:
@@ -65,12 +66,13 @@ def _box_axis(coord: Expr, shape: tuple[int, ...], inner: list[int]) -> BoxAxis 
     if moving == axis(i):
         whole = BoxAxis(start, i, shape[i])
         return whole if inner[i] == 1 else None
-    steps = [int(evaluate(moving, {axis(i).name: n})) for n in range(shape[i])]
-    first, extent = min(steps), max(steps) - min(steps) + 1
-    wanted = (first + n // inner[i] % extent for n in range(shape[i]))
-    if any(n != w for n, w in zip(steps, wanted, strict=True)):
+    at = [int(evaluate(moving, {axis(i).name: n})) for n in range(shape[i])]
+    first, extent = min(at), len(set(at))
+    step = (max(at) - first) // (extent - 1) if extent > 1 else 1
+    wanted = (first + n // inner[i] % extent * step for n in range(shape[i]))
+    if any(n != w for n, w in zip(at, wanted, strict=True)):
         return None
-    return BoxAxis(binary("+", start, first), i, extent, inner[i])
+    return BoxAxis(binary("+", start, first), i, extent, inner[i], step)
 
 
 def _parts(coord: Expr) -> tuple[Expr, Expr]:

@@ -164,6 +164,7 @@ class LaunchPlan:
                     binding.strides[position[wanted.tensor.name]],
                     wanted.box,
                     wanted.swizzle,
+                    wanted.all_steps,
                 ),
             )
             for wanted in spec.tensor_maps

@@ -18,7 +18,7 @@ from argus.runtime import cuda
 class MapRequest:
     """A tensor map to encode: shape, strides (elements) and box outermost first.
 
-    ``swizzle`` in bytes: 0, 32, 64 or 128.
+    ``swizzle`` in bytes: 0, 32, 64 or 128. ``steps`` between elements of the box.
     """
 
     tensor: str
@@ -28,6 +28,7 @@ class MapRequest:
     strides: tuple[int, ...]
     box: tuple[int, ...]
     swizzle: int
+    steps: tuple[int, ...]
 
     def at(self, pointer: int) -> "MapRequest":
         """The same for a tensor at another address."""
@@ -69,13 +70,13 @@ def encode_tensor_map(lib: ctypes.CDLL, request: MapRequest) -> bytes:
             "bytes",
             notes=["TMA needs that (CUDA Driver API, cuTensorMapEncodeTiled)"],
         )
-    steps = [stride * dtype.bytes for stride in request.strides[:-1]]
-    for dim, step in enumerate(steps):
-        if step % boxes.CHUNK != 0 or not 0 <= step < boxes.MAX_STRIDE:
+    strides = [stride * dtype.bytes for stride in request.strides[:-1]]
+    for dim, stride in enumerate(strides):
+        if stride % boxes.CHUNK != 0 or not 0 <= stride < boxes.MAX_STRIDE:
             raise fail(
                 "AG0805",
                 None,
-                f"stride {dim} of `{request.tensor}` is {step} bytes",
+                f"stride {dim} of `{request.tensor}` is {stride} bytes",
                 notes=[f"TMA needs multiples of {boxes.CHUNK} bytes, below 2**40"],
             )
     room = ctypes.create_string_buffer(128 + 64)
@@ -86,9 +87,9 @@ def encode_tensor_map(lib: ctypes.CDLL, request: MapRequest) -> bytes:
         rank,
         request.pointer,
         (c_uint64 * rank)(*reversed(request.shape)),
-        (c_uint64 * max(rank - 1, 1))(*reversed(steps)),
-        (c_uint * rank)(*reversed(request.box)),
-        (c_uint * rank)(*(1 for _ in range(rank))),
+        (c_uint64 * max(rank - 1, 1))(*reversed(strides)),
+        (c_uint * rank)(*reversed(boxes.traversed(request.box, request.steps))),
+        (c_uint * rank)(*reversed(request.steps)),
         0,  # no interleaving
         _MAP_SWIZZLES[request.swizzle],
         _L2_PROMOTION_128B,

@@ -13,13 +13,13 @@ from argus.ir.dtypes import DTYPES
 from argus.ir.expr import Sym
 from argus.ir.program import Program, ScalarParam
 from argus.ir.text.names import Names
+from argus.ir.text.plans import boxed
 from argus.ir.text.words import (
     comment,
     dim,
     extents,
     file_name,
     fragment_text,
-    listed,
     quoted,
     shared_layout_text,
     word,
@@ -86,8 +86,7 @@ class _Declarations:
         for barrier in program.barriers:
             yield self.margin(barrier.span) + self.barrier(barrier)
         for i, x in enumerate(program.tensor_maps):
-            box = f"box {listed(x.box)} swizzle {x.swizzle}"
-            yield f"map {i}: {quoted(x.tensor.name)} {box}"
+            yield f"map {i}: {quoted(x.tensor.name)} {boxed(x)}"
         for x in program.requirements:
             why = comment(x.why)
             yield f"{self.margin(x.span)}require {n.expr(x.cond)}  # {why}"

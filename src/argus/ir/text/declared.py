@@ -9,7 +9,6 @@ from argus.ir import memory as m
 from argus.ir.dtypes import DTYPES
 from argus.ir.expr import Const, Expr, ScalarType, Sym, SymKind
 from argus.ir.ops import Block
-from argus.ir.placement import TensorMap
 from argus.ir.program import (
     LaunchRequirement,
     PointerAlignment,
@@ -20,6 +19,7 @@ from argus.ir.text.cursor import Cursor, TextError
 from argus.ir.text.declarations import implied_alignment
 from argus.ir.text.expressions import NameScope
 from argus.ir.text.layout_reader import read_fragment, read_shared_layout
+from argus.ir.text.plan_reader import tensor_map
 from argus.ir.text.values import Values
 from argus.ir.text.words import base_name
 from argus.targets import TARGETS
@@ -126,10 +126,7 @@ class Declared:
                     raise c.error("maps are numbered from 0")
                 c.expect(":")
                 tensor = v.tensor()
-                c.expect("box")
-                box = v.integers()
-                c.expect("swizzle")
-                program.tensor_maps.append(TensorMap(tensor, box, c.integer()))
+                program.tensor_maps.append(tensor_map(v, tensor))
             case "require":
                 cond = v.expr()
                 why = c.comment()

@@ -6,11 +6,12 @@ from typing import Any
 
 from argus.ir import ops as o
 from argus.ir import placement as p
+from argus.ir.memory import GlobalTensor
 from argus.ir.text.plans import copied, planned_layout
 from argus.ir.text.values import Values
 from argus.layout import Fragment
 
-__all__ = ["read_plan"]
+__all__ = ["read_plan", "tensor_map"]
 
 Plan = p.VectorPlan | p.TmaPlan | p.WgmmaPlan | p.MmaPlan
 _NAME = r"[^\W\d]\w*(\.\w+)*"
@@ -64,10 +65,7 @@ def _tma(v: Values, op: o.AnyOp) -> p.TmaPlan:
     tensor = v.tensor() if c.has("of") else copied(op)
     if tensor is None:
         raise c.unexpected("a tensor")
-    c.expect("box")
-    box = v.integers()
-    c.expect("swizzle")
-    swizzle = c.integer()
+    found = tensor_map(v, tensor)
     c.expect(":")
     boxes: list[p.TmaBox] = []
     while not c.has(","):
@@ -77,7 +75,17 @@ def _tma(v: Values, op: o.AnyOp) -> p.TmaPlan:
     count = c.integer()
     c.expect("bytes")
     multicast = c.integer() if c.has("multicast") else 1
-    return p.TmaPlan(p.TensorMap(tensor, box, swizzle), tuple(boxes), count, multicast)
+    return p.TmaPlan(found, tuple(boxes), count, multicast)
+
+
+def tensor_map(v: Values, tensor: GlobalTensor) -> p.TensorMap:
+    """A map of a tensor, behind its name."""
+    c = v.cursor
+    c.expect("box")
+    box = v.integers()
+    steps = v.integers() if c.has("steps") else ()
+    c.expect("swizzle")
+    return p.TensorMap(tensor, box, c.integer(), steps)
 
 
 def _mma(v: Values, instruction: str, result: str | None) -> p.MmaPlan:

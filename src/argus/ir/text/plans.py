@@ -16,7 +16,13 @@ from argus.ir.text.names import Names
 from argus.ir.text.words import listed, quoted
 from argus.layout import Fragment
 
-__all__ = ["copied", "plan_text", "planned_layout"]
+__all__ = ["boxed", "copied", "plan_text", "planned_layout"]
+
+
+def boxed(tensor_map: p.TensorMap) -> str:
+    """What a tensor map says of its boxes."""
+    steps = f" steps {listed(tensor_map.steps)}" if tensor_map.steps else ""
+    return f"box {listed(tensor_map.box)}{steps} swizzle {tensor_map.swizzle}"
 
 
 def planned_layout(op: o.AnyOp) -> Fragment | None:
@@ -65,8 +71,7 @@ def plan_text(op: o.AnyOp, names: Names) -> str:
             )
             multicast = f" multicast {plan.multicast}" if plan.multicast != 1 else ""
             return (
-                f"tma{tensor} box {listed(plan.map.box)} swizzle {plan.map.swizzle}:"
-                f" {boxes}, {plan.bytes} bytes{multicast}"
+                f"tma{tensor} {boxed(plan.map)}: {boxes}, {plan.bytes} bytes{multicast}"
             )
         case p.WgmmaPlan():
             a = "registers" if plan.a is None else _operand(plan.a)

@@ -143,6 +143,6 @@ def _inside(coord: Expr, extent: Expr, shape: tuple[int, ...]) -> bool:
     low, high = Ranges(axes).of(coord)
     match number(extent):
         case StaticValue(value=int() as n):
-            return 0 <= low and high < n
+            return low >= 0 and high < n
         case _:
             return False

@@ -40,13 +40,18 @@ def convolution_precision(
     By its flag of this moment. For few channels cuDNN takes f32 all the same (seen on
     an H200): in three dimensions, and for short sums, but not if it is transposed.
     """
-    import torch
-
-    if not torch.backends.cudnn.allow_tf32:
+    if not cudnn_takes_tf32():
         return "f32"
     short = len(taps) > 2 or channels * prod(taps) < _SHORT_SUM
     few = channels < _FEW_CHANNELS and short and not transposed
     return "f32" if few else "tf32"
+
+
+def cudnn_takes_tf32() -> bool:
+    """Torch's flag of this moment."""
+    import torch
+
+    return bool(torch.backends.cudnn.allow_tf32)
 
 
 def worth_channels_last(

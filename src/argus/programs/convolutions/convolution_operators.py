@@ -14,6 +14,7 @@ import numpy as np
 from argus.programs.convolutions.channels_last import (
     channels_last,
     convolution_precision,
+    cudnn_takes_tf32,
     filters_last,
     nearest,
     products_last,
@@ -25,6 +26,7 @@ from argus.programs.convolutions.convolution_phases import (
     phases_of,
 )
 from argus.programs.convolutions.direct_convolutions import (
+    channels_side_by_side,
     direct_products,
     worth_direct,
 )
@@ -86,9 +88,13 @@ def _windowed(
     flat = set(stride) == {1}
     worth = worth_channels_last(x, weight, groups, flat=flat)
     precision = convolution_precision(weight.shape[1], taps)
-    lengths = windows_of(x, taps, stride, borders, dilation, 0.0).shape[2:-len(taps)]
-    if worth_direct(x, weight, groups, lengths):
-        found = direct_products(x, weight, stride, borders, dilation, precision)
+    whole = prod(taps) == 1 and flat
+    windows = windows_of(x, taps, stride, borders, dilation, 0.0).shape
+    if not whole and worth_direct(x, weight, groups, windows[2 : -len(taps)]):
+        found = direct_products(
+            x, weight, stride, borders, dilation, groups,
+            _direct_precision(precision, groups),
+        )  # fmt: skip
         if found is not None:
             return found
     if groups == 1 and set(dilation) == {1}:
@@ -111,7 +117,8 @@ def _windowed(
             return without_gaps(found)
     if not worth:
         wide = windows_of(x, taps, stride, borders, dilation, 0.0)
-        return _products(wide, weight, groups)
+        last = groups > 1 and channels_side_by_side(x.operand)
+        return _products(wide, weight, groups, last=last)
     count = len(taps)
     filters = filters_last(weight, precision=precision)
     filters = filters.reshape(len(filters), groups, -1, *filters.shape[2:])
@@ -132,6 +139,11 @@ def _windowed(
     return found.reshape(found.shape[0], -1, *found.shape[3:])
 
 
+def _direct_precision(precision: str, groups: int) -> str:
+    """CuDNN multiplies groups of few channels in tf32, too (seen on an H200)."""
+    return "tf32" if groups > 1 and cudnn_takes_tf32() else precision
+
+
 def _one_window(
     x: TensorArray, weight: TensorArray, borders: Sequence[tuple[int, int]],
     dilation: Sequence[int], groups: int,
@@ -150,8 +162,13 @@ def _one_window(
     return TensorArray(x.recorder, made).reshape(len(x), -1, *one)
 
 
-def _products(wide: TensorArray, weight: TensorArray, groups: int) -> TensorArray:
-    """Windows (N, C, *space, *taps) times filters (K, C / groups, *taps)."""
+def _products(
+    wide: TensorArray, weight: TensorArray, groups: int, *, last: bool
+) -> TensorArray:
+    """Windows (N, C, *space, *taps) times filters (K, C / groups, *taps).
+
+    ``last``: channels of a pixel lie side by side, and those of results shall.
+    """
     count = weight.ndim - 2
     space, taps = "xyz"[:count], "rst"[:count]
     precision = convolution_precision(weight.shape[1], weight.shape[2:])
@@ -169,12 +186,20 @@ def _products(wide: TensorArray, weight: TensorArray, groups: int) -> TensorArra
         return TensorArray(wide.recorder, product)
     inputs = wide.reshape(wide.shape[0], groups, -1, *wide.shape[2:])
     filters = weight.reshape(groups, -1, *weight.shape[1:])
+    letters, result = f"gkc{taps}", f"ngk{space}"
+    if last:  # numbers of one tap side by side, as what they are multiplied with
+        turned = filters.seen(permuted(filters.shape, [*range(3, 3 + count), 0, 1, 2]))
+        filters = TensorArray(wide.recorder, wide.recorder.copied(turned.operand))
+        letters, result = f"{taps}gkc", f"n{space}gk"
     product = contracted(
         wide.recorder, inputs.operand, filters.operand,
-        f"ngc{space}{taps}", f"gkc{taps}", f"ngk{space}",
-        precision=precision,
+        f"ngc{space}{taps}", letters, result, precision=precision,
     )  # fmt: skip
     parts = TensorArray(wide.recorder, product)
+    if last:
+        parts = parts.seen(
+            permuted(parts.shape, [0, count + 1, count + 2, *range(1, count + 1)])
+        )
     return parts.reshape(parts.shape[0], -1, *parts.shape[3:])
 
 

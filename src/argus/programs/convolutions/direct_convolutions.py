@@ -9,51 +9,28 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from math import prod
-from typing import Any
 
 from argus.ir.dtypes import bf16, f16, f32
+from argus.isa.tma import MAX_STEP
 from argus.programs.convolutions.channels_last import (
     channels_last,
     channels_of,
     filters_last,
-    products_last,
 )
 from argus.programs.operators.window_operators import windows_of
+from argus.programs.tensors.numpy_functions import contracted
 from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import MapPrimitive, ViewedValue
-from argus.programs.tensors.views import permuted
+from argus.programs.tensors.views import permuted, repeated
 
 _DIMENSIONS = 3
 """Of an image, at most: with channels and images TMA walks five."""
-_LEAST = 16
-"""Channels, filters and pixels below which tiles are mostly empty."""
-
-
-def direct_products(
-    x: TensorArray, weight: TensorArray, stride: Sequence[int],
-    borders: Sequence[tuple[int, int]], dilation: Sequence[int], precision: str,
-) -> TensorArray | None:  # fmt: skip
-    """The convolution (N, K, *lengths) of x (N, C, *space) and weight (K, C, *taps).
-
-    None where tensor cores take no such operands.
-    """
-    count = len(stride)
-    if set(stride) != {1} or count > _DIMENSIONS:
-        return None
-    if x.element == f32 and precision == "f32":
-        return None  # parts of f32 lie beside each other
-    inner = pixels(x, precision)
-    taps = weight.shape[2:]
-    windows = windows_of(inner, taps, stride, borders, dilation, 0.0)
-    filters = _filters(weight, precision)
-    space, letters = "xyz"[:count], "rst"[:count]
-    last = windows.seen(permuted(windows.shape, [0, *range(2, windows.ndim), 1]))
-    found = products_last(
-        last, filters, f"n{space}{letters}c", f"k{letters}c", f"n{space}k"
-    )
-    order = [0, count + 1, *range(1, count + 1)]
-    return found.seen(permuted(found.shape, order))
+_LEAST, _LEAST_OF_GROUP = 16, 4
+"""Channels, filters and pixels below which tiles are mostly empty; channels of a group
+of which several are one."""
+_STEP = 64
+"""Channels of a step of K."""
 
 
 def worth_direct(
@@ -65,24 +42,97 @@ def worth_direct(
     """
     filters, channels = weight.shape[:2]
     fits = x.element == weight.element and x.element in (bf16, f16, f32)
-    few = min(filters, channels) < _LEAST or prod(lengths) < _LEAST
-    return fits and groups == 1 and not few and _channels_side_by_side(x.operand)
+    if not fits or prod(lengths) < _LEAST or not channels_side_by_side(x.operand):
+        return False
+    if groups == 1:
+        return min(filters, channels) >= _LEAST
+    together = _together(groups, channels)
+    few = min(filters // groups, channels) * together < _LEAST
+    return not few and channels >= _LEAST_OF_GROUP and len(lengths) < _DIMENSIONS
 
 
-def pixels(x: TensorArray, precision: str) -> TensorArray:
+def direct_products(
+    x: TensorArray, weight: TensorArray, stride: Sequence[int],
+    borders: Sequence[tuple[int, int]], dilation: Sequence[int], groups: int,
+    precision: str,
+) -> TensorArray | None:  # fmt: skip
+    """The convolution (N, K, *lengths) of x (N, C, *space) and weight (K, C/g, *taps).
+
+    None where tensor cores take no such operands.
+    """
+    count = len(stride)
+    if max(stride) > MAX_STEP or count > _DIMENSIONS:
+        return None
+    if x.element == f32 and precision == "f32":
+        return None  # parts of f32 lie beside each other
+    rounded = x.element == f32 and _lies_so(x)  # by the kernel
+    inner = x if rounded else _pixels(x, precision)
+    weight, groups = _few_groups(weight, groups)
+    filters = _filters(weight, precision)
+    split = inner.reshape(len(inner), groups, -1, *inner.shape[2:])
+    windows = windows_of(split, weight.shape[2:], stride, borders, dilation, 0.0)
+    each = filters.reshape(groups, -1, *filters.shape[1:])
+    space, taps = "xyz"[:count], "rst"[:count]
+    product = contracted(
+        x.recorder, windows.operand, each.operand,
+        f"ngc{space}{taps}", f"gk{taps}c", f"n{space}gk",
+        precision="nearest" if rounded else "tf32",
+    )  # fmt: skip
+    made = TensorArray(x.recorder, product)
+    made = made.reshape(*made.shape[: 1 + count], -1)
+    return made.seen(permuted(made.shape, [0, count + 1, *range(1, count + 1)]))
+
+
+def channels_side_by_side(operand: ViewedValue) -> bool:
+    """Whether channels lie side by side, or do so in what an operand is computed of."""
+    if prod(operand.shape) and _step(operand) == 1 and operand.shape[1] > 1:
+        return True
+    made = operand.value.made
+    if operand.views or not isinstance(made, MapPrimitive):
+        return False
+    return any(
+        isinstance(part, ViewedValue)
+        and part.shape == operand.shape
+        and channels_side_by_side(part)
+        for part in made.operands
+    )
+
+
+def _together(groups: int, channels: int) -> int:
+    """How many groups are one, so that a step of K is no longer than their channels."""
+    able = (n for n in range(1, groups + 1) if groups % n == 0)
+    return max((n for n in able if n * channels <= _STEP), default=1)
+
+
+def _few_groups(weight: TensorArray, groups: int) -> tuple[TensorArray, int]:
+    """Filters of fewer groups with more channels, those of other groups times 0."""
+    filters, channels, *taps = weight.shape
+    together = _together(groups, channels)
+    if together == 1:
+        return weight, groups
+    shape = (groups // together, together, filters // groups, together, channels, *taps)
+    r = weight.recorder
+    alone = weight.reshape(*shape[:3], 1, *shape[4:])
+    wide = TensorArray(r, alone.operand.through(repeated(alone.shape, shape)))
+    own = r.map("eq", r.positions(shape, 1), r.positions(shape, 3))
+    made = TensorArray(r, r.map("where", own, wide.operand, 0.0))
+    return made.reshape(filters, together * channels, *taps), groups // together
+
+
+def _pixels(x: TensorArray, precision: str) -> TensorArray:
     """The input (N, C, *space), rounded, with channels side by side in memory."""
     if x.element != f32 and _lies_so(x):
         return x
-    made: Any = channels_last(x, precision=precision)
+    made = channels_last(x, precision=precision)
     return made.seen(permuted(made.shape, [0, made.ndim - 1, *range(1, made.ndim - 1)]))
 
 
 def _filters(weight: TensorArray, precision: str) -> TensorArray:
-    """The parts (1) of filters (K, *taps, C), rounded; as they lie where they do so."""
+    """Filters (K, *taps, C), rounded; as they lie where they do so."""
     if weight.element == f32 or not _lies_so(weight):
-        return filters_last(weight, precision=precision)
+        return filters_last(weight, precision=precision)[0]
     order = [0, *range(2, weight.ndim), 1]
-    return weight.seen(permuted(weight.shape, order))[None]
+    return weight.seen(permuted(weight.shape, order))
 
 
 def _lies_so(x: TensorArray) -> bool:
@@ -95,18 +145,3 @@ def _step(operand: ViewedValue) -> int:
     """How far apart channels lie; 0: here and there."""
     found = offsets_through(operand)
     return 0 if found is None else found[0][1]
-
-
-def _channels_side_by_side(operand: ViewedValue) -> bool:
-    """Whether channels lie side by side, or do so in what an operand is computed of."""
-    if prod(operand.shape) and _step(operand) == 1 and operand.shape[1] > 1:
-        return True
-    made = operand.value.made
-    if operand.views or not isinstance(made, MapPrimitive):
-        return False
-    return any(
-        isinstance(part, ViewedValue)
-        and part.shape == operand.shape
-        and _channels_side_by_side(part)
-        for part in made.operands
-    )

@@ -41,7 +41,9 @@ class _BoxWriter(ProductWriter):
 
     def _width(self) -> int:
         wide, bn = super()._width(), self.tile.bn
-        return wide if wide < bn or bn <= _WIDEST else _NARROW if bn % _NARROW == 0 else bn
+        if wide < bn or bn <= _WIDEST or bn % _NARROW:
+            return wide
+        return _NARROW
 
     def _axes(self) -> tuple[TileAxis, ...]:
         pairs = zip(self.box.loops, self.box.sides, strict=True)
@@ -66,8 +68,8 @@ class _BoxWriter(ProductWriter):
     def _count(self) -> str:
         return " * ".join(f"B{self.letters[n]}" for n in self.box.loops)
 
-    def _digit(self, loop: str) -> str:
-        """Which pixel along a loop the m-th of a tile is, behind the first."""
+    def _digit(self, loop: str, step: int = 1) -> str:
+        """Where the m-th pixel of a tile is along a loop, behind the first."""
         number = self.box.loops.index(loop)
         if self.box.sides[number] == 1:
             return ""
@@ -76,12 +78,14 @@ class _BoxWriter(ProductWriter):
         text = "m" if not behind else f"m // {behind[0]}"
         if len(behind) > 1:
             text = f"m // ({' * '.join(behind)})"
-        return f" + {text} % {sides[number]}" if number else f" + {text}"
+        text += f" % {sides[number]}" if number else ""
+        return f" + {text}" + (f" * {step}" if step != 1 else "")
 
     def _coordinate(self, dim: str | Border) -> str:
         if isinstance(dim, Border):
             (loop,) = dim.index.loops & {*self.box.loops}
-            return self._sum(dim.index) + self._digit(loop)
+            step = dim.index.factor(loop)
+            return self._sum(dim.index) + self._digit(loop, step)
         letter = self.letters[dim].lower()
         return letter + (self._digit(dim) if dim in self.box.loops else "")
 

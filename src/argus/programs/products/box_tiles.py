@@ -8,12 +8,12 @@ a tile is as full as its sides divide the image.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
-from math import ceil, prod
+from math import ceil, gcd, log2, prod
 
-from argus.isa.tma import MAX_BOX_DIM
+from argus.isa.tma import MAX_BOX_DIM, MAX_STEP
 from argus.programs.lowering.expressions import Border, ElementNode
 from argus.programs.tensors.affine import Affine
 
@@ -60,33 +60,48 @@ def walked_pixels(
     """The loops of pixels of a factor, and its dimensions for a kernel of boxes.
 
     Each of ``rows`` walks a dimension, with the taps (of ``columns``) that move along
-    it. None where one dimension is walked by two rows, or where pixels of a tile are
-    several steps apart.
+    it. None where one dimension is walked by two rows.
     """
     if not 1 < len(rows) <= _MOST_LOOPS or (node.borders and node.fill != 0):
         return None
-    taps = {n: c for n, c in node.offset.terms if n in columns and n != inner}
-    found: list[Border] = []
-    loose = dict(node.offset.terms)
-    order: list[tuple[int, str]] = []
-    for row in rows:
-        border = next((b for b in node.borders if row in b.index.loops), None)
-        if border is not None:
-            if border.index.factor(row) != 1 or len(border.index.loops & {*rows}) > 1:
-                return None
-            order.append((border.stride, row))
-            continue
-        step = loose[row]
-        order.append((step, row))
-        own = {n: c // step for n, c in taps.items() if c % step == 0}
-        for n in own:
-            del taps[n], loose[n]
-        if own:
-            del loose[row]
-            index = Affine.of({row: 1, **own})
+    offset = node.offset
+    own: dict[str, list[str]] = {n: [] for n in rows if offset.factor(n)}
+    steps: list[tuple[int, str]] = []
+    for border in node.borders:
+        inside = [n for n in rows if n in border.index.loops]
+        if len(inside) > 1:
+            return None
+        steps += [(border.stride, n) for n in inside]
+    for tap in (n for n, _ in offset.terms if n in columns and n != inner):
+        if not own:
+            return None
+        own[_nearest(offset, tap, own)].append(tap)
+    loose, found = dict(offset.terms), list(node.borders)
+    for row, taps in own.items():
+        step = gcd(*(offset.factor(n) for n in (row, *taps)))
+        steps.append((step, row))
+        if taps:
+            index = Affine.of({n: loose.pop(n) // step for n in (row, *taps)})
             found.append(Border(index, index.range(sizes)[1] + 1, step))
-    if taps or len({step for step, _ in order}) < len(rows):
+    loops = tuple(row for _, row in sorted(steps, reverse=True))
+    if len(loops) < len(rows) or len({step for step, _ in steps}) < len(rows):
         return None
-    loops = tuple(row for _, row in sorted(order, reverse=True))
-    rest = Affine.of(loose, node.offset.constant)
-    return loops, rest, (*node.borders, *found)
+    return loops, Affine.of(loose, offset.constant), tuple(found)
+
+
+def _nearest(offset: Affine, tap: str, rows: Iterable[str]) -> str:
+    """The loop whose steps are most like those of a tap, which moves along with it."""
+    far = offset.factor(tap)
+    return min(rows, key=lambda n: abs(log2(offset.factor(n) / far)))
+
+
+def walkable(
+    loops: Sequence[str], sides: Sequence[int], borders: Sequence[Border]
+) -> bool:
+    """Whether TMA goes over as many elements as a box of such pixels."""
+    for border in borders:
+        for loop, side in zip(loops, sides, strict=True):
+            step = border.index.factor(loop)
+            if step and not (1 <= step <= MAX_STEP and step * side <= MAX_BOX_DIM):
+                return False
+    return True

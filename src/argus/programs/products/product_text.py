@@ -231,8 +231,9 @@ class ProductWriter(TileWriter):
         last = len(pairs) - 1
         for i, (left, right) in enumerate(pairs):
             a, b = f"slot.{left}", f"slot.{right}"
-            if tf32 and turned[0]:  # by way of registers
-                pair = (f"ag.nearest_tf32({a}.load().T)", f"{b}.T")
+            if tf32 and self.form.rounded:  # by way of registers
+                way = ".T" if turned[0] else ""
+                pair = (f"ag.nearest_tf32({a}.load(){way})", f"{b}.T")
             elif swap:
                 pair = (f"{b}.T" if turned[1] else b, a if turned[0] else f"{a}.T")
             else:

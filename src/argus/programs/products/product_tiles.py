@@ -84,6 +84,14 @@ _WIDE = (
 """The same for tf32. The first seven were measured on an H200; what the others cost is
 an estimate.
 """
+_BOXES = (
+    *((tile, cost) for tile, cost in _WIDE if tile.warpgroups > 1 and not tile.swap),
+    (ProductTile(128, 192, 32, 5, 2), 1.06),
+    (ProductTile(128, 160, 32, 5, 2), 1.09),
+    (ProductTile(128, 96, 32, 7, 2), 1.24),
+)
+"""The same where a step is awaited before its slot is released: one of two warpgroups
+multiplies meanwhile. What widths between those that were measured cost is between."""
 _FOLLOWED = (
     (ProductTile(128, 128, 32, 4, 2), 1.0),
     (ProductTile(64, 128, 32, 3, 1, resident=2), 1.0),
@@ -133,6 +141,7 @@ def chosen_tile(
         best, _ = _measured(m, n, k, batch * outer, batch, turned, straight, rows)
         return _of_library(best)
     able = [t for t in _tiles(element, followed) if not (straight and t[0].swap)]
+    able = able if rows is None or followed else [*_BOXES]
     tile, _ = _of_table(m, n, batch, able, rows)
     shared = tile.bm == 128 and m > tile.bm and batch == 1 and rows is None
     each = tile.bm * factors[0] + tile.bn * factors[1]
@@ -149,7 +158,7 @@ def predicted_time(
     if element != f32:
         none, straight = (False, False), rows is not None
         return _measured(m, n, k, batch * outer, batch, none, straight, rows)[1]
-    able = [t for t in _tiles(element) if rows is None or not t[0].swap]
+    able = _tiles(element) if rows is None else _BOXES
     tile, cost = _of_table(m, n, batch, able, rows)
     return cost * ceil(k / tile.bk) * outer
 
@@ -265,6 +274,7 @@ def _measured(
             return False
         if rows is not None and (
             tile.form != _FORMS[0]  # which stores boxes by TMA
+            or sizes["WARPGROUPS"] < 2  # see `_BOXES`
             or not rows(sizes["BM"])
             or sizes["BK"] > max(k, wide)
         ):

@@ -32,6 +32,7 @@ from argus.programs.products.box_tiles import (
     BoxTile,
     box_rows,
     box_sides,
+    walkable,
     walked_pixels,
 )
 from argus.programs.products.pixel_tiles import PixelTile, pixel_tile
@@ -65,7 +66,8 @@ class ProductForm:
     summed ``between`` numbers. ``terms``: left and right factor
     of each product that is summed. The factors are along K, or else (``turned``) along
     their other loop. ``pixels``: further loops that the tile walks. ``box``: rows are
-    pixels of several loops, of which ``row`` is the last.
+    pixels of several loops, of which ``row`` is the last. ``rounded``: the left factor
+    is rounded to TF32 by the kernel, as it is read.
     """
 
     reduction: ReduceNode
@@ -80,6 +82,7 @@ class ProductForm:
     pixels: PixelTile | None = None
     between: Between | None = None
     box: BoxTile | None = None
+    rounded: bool = False
 
     @property
     def element(self) -> DType:
@@ -286,7 +289,7 @@ class _Loops:
             tile = replace(tile, stages=min(tile.stages, _STAGES_BETWEEN))
         return ProductForm(
             self.reduction, tuple(self.terms), row, column, inner, batch, outer,
-            turned, tile, between=self.between,
+            turned, tile, between=self.between, rounded=rounded,
         )  # fmt: skip
 
     def _pixels(
@@ -322,11 +325,13 @@ class _Loops:
         sizes, ((left, right), *more) = self.sizes, self.terms
         around = {e for e in self.group.elements if e.borders or e.fill is not None}
         along = self._unit(self.group.stores[0].offset)
-        if more or around - {left} or right.borders or along not in columns:
+        if along is None or along not in columns:
+            return None
+        if more or around - {left} or right.borders:
             return None
         taps = self.group.columns
         found = walked_pixels(left, rows, taps, inner, sizes)
-        if found is None or self.precision in ("split", "nearest") or self.between:
+        if found is None or self.precision == "split" or self.between:
             return None
         loops, rest, borders = found
         batch = tuple(n for n in self.group.rows if n not in (*rows, along))
@@ -341,12 +346,16 @@ class _Loops:
         )  # fmt: skip
         tile = _with_steps_of(sizes[inner], tile, left.dtype)
         straight = line * ceil(space[-1] / tile.bm) * tile.bm
+        sides = box_sides(space, tile.bm)
         if not around and (not outer or box_rows(space, tile.bm) >= straight):
+            return None
+        if not walkable(loops, sides, borders):
             return None
         self._addressed()
         return ProductForm(
             self.reduction, tuple(self.terms), loops[-1], along, inner, batch, outer,
-            (False, False), tile, box=BoxTile(loops, box_sides(space, tile.bm)),
+            (False, False), tile, box=BoxTile(loops, sides),
+            rounded=self.precision == "nearest",
         )  # fmt: skip
 
     def _tile(
@@ -455,7 +464,9 @@ def _with_steps_of(length: int, tile: ProductTile, dtype: DType) -> ProductTile:
     step = tile.bk
     while step // 2 >= length and step * dtype.bytes > _LEAST_STEP:
         step //= 2
-    return replace(tile, bk=step, stages=min(_MOST_STAGES, tile.stages * tile.bk // step))
+    return replace(
+        tile, bk=step, stages=min(_MOST_STAGES, tile.stages * tile.bk // step)
+    )
 
 
 def addressed(offset: Affine, dtype: DType) -> bool:

@@ -68,7 +68,8 @@ def _copy(
 ) -> Iterator[Obligation]:
     """What of a copy by TMA is so for all sizes: its map, and who receives it."""
     of = plan.map.tensor
-    for text in violations(plan.map.box, of.dtype.bytes, plan.map.swizzle):
+    steps, size = plan.map.steps, of.dtype.bytes
+    for text in violations(plan.map.box, size, plan.map.swizzle, steps=steps):
         message = f"TMA copies boxes {plan.map.box} of {of.name}"
         yield _refuted("AG0320", op.span, message, text)
     if len(plan.map.box) != of.rank or plan.map not in program.tensor_maps:

@@ -166,7 +166,7 @@ def _box(
         else:
             moved = along.steps[elements[..., along.axis]]
             moved = moved - along.steps[origin[along.axis]]
-        if (steps[d] != moved).any():
+        if (steps[d] * plan.map.all_steps[d] != moved).any():
             return f"a box runs otherwise along {view.tensor.dims[d]}", True
     np.add.at(brought, tuple(elements.reshape(-1, len(view.shape)).T), 1)
     return None

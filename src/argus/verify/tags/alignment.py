@@ -105,7 +105,8 @@ def check_box(
     tensor, alloc = view.tensor, shared.alloc
     facts = divisors(place.world.program)
     size = tensor.dtype.bytes
-    broken = violations(plan.map.box, size, plan.map.swizzle)
+    steps = plan.map.steps
+    broken = violations(plan.map.box, size, plan.map.swizzle, steps=steps)
     unit = max(8 * plan.map.swizzle, 128)
     base = (alloc.offset or 0) + offset
     if base % unit or (alloc.stages > 1 and alloc.stage_bytes % unit):

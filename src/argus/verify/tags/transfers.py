@@ -213,7 +213,8 @@ def _box(
     if leaving(shared.alloc, offsets).any():
         return None
     index = np.indices(plan.map.box, dtype=np.int64)
-    coords = tuple(Coord(b, i) for b, i in zip(bases, index, strict=True))
+    steps = plan.map.all_steps
+    coords = tuple(Coord(b, i * s) for b, i, s in zip(bases, index, steps, strict=True))
     return offsets // size, coords
 
 
