@@ -28,6 +28,7 @@ from argus.programs.convolutions.convolution_phases import (
 from argus.programs.convolutions.direct_convolutions import (
     channels_side_by_side,
     direct_products,
+    rounded_as_read,
     worth_direct,
 )
 from argus.programs.convolutions.flat_convolutions import (
@@ -88,8 +89,10 @@ def _windowed(
     flat = set(stride) == {1}
     worth = worth_channels_last(x, weight, groups, flat=flat)
     precision = convolution_precision(weight.shape[1], taps)
-    whole = prod(taps) == 1 and flat
     windows = windows_of(x, taps, stride, borders, dilation, 0.0).shape
+    whole = prod(taps) == 1 and flat  # a product of matrices
+    if whole and precision == "tf32":
+        whole = not rounded_as_read(x, weight, prod(windows[2 : -len(taps)]))
     if not whole and worth_direct(x, weight, groups, windows[2 : -len(taps)]):
         found = direct_products(
             x, weight, stride, borders, dilation, groups,

@@ -29,6 +29,9 @@ _DIMENSIONS = 3
 _LEAST, _LEAST_OF_GROUP = 16, 4
 """Channels, filters and pixels below which tiles are mostly empty; channels of a group
 of which several are one."""
+_LAUNCH, _BYTES, _ROUNDED = 2.0, 3.9e6, 1.0e9
+"""Microseconds of a launch behind another one; bytes that a copy moves, and operations
+for which rounding factors in registers takes longer, in a microsecond (an H200)."""
 _STEP = 64
 """Channels of a step of K."""
 
@@ -61,13 +64,15 @@ def direct_products(
     None where tensor cores take no such operands.
     """
     count = len(stride)
+    lengths = windows_of(x, weight.shape[2:], stride, borders, dilation, 0.0).shape
+    lengths = lengths[2 : 2 + count]
     if max(stride) > MAX_STEP or count > _DIMENSIONS:
         return None
     if x.element == f32 and precision == "f32":
         return None  # parts of f32 lie beside each other
-    rounded = x.element == f32 and _lies_so(x)  # by the kernel
-    inner = x if rounded else _pixels(x, precision)
     weight, groups = _few_groups(weight, groups)
+    rounded = rounded_as_read(x, weight, prod(lengths))
+    inner = x if rounded else _pixels(x, precision)
     filters = _filters(weight, precision)
     split = inner.reshape(len(inner), groups, -1, *inner.shape[2:])
     windows = windows_of(split, weight.shape[2:], stride, borders, dilation, 0.0)
@@ -81,6 +86,17 @@ def direct_products(
     made = TensorArray(x.recorder, product)
     made = made.reshape(*made.shape[: 1 + count], -1)
     return made.seen(permuted(made.shape, [0, count + 1, *range(1, count + 1)]))
+
+
+def rounded_as_read(x: TensorArray, weight: TensorArray, pixels: int) -> bool:
+    """Whether a kernel that rounds f32 as it reads takes less time than a copy before.
+
+    ``pixels``: of the result, in an image.
+    """
+    if x.element != f32 or not _lies_so(x):
+        return False
+    copied = _LAUNCH + 2 * x.size * f32.bytes / _BYTES
+    return 2 * len(x) * pixels * weight.size / _ROUNDED < copied
 
 
 def channels_side_by_side(operand: ViewedValue) -> bool:

@@ -110,6 +110,9 @@ _MOST_BEHIND = 64
 Rows = Callable[[int], int]
 """Rows that tiles of so many compute, where they are no neighbours; 0: no such tile."""
 
+_EMPTY = 32
+"""Columns of a tile behind the last, at which a narrower one is taken for pixels: what
+TMA brings from outside of a tensor takes long."""
 _FORMS = ("persistent", "small")
 """The library's forms that load by TMA, for 16 bits."""
 
@@ -276,6 +279,7 @@ def _measured(
             tile.form != _FORMS[0]  # which stores boxes by TMA
             or sizes["WARPGROUPS"] < 2  # see `_BOXES`
             or not rows(sizes["BM"])
+            or sizes["BN"] - n >= _EMPTY
             or sizes["BK"] > max(k, wide)
         ):
             return False

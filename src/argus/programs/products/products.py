@@ -274,7 +274,8 @@ class _Loops:
             raise NotFusedError("a product of what has a border")
         row = self._axis(units[0], rows, inner)
         column = self._axis(units[1], columns, inner)
-        if element == f32 and turned != (rounded, False) and self.precision != "split":
+        along_sum = not turned[1] and (rounded or not turned[0])
+        if element == f32 and not along_sum and self.precision != "split":
             raise NotFusedError("tf32 of a factor that does not lie along K")
         self._addressed()
         if chosen & {row, column, inner}:
