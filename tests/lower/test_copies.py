@@ -258,10 +258,78 @@ def one_copy(b: Builder, view: GlobalView, **options: object) -> str:
     return error.value.code
 
 
+def pixels(b: Builder, m: int, sides: tuple[int, int], step: int) -> GlobalView:
+    """Pixels of two lines and more as rows of a tile of m x 64, ``step`` apart."""
+    x = b.tensor("X", "I H W C", bf16)
+    high, wide = sides
+    row = axis(0)
+    coords = (
+        row // (high * wide) + 1,
+        (row // wide % high) * step - 1,
+        (row % wide) * step - 2,
+        axis(1),
+    )
+    return GlobalView(x, (m, 64), (None, None), coords)
+
+
+@pytest.mark.parametrize("step", [1, 2, 3])
+def test_pixels_of_lines_and_images_are_a_box(step: int) -> None:
+    b = Builder()
+    through(b, pixels(b, 32, (4, 4), step), (32, 64))
+    assert box(b) == ((2, 4, 4, 64), 128, 1)
+    source = values(3, 9, 7, 64)
+    wide = np.pad(source, ((0, 0), (1, 9), (2, 9), (0, 0)))
+    part = wide[1:3, : 4 * step : step, : 4 * step : step]
+    check(b, source, part.reshape(32, 64))
+
+
+def test_pixels_that_are_no_box() -> None:
+    b = Builder()
+    assert one_copy(b, pixels(b, 32, (4, 4), 9), via="tma") == "AG0603"
+    b = Builder()
+    assert one_copy(b, pixels(b, 32, (3, 4), 1), via="tma") == "AG0603"
+    b = Builder()
+    view = pixels(b, 32, (4, 4), 1)
+    mixed = (*view.coords[:1], axis(0) % 16 // 4 + axis(0) % 4, *view.coords[2:])
+    other = GlobalView(view.tensor, view.shape, view.dims, mixed)
+    assert one_copy(b, other, via="tma") == "AG0603"
+    b = Builder()
+    x = b.tensor("X", "M N", bf16)
+    rows = GlobalView(x, (16, 64), (None, None), (axis(0), axis(1) * 2))
+    assert one_copy(b, rows, via="tma") == "AG0603"
+
+
+def test_a_store_writes_neighbours() -> None:
+    b = Builder()
+    y = b.tensor("Y", "M N", bf16)
+    s = b.shared((16, 64))
+    b.sts(b.part(s), b.full((16, 64), 1.0, bf16))
+    b.copy_out(GlobalView(y, (16, 64), (None, None), (axis(0) * 2, axis(1))), b.part(s))
+    with pytest.raises(ArgusError) as error:
+        b.placed()
+    assert error.value.code == "AG0603"
+
+
+def test_blocks_of_a_cluster_take_parts_of_what_runs_slowest() -> None:
+    b = Builder(cluster=2)
+    view = pixels(b, 64, (4, 4), 1)
+    ring = b.ring(1, x=(bf16, (64, 64)))
+    with b.fill(ring, Const(0)) as slot:
+        b.copy(slot["x"], view, ring=ring, multicast=2)
+    t = b.lds(b.wait(ring, Const(0))["x"])
+    b.release(ring, Const(0))
+    b.store(b.tensor("Y", "A B", bf16, 1), t, 0, 0)
+    (copy,) = ops(b.placed(), o.CopyAsync)
+    assert isinstance(copy.plan, TmaPlan)
+    assert copy.plan.map.box == (2, 4, 4, 64)
+    (first,) = copy.plan.boxes
+    assert first.coords[0] == Const(1) + CLUSTER_RANK * 2
+
+
 def test_what_tma_cannot_do() -> None:
     b = Builder()
     x = b.tensor("X", "M N", bf16)
-    strided = GlobalView(x, (64, 64), (None, None), (axis(0) * 2, axis(1)))
+    strided = GlobalView(x, (64, 64), (None, None), (axis(0) * 9, axis(1)))
     assert one_copy(b, strided, via="tma") == "AG0603"
     b = Builder()
     x = b.tensor("X", "M N", bf16)

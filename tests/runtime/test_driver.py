@@ -293,6 +293,7 @@ def request(**changes: Any) -> MapRequest:
         "strides": (6400, 64, 1),
         "box": (1, 128, 64),
         "swizzle": 128,
+        "steps": (1, 1, 1),
     }
     return MapRequest(**{**fields, **changes})
 
@@ -308,6 +309,15 @@ def test_tensor_maps_are_given_innermost_first(library: Library) -> None:
     assert list(box) == [64, 128, 1]
     assert list(ones) == [1, 1, 1]
     assert call[8:] == (0, 3, 2, 0)
+
+
+def test_boxes_of_elements_that_lie_apart(library: Library) -> None:
+    """The driver is told over how many elements a box goes."""
+    encode_tensor_map(library, request(box=(2, 64, 64), steps=(1, 3, 1)))  # type: ignore[arg-type]
+    (call,) = library.calls
+    box, steps = call[6:8]
+    assert list(box) == [64, 192, 2]
+    assert list(steps) == [1, 3, 1]
 
 
 @pytest.mark.parametrize(

@@ -81,9 +81,11 @@ def _parts(coord: Expr) -> tuple[Expr, Expr]:
         case Binary(op="+" | "-", left=a, right=b):
             (x, u), (y, v) = _parts(a), _parts(b)
             return binary(coord.op, x, y), binary(coord.op, u, v)
-        case _:
+        case Const() | Sym() | Binary() | Select():
             moves = any(s.kind == "axis" for s in symbols(coord))
             return (Const(0), coord) if moves else (coord, Const(0))
+        case _:
+            assert_never(coord)
 
 
 def contiguous_axis(view: GlobalView) -> int | None:

@@ -32,26 +32,28 @@ of which several are one."""
 _LAUNCH, _BYTES, _ROUNDED = 2.0, 3.9e6, 1.0e9
 """Microseconds of a launch behind another one; bytes that a copy moves, and operations
 for which rounding factors in registers takes longer, in a microsecond (an H200)."""
-_STEP = 64
-"""Channels of a step of K."""
+_STEP, _FULL = 64, 128
+"""Channels of a step of K, and its bytes."""
 
 
 def worth_direct(
     x: TensorArray, weight: TensorArray, groups: int, lengths: Sequence[int]
 ) -> bool:
-    """Whether channels of pixels lie side by side, so that nothing has to be turned.
+    """Whether tensor cores multiply such tensors, in tiles that are not mostly empty.
 
-    And whether tensor cores multiply such tensors, in tiles that are not mostly empty.
+    Where channels of a pixel do not lie side by side, the input is turned; that is
+    worth it where its channels fill steps of K.
     """
     filters, channels = weight.shape[:2]
     fits = x.element == weight.element and x.element in (bf16, f16, f32)
-    if not fits or prod(lengths) < _LEAST or not channels_side_by_side(x.operand):
+    together = _together(groups, channels) if groups > 1 else 1
+    wide = channels * together * x.element.bytes >= _FULL
+    if not fits or not (wide or channels_side_by_side(x.operand)):
         return False
-    if groups == 1:
-        return min(filters, channels) >= _LEAST
-    together = _together(groups, channels)
-    few = min(filters // groups, channels) * together < _LEAST
-    return not few and channels >= _LEAST_OF_GROUP and len(lengths) < _DIMENSIONS
+    if min(filters // groups * together, channels * together, prod(lengths)) < _LEAST:
+        return False
+    small = groups > 1 and channels < _LEAST_OF_GROUP
+    return not small and len(lengths) + (groups > 1) <= _DIMENSIONS
 
 
 def direct_products(

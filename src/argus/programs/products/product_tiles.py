@@ -110,9 +110,9 @@ _MOST_BEHIND = 64
 Rows = Callable[[int], int]
 """Rows that tiles of so many compute, where they are no neighbours; 0: no such tile."""
 
-_EMPTY = 32
+_EMPTY, _NARROWEST = 32, 64
 """Columns of a tile behind the last, at which a narrower one is taken for pixels: what
-TMA brings from outside of a tensor takes long."""
+TMA brings from outside of a tensor takes long. Columns of the narrowest."""
 _FORMS = ("persistent", "small")
 """The library's forms that load by TMA, for 16 bits."""
 
@@ -279,7 +279,7 @@ def _measured(
             tile.form != _FORMS[0]  # which stores boxes by TMA
             or sizes["WARPGROUPS"] < 2  # see `_BOXES`
             or not rows(sizes["BM"])
-            or sizes["BN"] - n >= _EMPTY
+            or sizes["BN"] >= max(_NARROWEST, n) + _EMPTY
             or sizes["BK"] > max(k, wide)
         ):
             return False

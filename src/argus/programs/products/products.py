@@ -348,7 +348,7 @@ class _Loops:
         tile = _with_steps_of(sizes[inner], tile, left.dtype)
         straight = line * ceil(space[-1] / tile.bm) * tile.bm
         sides = box_sides(space, tile.bm)
-        if not around and (not outer or box_rows(space, tile.bm) >= straight):
+        if not around and box_rows(space, tile.bm) >= straight:
             return None
         if not walkable(loops, sides, borders):
             return None

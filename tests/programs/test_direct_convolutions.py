@@ -1,0 +1,122 @@
+"""Convolutions of pixels as they lie: boxes of lines and images, borders by TMA."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from argus.programs.convolutions import direct_convolutions  # noqa: E402
+from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.products.box_tiles import box_rows, box_sides  # noqa: E402
+from argus.programs.products.products import ProductForm  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
+from few import few  # noqa: E402
+from programs.modules import Formula  # noqa: E402
+
+Case = tuple[Any, tuple[int, ...], tuple[int, ...], dict[str, Any], int]
+HALF, FULL = torch.bfloat16, torch.float32
+
+CASES: dict[str, Case] = {
+    # element, input, filters, arguments, kernels
+    "as it lies": (HALF, (2, 16, 9, 11), (24, 16, 3, 3), {"padding": 1}, 1),
+    "strided": (HALF, (2, 32, 13, 10), (16, 32, 3, 3), {"stride": 2, "padding": 1}, 1),
+    "one tap, strided": (HALF, (3, 16, 8, 8), (16, 16, 1, 1), {"stride": 2}, 1),
+    "dilated": (
+        HALF, (1, 16, 12, 17), (16, 16, 3, 2), {"dilation": (2, 3), "padding": 2}, 1
+    ),
+    "nothing outside": (HALF, (2, 16, 9, 8), (16, 16, 2, 3), {}, 1),
+    "volume": (HALF, (1, 16, 3, 6, 7), (16, 16, 3, 3, 3), {"padding": 1}, 1),
+    "groups": (HALF, (2, 32, 6, 7), (32, 4, 3, 3), {"padding": 1, "groups": 8}, 2),
+    "wide groups": (
+        HALF, (1, 128, 5, 6), (64, 64, 3, 3), {"padding": 1, "groups": 2}, 1
+    ),
+    "rounded as it is read": (FULL, (2, 16, 9, 8), (16, 16, 3, 3), {"padding": 1}, 2),
+}  # fmt: skip
+
+
+def _planned(name: str) -> tuple[ProgramPlan, tuple[Any, Any], Any]:
+    element, shape, filters, options, _ = CASES[name]
+    function = {4: torch.conv2d, 5: torch.conv3d}[len(shape)]
+    form = {4: torch.channels_last, 5: torch.channels_last_3d}[len(shape)]
+    torch.manual_seed(0)
+    inputs = tuple(
+        torch.randn(s, dtype=element).to(memory_format=form) for s in (shape, filters)
+    )
+
+    def call(x: Any, w: Any) -> Any:
+        return function(x, w, None, **options).to(memory_format=form)
+
+    return plan_of(Formula(call), inputs), inputs, call(*(t.double() for t in inputs))
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_result_is_torchs(name: str) -> None:
+    plan, inputs, wanted = _planned(name)
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    near = {HALF: 1e-2, FULL: 2e-3}[inputs[0].dtype]
+    error = (got.double() - wanted).norm() / wanted.norm()
+    assert float(error) < near
+    assert got.stride() == wanted.stride()
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_nothing_is_copied(name: str) -> None:
+    plan, _, _ = _planned(name)
+    assert not plan.left
+    assert len(plan.kernels) == CASES[name][-1]
+    forms = [step.group.form for step in plan.kernels]
+    (product,) = [f for f in forms if isinstance(f, ProductForm)]
+    assert product.box is not None
+
+
+@pytest.mark.parametrize("name", few(CASES, "strided"))
+def test_kernels_are_equal_to_their_references(name: str) -> None:
+    plan, _, _ = _planned(name)
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def test_a_copy_where_many_products_would_round() -> None:
+    x = torch.randn(2, 256, 32, 32).to(memory_format=torch.channels_last)
+    for filters, kernels in ((16, 2), (2048, 3)):
+        w = torch.randn(filters, 256, 3, 3).to(memory_format=torch.channels_last)
+        plan = plan_of(Formula(lambda x, w: torch.conv2d(x, w, padding=1)), (x, w))
+        assert len(plan.kernels) == kernels
+
+
+def test_what_follows_stays_channels_last() -> None:
+    """A chain of convolutions with a residual: no copy turns what lies between."""
+
+    def call(x: Any, v: Any, w: Any) -> Any:
+        hidden = torch.relu(torch.conv2d(x, v, padding=1))
+        return torch.relu(torch.conv2d(hidden, w, padding=1) + x)
+
+    form = torch.channels_last
+    given = [
+        torch.randn(s, dtype=HALF).to(memory_format=form)
+        for s in ((2, 16, 8, 8), (16, 16, 3, 3), (16, 16, 3, 3))
+    ]
+    plan = plan_of(Formula(call), tuple(given))
+    assert len(plan.kernels) == 2
+    wanted = call(*(t.double() for t in given))
+    got = run_plan(plan, tuple(given), plan.program.tensors, in_interpreter)
+    error = (got.double() - wanted).norm() / wanted.norm()
+    assert float(error) < 1e-2
+
+
+def test_boxes_leave_little_empty() -> None:
+    assert box_sides((32, 7, 7), 128) == (16, 1, 8)
+    assert box_rows((32, 28, 28), 128) == 32 * 28 * 28
+    assert box_rows((32, 28, 28), 96) == 0
+    assert box_sides((1, 64), 128)[0] * box_sides((1, 64), 128)[1] == 128
+
+
+def test_few_groups_are_as_many_as_fill_a_step() -> None:
+    assert direct_convolutions._together(32, 8) == 8
+    assert direct_convolutions._together(6, 20) == 3
+    assert direct_convolutions._together(4, 64) == 1
