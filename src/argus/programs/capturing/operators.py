@@ -236,6 +236,12 @@ def erf(x: TensorArray) -> TensorArray:
     return TensorArray(x.recorder, x.recorder.map("erf", x.operand))
 
 
+@own("_neg_view")
+def neg_view(x: TensorArray) -> Any:
+    """With the other sign."""
+    return np.negative(x)
+
+
 @own("isnan")
 def isnan(x: TensorArray) -> Any:
     """What is not equal to itself."""
