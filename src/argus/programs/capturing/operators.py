@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from argus.ir.dtypes import DTYPES, DType, f32, f64, i64
+from argus.ir.numerics import largest_number
 from argus.programs.tensors.numpy_functions import (
     contracted,
     product_precision,
@@ -228,6 +229,23 @@ def safe_softmax(x: TensorArray, dim: int, *_: Any) -> Any:
     weights: Any = np.exp(x - np.where(none, 0.0, most))
     total: Any = np.sum(weights, dim, keepdims=True)
     return weights / np.where(none, 1.0, total)
+
+
+@own("logsumexp")
+def logsumexp(x: TensorArray, dims: Any, keepdim: bool = False) -> Any:
+    """``log(sum(exp(x)))``; where the largest is infinite, that.
+
+    What is taken from all elements first is a number: the largest that is one.
+    """
+    x = x if x.element.is_float else x.cast(f32)
+    axes = tuple(dims) if isinstance(dims, list | tuple) else (dims,)
+    axes = axes or tuple(range(x.ndim))
+    most: Any = np.max(x, axes, keepdims=True)
+    largest = largest_number(most.element)
+    shift: Any = np.minimum(np.maximum(most, -largest), largest)
+    total: Any = np.sum(np.exp(x - shift), axes, keepdims=True)
+    found = np.log(total) + shift
+    return found if keepdim else np.squeeze(found, axes)
 
 
 @own("erf")
