@@ -55,6 +55,7 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
         scan_operators,
         scattering_operators,
         sorting_operators,
+        special_functions,
         table_operators,
         window_gradients,
         window_operators,
@@ -78,6 +79,7 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
         scan_operators,
         scattering_operators,
         sorting_operators,
+        special_functions,
         table_operators,
         window_gradients,
         window_operators,
@@ -266,6 +268,15 @@ def isnan(x: TensorArray) -> Any:
     return np.not_equal(x, x)
 
 
+@own("sum", "sum.dim_IntList")
+def total(
+    x: TensorArray, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """The sum along dimensions, of elements of another type."""
+    given = x if dtype is None else x.cast(element_type(dtype))
+    return OPERATORS["aten.sum.default"](given, dim, keepdim)
+
+
 @own("_to_copy")
 def to_copy(x: TensorArray, *, dtype: Any = None, **_: Any) -> TensorArray:
     """Another element type."""
@@ -282,7 +293,9 @@ def addmm(
 
 
 def addmm_of(x: TensorArray, product: TensorArray, beta: Any, alpha: Any) -> Any:
-    """``beta * x + alpha * product``."""
+    """``beta * x + alpha * product``; factors of whole numbers are whole."""
+    if not product.element.is_float:
+        beta, alpha = int(beta), int(alpha)
     scaled: Any = product if alpha == 1 else product * alpha
     if beta == 0:
         return scaled

@@ -78,9 +78,7 @@ def _exponentials(group: LoweredGroup, second: ReduceNode) -> ExponentialPair | 
     match second.body:
         case ApplyNode(
             function="exp",
-            parts=(
-                ApplyNode(function="sub", parts=(body, shift)),
-            ),
+            parts=(ApplyNode(function="sub", parts=(body, shift)),),
         ):
             first, bounds = _bounded(shift)
         case _:
