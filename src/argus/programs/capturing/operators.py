@@ -240,8 +240,8 @@ def logsumexp(x: TensorArray, dims: Any, keepdim: bool = False) -> Any:
     What is taken from all elements first is a number: the largest that is one.
     """
     x = x if x.element.is_float else x.cast(f32)
-    axes = tuple(dims) if isinstance(dims, list | tuple) else (dims,)
-    axes = axes or tuple(range(x.ndim))
+    given: list[int] = [dims] if isinstance(dims, int) else list(dims)
+    axes = tuple(given or range(x.ndim))
     most: Any = np.max(x, axes, keepdims=True)
     largest = largest_number(most.element)
     shift: Any = np.minimum(np.maximum(most, -largest), largest)

@@ -22,6 +22,7 @@ from argus.programs.tensors.recorder import ProgramRecorder
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import UntranslatedError
 
+_where: Any = np.where
 Pair = tuple[Any, Any]
 """Parts: arrays, or numbers. The imaginary one of what is real is the number 0.0."""
 
@@ -75,7 +76,7 @@ def complex_operator(
     if family not in ("aten", "prims"):
         return None
     if word in _SAME:
-        return lambda x, **_: x
+        return _same
     if word in _BY_PARTS:
         made = real(name)
         return None if made is None else partial(_by_parts, made, _BY_PARTS[word])
@@ -90,7 +91,7 @@ def complex_operator(
         return None if made is None else partial(_computed, partial(_product, made))
     if word in _NORMS:
         made = real(name)
-        return None if made is None else lambda x, *a, **n: made(abs_of(x), *a, **n)
+        return None if made is None else partial(_of_magnitudes, made)
     if word in _MOVED:
         return _MOVED[word]
     rule = _RULES.get(word)
@@ -149,6 +150,18 @@ def as_complex(x: TensorArray, part: DType) -> ComplexTensor:
 # ------------------------------------------------------------------- as pairs, and back
 
 
+def _same(x: Any, **_: Any) -> Any:
+    return x
+
+
+def _real(x: ComplexTensor) -> Any:
+    return x.real
+
+
+def _imag(x: ComplexTensor) -> Any:
+    return x.imag
+
+
 def _view_as_real(x: ComplexTensor) -> Any:
     return x.paired().pairs
 
@@ -170,12 +183,18 @@ _MOVED: dict[str, Callable[..., Any]] = {
     "view_as_complex": _view_as_complex,
     "_to_copy": _converted,
     "convert_element_type": _converted,
-    "real": lambda x: x.real,
-    "imag": lambda x: x.imag,
+    "real": _real,
+    "imag": _imag,
 }
 
 
 # -------------------------------------------------------------------------- arithmetic
+
+
+def _of_magnitudes(
+    made: Callable[..., Any], x: ComplexTensor, *args: Any, **named: Any
+) -> Any:
+    return made(hypot(x.real, x.imag), *args, **named)
 
 
 def _pair(value: Any) -> Pair:
@@ -217,8 +236,11 @@ def _times(a: Any, b: Any, times: Callable[[Any, Any], Any] | None = None) -> An
 def _added(a: Pair, b: Pair, *, alpha: Any = 1) -> Pair:
     if alpha != 1:
         b = _multiplied(b, _pair(alpha))
-    return tuple(y if _none(x) else x if _none(y) else x + y
-                 for x, y in zip(a, b, strict=True))  # type: ignore[return-value]  # fmt: skip
+    return _sum(a[0], b[0]), _sum(a[1], b[1])
+
+
+def _sum(a: Any, b: Any) -> Any:
+    return b if _none(a) else a if _none(b) else a + b
 
 
 def _negative(a: Pair) -> Pair:
@@ -236,8 +258,8 @@ def _multiplied(a: Pair, b: Pair) -> Pair:
 def _product(times: Callable[[Any, Any], Any] | None, a: Pair, b: Pair) -> Pair:
     both = _times(a[1], b[1], times)
     real = _times(a[0], b[0], times)
-    imag = _added((_times(a[0], b[1], times), 0.0), (_times(a[1], b[0], times), 0.0))
-    return (real if _none(both) else real - both), imag[0]
+    imag = _sum(_times(a[0], b[1], times), _times(a[1], b[0], times))
+    return (real if _none(both) else real - both), imag
 
 
 def _divided(a: Pair, b: Pair) -> Pair:
@@ -262,11 +284,6 @@ def _logarithm(a: Pair) -> Pair:
 
 def _absolute(a: Pair) -> Any:
     return hypot(a[0], a[1])
-
-
-def abs_of(x: ComplexTensor) -> Any:
-    """Magnitudes."""
-    return hypot(x.real, x.imag)
 
 
 def _angle(a: Pair) -> Any:
@@ -297,11 +314,11 @@ def _power(a: Pair, b: Pair) -> Pair:
 def _root(a: Pair) -> Pair:
     """The root on the right side; of two parts the one without a difference first."""
     one: Any = np.sqrt((_absolute(a) + np.abs(a[0])) * 0.5)
-    by: Any = np.where(np.equal(one, 0.0), 1.0, one)
+    by: Any = _where(np.equal(one, 0.0), 1.0, one)
     other = np.abs(a[1]) * 0.5 / by
     right: Any = np.greater_equal(a[0], 0.0)
-    imag: Any = np.where(right, other, one)
-    return np.where(right, one, other), np.where(np.less(a[1], 0.0), -imag, imag)
+    imag: Any = _where(right, other, one)
+    return _where(right, one, other), _where(np.less(a[1], 0.0), -imag, imag)
 
 
 def _polar(size: Pair, angle: Pair) -> Pair:
@@ -316,19 +333,55 @@ def _with_product(x: Pair, a: Pair, b: Pair, *, beta: Any = 1, alpha: Any = 1) -
     return _added(x if beta == 1 else _multiplied(x, _pair(beta)), scaled)
 
 
+def _parts(a: Pair, b: Pair) -> Pair:
+    return a[0], b[0]
+
+
+def _taken_from(a: Pair, b: Pair, **named: Any) -> Pair:
+    return _subtracted(b, a, **named)
+
+
+def _reciprocal(a: Pair) -> Pair:
+    return _divided((1.0, 0.0), a)
+
+
+def _square(a: Pair) -> Pair:
+    return _multiplied(a, a)
+
+
+def _conjugate(a: Pair) -> Pair:
+    return a[0], -a[1]
+
+
+def _equal(a: Pair, b: Pair) -> Any:
+    return np.equal(a[0], b[0]) & np.equal(a[1], b[1])
+
+
+def _unequal(a: Pair, b: Pair) -> Any:
+    return np.not_equal(a[0], b[0]) | np.not_equal(a[1], b[1])
+
+
+def _no_number(a: Pair) -> Any:
+    return np.not_equal(a[0], a[0]) | np.not_equal(a[1], a[1])
+
+
+def _finite(a: Pair) -> Any:
+    return np.less(np.abs(a[0]), math.inf) & np.less(np.abs(a[1]), math.inf)
+
+
 _RULES: dict[str, Callable[..., Any]] = {
-    "complex": lambda a, b: (a[0], b[0]),
+    "complex": _parts,
     "polar": _polar,
     "add": _added,
     "sub": _subtracted,
-    "rsub": lambda a, b, **named: _subtracted(b, a, **named),
+    "rsub": _taken_from,
     "mul": _multiplied,
     "div": _divided,
-    "reciprocal": lambda a: _divided((1.0, 0.0), a),
-    "square": lambda a: _multiplied(a, a),
-    "_conj": lambda a: (a[0], -a[1]),
-    "_conj_physical": lambda a: (a[0], -a[1]),
-    "conj_physical": lambda a: (a[0], -a[1]),
+    "reciprocal": _reciprocal,
+    "square": _square,
+    "_conj": _conjugate,
+    "_conj_physical": _conjugate,
+    "conj_physical": _conjugate,
     "_neg_view": _negative,
     "exp": _exponential,
     "log": _logarithm,
@@ -337,10 +390,10 @@ _RULES: dict[str, Callable[..., Any]] = {
     "abs": _absolute,
     "angle": _angle,
     "sgn": _sign,
-    "eq": lambda a, b: np.equal(a[0], b[0]) & np.equal(a[1], b[1]),
-    "ne": lambda a, b: np.not_equal(a[0], b[0]) | np.not_equal(a[1], b[1]),
-    "isnan": lambda a: np.not_equal(a[0], a[0]) | np.not_equal(a[1], a[1]),
-    "isfinite": lambda a: (np.abs(a[0]) < math.inf) & (np.abs(a[1]) < math.inf),
+    "eq": _equal,
+    "ne": _unequal,
+    "isnan": _no_number,
+    "isfinite": _finite,
     "addmm": _with_product,
     "baddbmm": _with_product,
 }  # fmt: skip

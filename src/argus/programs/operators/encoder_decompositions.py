@@ -1,7 +1,7 @@
 """Layers of encoders that torch computes by one operator where nothing has gradients.
 
-`torch.nn.TransformerEncoderLayer` and `MultiheadAttention` call them in evaluation. Here
-they are products, softmax, norms and functions, as the layers are otherwise.
+`torch.nn.TransformerEncoderLayer` and `MultiheadAttention` call them in evaluation.
+Here they are products, softmax, norms and functions, as the layers are otherwise.
 """
 
 from __future__ import annotations
@@ -38,6 +38,7 @@ def _multi_head_attention(
     import torch
     from torch.nn import functional
 
+    parts: Any
     if query is key and key is value:
         parts = functional.linear(query, weight, bias).chunk(3, -1)
     else:
