@@ -84,6 +84,10 @@ FUNCTIONS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "in other orders": (
         lambda a, b, c: (a * 2, b * 2, c * 2, a), (A.T, B[:, ::2], ROW.conj()),
     ),
+    "repeated": (
+        lambda a: (a[:, None].expand(3, 2, 4), (a * 2)[:1].expand(3, 4), a[1:].T),
+        (A,),
+    ),
     "no elements": (lambda a, b: (a * 2, torch.cat([a, b])), (A[:0], A)),
 }  # fmt: skip
 

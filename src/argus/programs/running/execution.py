@@ -287,7 +287,9 @@ def _result(
         exact = torch.empty_strided(
             shape, told, dtype=tensor.dtype, device=tensor.device
         )
-        return exact.copy_(tensor)
+        once = tuple(slice(None) if s else slice(1) for s in told)  # what is repeated
+        exact[once].copy_(tensor[once])
+        return exact
 
     return seen
 

@@ -13,7 +13,10 @@ from typing import Any
 import numpy as np
 
 from argus.ir.dtypes import DType, f32, f64
+from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.tensor_array import TensorArray
+from argus.programs.tensors.tensor_program import ViewedValue
+from argus.programs.tensors.views import LinearView, ReshapedView
 
 PARTS = {"complex64": f32, "complex128": f64}
 """The type of the parts, by the name of the complex type."""
@@ -47,8 +50,23 @@ class ComplexTensor:
         """The same with its ``pairs``, as they are stored."""
         if self.pairs is not None:
             return self
+        seen = _side_by_side(self.real.operand, self.imag.operand)
+        if seen is not None:
+            return replace(self, pairs=TensorArray(self.real.recorder, seen))
         both: Any = [self.real, self.imag]
         return replace(self, pairs=np.stack(both, -1))
+
+
+def _side_by_side(real: ViewedValue, imag: ViewedValue) -> ViewedValue | None:
+    """Both, where they are parts of one value that lie so."""
+    if real.value is not imag.value:
+        return None
+    one, other = offsets_through(real), offsets_through(imag)
+    if one is None or other is None or other != (one[0], one[1] + 1):
+        return None
+    line = ViewedValue(real.value, (ReshapedView((real.value.size,)),))
+    steps = tuple((d, s) for d, s in enumerate((*one[0], 1)) if s)
+    return line.through(LinearView((*real.shape, 2), (steps,), (one[1],)))
 
 
 def part_type(said: Any) -> DType | None:
