@@ -292,6 +292,39 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (torch.arange(-3, 4), torch.tensor([0, 1, 2, 3, 5, 62, 63])),
     ),
     "bags": (_bags, (torch.tensor([[0, 2, 1], [3, 3, 0]]), random(4, 6), random(2, 3))),
+    "error and gamma functions": (
+        lambda x, y: (
+            torch.erfc(x),
+            torch.erfinv(y / 5),
+            torch.lgamma(x),
+            torch.lgamma(y),
+            torch.digamma(y),
+            torch.polygamma(1, y),
+        ),
+        (
+            _SPECIAL,
+            torch.tensor([0.03, 0.7, 1.0, 1.46, 2.0, 3.3, -0.4, -2.6, 4.99, 7.99, 8.1]),
+        ),
+    ),
+    "of one number": (
+        lambda x: (
+            x.index_select(0, torch.tensor([0])),
+            x.gather(0, torch.tensor([0])),
+        ),
+        (torch.tensor(3.0),),
+    ),
+    "masked, and repeated": (
+        lambda x, m: (x[0].masked_scatter(m, x), x.masked_scatter(m[0], x)),
+        (_X, _X > 0),
+    ),
+    "infinite rows": (
+        lambda x, y: (x.logsumexp(1), y.logsumexp((0, 1)), y.logsumexp(0, True)),
+        (_NONE, _PAIRS[0]),
+    ),
+    "numbers without sign": (
+        lambda x: (x.sigmoid(), functional.softmax(x, 0, dtype=torch.float32)),
+        (torch.tensor([0, 1, 100, 255], dtype=torch.uint8),),
+    ),
     "unpooled": (
         lambda x, t: functional.max_unpool2d(x, t, 2),
         (random(1, 1, 2, 2), torch.tensor([[[[0, 3], [9, 14]]]])),

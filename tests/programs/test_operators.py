@@ -8,10 +8,12 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
+from torch.nn import functional  # noqa: E402
 from torch.utils import _pytree  # noqa: E402
 
 from argus.diagnostics import ArgusError  # noqa: E402
 from argus.programs.operators import scattering_operators  # noqa: E402
+from argus.programs.planning import grouping  # noqa: E402
 from argus.programs.planning.plan import plan_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
@@ -50,6 +52,26 @@ def test_kernels_of_operators_are_proved(name: str) -> None:
     function, inputs = OPERATORS[name]
     for step in plan_of(Formula(function), inputs).kernels:
         assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def test_large_kernels_take_in_several_maps_at_a_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each alone, an image that is read between its pixels was lowered 170 times."""
+    tried: list[int] = []
+    one_kernel = vars(grouping)["_one_kernel"]
+
+    def counted(stored: Any, inside: Any) -> Any:
+        tried.append(len(inside))
+        return one_kernel(stored, inside)
+
+    monkeypatch.setattr(grouping, "_one_kernel", counted)
+    model = Formula(lambda x: functional.interpolate(x, (5, 7), mode="bicubic"))
+    x = torch.randn(1, 2, 3, 4)
+    plan = plan_of(model, (x,))
+    assert len(plan.kernels) == 1 and max(tried) > 100 and len(tried) < 60
+    found = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(found, model(x), rtol=1e-5, atol=1e-5)
 
 
 def test_one_element_of_each_row_is_no_search_among_all_rows() -> None:

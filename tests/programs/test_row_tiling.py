@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from math import inf, nan
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional  # noqa: E402
 
+from argus.programs.planning.kernel_requests import kernel_of  # noqa: E402
 from argus.programs.planning.plan import plan_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
@@ -75,3 +77,19 @@ def test_of_several_sums_the_longest_is_a_tile() -> None:
     assert proof_of(step).verdict is Verdict.EQUAL
     found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
     torch.testing.assert_close(found, function(*inputs), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize("length", [300, 16384])
+def test_sums_of_exponentials_of_infinite_rows(length: int) -> None:
+    """In one walk of a long row, too: less a number, where the largest is none."""
+    plan = plan_of(Formula(lambda x: x.logsumexp(1)), (torch.empty(4096, length),))
+    (step,) = plan.kernels
+    assert proof_of(step).verdict is Verdict.EQUAL
+    rows = torch.randn(6, length)
+    rows[0] = -inf
+    rows[1, : length // 2] = rows[2, length // 2 :] = -inf
+    rows[3, 5] = inf
+    rows[4] = torch.tensor([nan, inf]).repeat(length // 2)
+    found = torch.empty(6)
+    kernel_of(step)(rows.numpy(), found.numpy())
+    torch.testing.assert_close(found, rows.logsumexp(1), equal_nan=True)

@@ -28,7 +28,9 @@ STRIDES: dict[str, Callable[..., Any]] = {
         torch.fft.fft(x.t()).t().contiguous().view(-1).abs() + 1
     ),
     "pairs": lambda x: torch.view_as_real(
-        torch.view_as_complex((x.reshape(2, 2, 6) * 2).permute(0, 2, 1).contiguous())
+        torch.view_as_complex(
+            (x.reshape(2, 2, 6) * 2).permute(0, 2, 1).contiguous()
+        ).tanh()
     ),
 }
 

@@ -45,6 +45,24 @@ def extremes(a: Any) -> tuple[Any, ...]:
     return *a.max(1), *a.cummax(1), *a.cummin(0), a.amin(), a.sort(1)[0]
 
 
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int8, torch.int64])
+def test_products_wrap_and_their_factors_are_whole(kind: Any) -> None:
+    """Products of matrices are torch's; of vectors they are sums."""
+
+    def products(a: Any, b: Any) -> tuple[Any, ...]:
+        return (
+            torch.dot(b, b), a @ b, torch.addmv(b[:1], a, b, beta=0.6, alpha=1.7),
+            torch.addmm(b[:1, None], a, a.T, beta=2.9, alpha=3.9),
+        )  # fmt: skip
+
+    model = Formula(products)
+    inputs = tuple((40 * random(*n)).to(torch.int32).to(kind) for n in ((5, 7), (7,)))
+    plan = plan_of(model, inputs)
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    for one, wanted in zip(got, products(*inputs), strict=True):
+        assert one.dtype == wanted.dtype and torch.equal(one, wanted)
+
+
 def test_numbers_wrap_where_they_become_narrower() -> None:
     """As in torch, which is proved; of a sum in a kernel of its own."""
 

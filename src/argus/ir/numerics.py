@@ -34,7 +34,7 @@ from collections.abc import Sequence
 
 from argus.ir.dtypes import DType, boolean, f32, f64, i32, i64, u32, u64
 
-__all__ = ["accumulated", "arithmetic", "common"]
+__all__ = ["accumulated", "arithmetic", "common", "largest_number"]
 
 _WIDE = (f64, f32, u64, i64, u32, i32, boolean)
 """Types that are computed in themselves, ordered by what they can hold."""
@@ -45,6 +45,11 @@ def arithmetic(dtype: DType) -> DType:
     if dtype in _WIDE:
         return dtype
     return f32 if dtype.is_float else i32
+
+
+def largest_number(dtype: DType) -> float:
+    """The largest number of f32 or f64 that is not infinite."""
+    return {f32: 3.4028234663852886e38, f64: 1.7976931348623157e308}[dtype]
 
 
 def accumulated(fn: str, dtype: DType) -> DType:

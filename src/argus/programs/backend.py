@@ -35,7 +35,7 @@ from argus.programs.planning.kept_plans import kept_plan
 from argus.programs.planning.plan import ProgramPlan
 from argus.programs.running.copies import copy_all
 from argus.programs.running.execution import in_interpreter
-from argus.programs.running.given import relaid
+from argus.programs.running.given import as_pairs, relaid
 from argus.programs.tensors.tensor_program import GivenPrimitive
 from argus.programs.tensors.torch_calls import leaves_of
 
@@ -344,10 +344,15 @@ def _bound(
         if m.kind == "input" and m.source in checked
     ]  # fmt: skip
     every = places == list(range(len(places))) and not fixed
+    pairs = [n for n, m in enumerate(made) if m.pairs]
 
     def run(given: Sequence[Any]) -> Any:
         if not every or len(given) != len(places):
             given = [*(given[i] for i in places), *fixed]
+        if pairs:
+            given = list(given)
+            for n in pairs:
+                given[n] = as_pairs(given[n])
         for n, strides in expected:
             if given[n].stride() != strides:
                 given = list(given)

@@ -15,6 +15,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cache
 from math import inf, sqrt
+from types import FunctionType
 from typing import TYPE_CHECKING, Any, cast
 
 if TYPE_CHECKING:
@@ -33,14 +34,30 @@ def gather_attention(graph: GraphModule) -> None:
     from torch.fx import GraphModule
 
     called = torch.nn.functional.scaled_dot_product_attention
+    within = torch.nn.functional.multi_head_attention_forward
+    put = {called: attention, within: _with_attention(within)}
     for module in graph.modules():
         if not isinstance(module, GraphModule):
             continue
-        found = [n for n in module.graph.nodes if n.target is called]
+        found = [
+            n for n in module.graph.nodes if n.op == "call_function" and n.target in put
+        ]
         for node in found:
-            node.target = attention
+            node.target = put[node.target]
         if found:
             module.recompile()
+
+
+def _with_attention(function: Any) -> Any:
+    """A function of torch that calls attention, with `attention` in its place."""
+    names = {**function.__globals__, "scaled_dot_product_attention": attention}
+    made = FunctionType(function.__code__, names, function.__name__)
+    made.__defaults__, made.__kwdefaults__ = (
+        function.__defaults__, function.__kwdefaults__,
+    )  # fmt: skip
+    made.__module__ = __name__  # torch's are found by their names
+    names[function.__name__] = made  # it says who it is to those that trace it
+    return made
 
 
 def attention(

@@ -153,10 +153,12 @@ def _exported(
 ) -> ExportedProgram:
     import torch
     from torch.export import _remove_effect_tokens_pass
+    from torch.utils import _pytree
 
     without_tokens: Any = vars(_remove_effect_tokens_pass)["_remove_effect_tokens"]
 
     was = model.training
+    inputs = _pytree.tree_map(_no_complex_view, inputs)
 
     try:
         with (
@@ -179,6 +181,19 @@ def _exported(
         ) from error
     finally:
         model.train(was)
+
+
+def _no_complex_view(value: Any) -> Any:
+    """For a complex view, with which torch's export fails, a tensor that lies so."""
+    import torch
+
+    if not isinstance(value, torch.Tensor) or not value.is_complex():
+        return value
+    if not value._is_view():
+        return value
+    return torch.empty_strided(
+        value.shape, value.stride(), dtype=value.dtype, device=value.device
+    )
 
 
 def _by_elements(error: Exception) -> bool:

@@ -2,7 +2,7 @@
 
 The graph changes nothing in place. What has no translation stays a call of torch, with
 the reason; so does what is not on the device of the program, and what has elements
-of a type that kernels lack (f64, complex numbers).
+of a type that kernels lack. Complex tensors are their parts (`complex_tensor.py`).
 """
 
 from __future__ import annotations
@@ -19,11 +19,17 @@ from argus.diagnostics import ArgusError, fail
 from argus.ir.dtypes import DTYPES, boolean, f64
 from argus.programs.capturing.open_numbers import OpenNumbers, is_open
 from argus.programs.capturing.operators import element_type, operator_named
+from argus.programs.operators.complex_operators import as_complex, complex_operator
 from argus.programs.operators.strided_operators import (
     WALKING,
     WRITING,
     walked_by_strides,
     written_by_strides,
+)
+from argus.programs.tensors.complex_tensor import (
+    ComplexTensor,
+    part_type,
+    stored_shape,
 )
 from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.recorder import ProgramRecorder
@@ -44,6 +50,7 @@ from argus.programs.tensors.torch_calls import (
     arrays_of,
     as_given,
     call_of,
+    complex_in,
     dense_strides,
     is_node,
     leaves_of,
@@ -97,6 +104,7 @@ class GraphCapture:
         """
         results: tuple[Any, ...] = ()
         told: tuple[Any, ...] = ()
+        pairs: frozenset[int] = frozenset()
         for node in self.graph.nodes:
             _require_numbers(node, self.said(node))
             match node.op:
@@ -110,6 +118,10 @@ class GraphCapture:
                     nodes: list[Any] = list(node.args[0])
                     results = tuple(self._result(n) for n in nodes)
                     told = tuple(self._told(n) for n in nodes)
+                    pairs = frozenset(
+                        i for i, n in enumerate(nodes)
+                        if is_node(n) and isinstance(self.values[n], ComplexTensor)
+                    )  # fmt: skip
                 case _:
                     raise fail("AG1041", None, f"the graph has a {node.op}")
         return TensorProgram(
@@ -119,6 +131,7 @@ class GraphCapture:
             fixed=self.fixed,
             told=told,
             device=self.device,
+            pairs=pairs,
         )
 
     def _device(self) -> str:
@@ -159,19 +172,26 @@ class GraphCapture:
         self.tensors[node.target] = found
         return self._tensor(found, GivenFrom("constant", node.target, node.target))
 
-    def _tensor(self, said: Any, at: GivenFrom) -> TensorArray:
+    def _tensor(self, said: Any, at: GivenFrom) -> Any:
         """A tensor from outside. With gaps or in another order: a line, seen so."""
-        shape, strides = _sizes(said.shape), _sizes(said.stride())
+        part = part_type(said)
+        shape, strides = stored_shape(said)
         dense = _same(shape, strides, contiguous(shape))
         extent = shape if dense else (spanned(shape, strides),)
-        made = GivenPrimitive(at.kind, at.source, shape, strides, str(said.device))
-        kind = stored_type(str(said.dtype))
+        device, pairs = str(said.device), part is not None
+        made = GivenPrimitive(at.kind, at.source, shape, strides, device, pairs)
+        kind = stored_type(str(said.dtype)) if part is None else part
         operand = self.recorder.given(_short(at.name), extent, kind, made)
         self._note(operand.value, said)
         if not dense:
             steps = tuple((d, s) for d, s in enumerate(strides) if s)
             operand = operand.through(LinearView(shape, (steps,), (0,)))
-        return TensorArray(self.recorder, operand)
+        return self._seen(operand, pairs)
+
+    def _seen(self, operand: ViewedValue, pairs: bool) -> Any:
+        """An operand as an array; ``pairs``: as a complex one."""
+        array = TensorArray(self.recorder, operand)
+        return ComplexTensor.of_pairs(array) if pairs else array
 
     # -- operators
 
@@ -195,7 +215,7 @@ class GraphCapture:
         if said is None or isinstance(said, bool | int | float):
             return self._number(node, args, named, arrays, said)
         try:
-            made = self._operator(node)
+            made = self._operator(node, [args, named], said)
             if made is None:
                 raise UntranslatedError("it has no translation")
             self._here(arrays, said)
@@ -231,9 +251,16 @@ class GraphCapture:
     def _steps(self, count: int, step: int) -> TensorArray:
         return TensorArray(self.recorder, self.recorder.positions((count,), 0, 0, step))
 
-    def _operator(self, node: Any) -> Callable[..., Any] | None:
-        """What translates a node."""
+    def _operator(self, node: Any, given: Any, said: Any) -> Callable[..., Any] | None:
+        """What translates a node. ``given``: its arguments."""
         name = str(node.target)
+        parts = [p for s in leaves_of(said) if (p := part_type(s)) is not None]
+        inside = complex_in(given)
+        if parts or inside:
+            part = parts[0] if parts else inside[0].real.element
+            real = partial(operator_named, recorder=self.recorder)
+            shape = _sizes(getattr(said, "shape", ()))
+            return complex_operator(name, real, self.recorder, shape, part)
         if name in WALKING | WRITING:
             made = walked_by_strides if name in WALKING else written_by_strides
             return partial(_by_strides, made, self.said(node.args[0]))
@@ -284,7 +311,7 @@ class GraphCapture:
             if hasattr(one, "device") and str(one.device) != self.device:
                 raise UntranslatedError(f"its result is on {one.device}")
         for one in tensors:
-            if hasattr(one, "dtype"):
+            if hasattr(one, "dtype") and part_type(one) is None:
                 element_type(one.dtype)
         for array in arrays:
             value = array.operand.value
@@ -297,10 +324,11 @@ class GraphCapture:
         if str(said.device) != self.device or value.dtype.name not in DTYPES:
             self.foreign.add(value)
 
-    def _empty(self, said: Any) -> TensorArray:
+    def _empty(self, said: Any) -> Any:
         """A tensor without elements, which no kernel writes."""
-        made = self.recorder.filled(_sizes(said.shape), 0, element_type(said.dtype))
-        return TensorArray(self.recorder, made)
+        part, (shape, _) = part_type(said), stored_shape(said)
+        kind = element_type(said.dtype) if part is None else part
+        return self._seen(self.recorder.filled(shape, 0, kind), part is not None)
 
     def _as_said(self, result: Any, node: Any) -> Any:
         """The result, in the shapes and types that torch says."""
@@ -314,13 +342,19 @@ class GraphCapture:
         return self._typed(result, said)
 
     def _typed(self, result: Any, said: Any) -> Any:
-        if not isinstance(result, TensorArray) or said is None:
+        if not isinstance(result, TensorArray | ComplexTensor) or said is None:
             return result
-        shape = _sizes(said.shape)
+        shape, part = _sizes(said.shape), part_type(said)
+        if part is not None and isinstance(result, TensorArray):
+            result = as_complex(result, part)
         if result.shape != shape:
             raise UntranslatedError(
                 f"its result has the shape {shape}, not {result.shape}"
             )
+        if isinstance(result, ComplexTensor):
+            if part is None:
+                raise UntranslatedError("its result is complex, and torch's is not")
+            return result.cast(part)
         wanted = element_type(said.dtype)
         if wanted == f64 and result.element.is_float and result.element != f64:
             raise UntranslatedError("its translation computes in fewer bits than f64")
@@ -345,7 +379,7 @@ class GraphCapture:
         return [
             dense_strides(_sizes(said.shape), _sizes(said.stride()))
             for n in nodes_of([list(node.args), node.kwargs])
-            if isinstance(self.values[n], TensorArray)
+            if isinstance(self.values[n], TensorArray | ComplexTensor)
             for said in (self.said(n),)
         ]
 
@@ -361,31 +395,34 @@ class GraphCapture:
             )
         parts = call.name.split(".")
         wish = _short(parts[1] if len(parts) > 1 else call.name)
-        shape, strides = _sizes(said.shape), _sizes(said.stride())
+        part, (shape, strides) = part_type(said), stored_shape(said)
         order = tuple(sorted(range(len(shape)), key=lambda d: (-strides[d], d)))
         laid = tuple(shape[d] for d in order)
         dense = _same(laid, tuple(strides[d] for d in order), contiguous(laid))
         if not dense or order == tuple(range(len(shape))):
             order, laid = (), shape
-        made = TorchPrimitive(call, index, order)
-        found = self.recorder.made(wish, laid, stored_type(str(said.dtype)), made)
+        made = TorchPrimitive(call, index, order, part is not None)
+        kind = stored_type(str(said.dtype)) if part is None else part
+        found = self.recorder.made(wish, laid, kind, made)
         self._note(found.value, said)
         if order:
             back = [order.index(d) for d in range(len(shape))]
             found = found.through(permuted(laid, back))
-        return TensorArray(self.recorder, found)
+        return self._seen(found, part is not None)
 
     # -- results
 
     def _told(self, node: Any) -> tuple[int, ...] | None:
         said: Any = self.said(node) if is_node(node) else None
-        return _sizes(said.stride()) if hasattr(said, "stride") else None
+        return stored_shape(said)[1] if hasattr(said, "stride") else None
 
     def _result(self, node: Any) -> Any:
         """A result: in memory of its own, unless torch returns a view of another."""
         if not is_node(node):
             return node
         found = self.values[node]
+        if isinstance(found, ComplexTensor):
+            found = found.paired().pairs
         if not isinstance(found, TensorArray):
             return found
         operand, root = found.operand, _root(node)

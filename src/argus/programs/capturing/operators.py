@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from argus.ir.dtypes import DTYPES, DType, f32, f64, i64
+from argus.ir.numerics import largest_number
 from argus.programs.tensors.numpy_functions import (
     contracted,
     product_precision,
@@ -54,6 +55,7 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
         scan_operators,
         scattering_operators,
         sorting_operators,
+        special_functions,
         table_operators,
         window_gradients,
         window_operators,
@@ -77,6 +79,7 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
         scan_operators,
         scattering_operators,
         sorting_operators,
+        special_functions,
         table_operators,
         window_gradients,
         window_operators,
@@ -230,16 +233,48 @@ def safe_softmax(x: TensorArray, dim: int, *_: Any) -> Any:
     return weights / np.where(none, 1.0, total)
 
 
+@own("logsumexp")
+def logsumexp(x: TensorArray, dims: Any, keepdim: bool = False) -> Any:
+    """``log(sum(exp(x)))``; where the largest is infinite, that.
+
+    What is taken from all elements first is a number: the largest that is one.
+    """
+    x = x if x.element.is_float else x.cast(f32)
+    given: list[int] = [dims] if isinstance(dims, int) else list(dims)
+    axes = tuple(given or range(x.ndim))
+    most: Any = np.max(x, axes, keepdims=True)
+    largest = largest_number(most.element)
+    shift: Any = np.minimum(np.maximum(most, -largest), largest)
+    total: Any = np.sum(np.exp(x - shift), axes, keepdims=True)
+    found = np.log(total) + shift
+    return found if keepdim else np.squeeze(found, axes)
+
+
 @own("erf")
 def erf(x: TensorArray) -> TensorArray:
     """The error function."""
     return TensorArray(x.recorder, x.recorder.map("erf", x.operand))
 
 
+@own("_neg_view")
+def neg_view(x: TensorArray) -> Any:
+    """With the other sign."""
+    return np.negative(x)
+
+
 @own("isnan")
 def isnan(x: TensorArray) -> Any:
     """What is not equal to itself."""
     return np.not_equal(x, x)
+
+
+@own("sum", "sum.dim_IntList")
+def total(
+    x: TensorArray, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """The sum along dimensions, of elements of another type."""
+    given = x if dtype is None else x.cast(element_type(dtype))
+    return OPERATORS["aten.sum.default"](given, dim, keepdim)
 
 
 @own("_to_copy")
@@ -258,7 +293,9 @@ def addmm(
 
 
 def addmm_of(x: TensorArray, product: TensorArray, beta: Any, alpha: Any) -> Any:
-    """``beta * x + alpha * product``."""
+    """``beta * x + alpha * product``; factors of whole numbers are whole."""
+    if not product.element.is_float:
+        beta, alpha = int(beta), int(alpha)
     scaled: Any = product if alpha == 1 else product * alpha
     if beta == 0:
         return scaled

@@ -274,6 +274,12 @@ def logaddexp(x: TensorArray, y: TensorArray) -> Any:
     return _where(np.equal(x, y) & np.equal(np.abs(x), math.inf), x, most + rest)
 
 
+@own("sigmoid")
+def sigmoid(x: TensorArray) -> Any:
+    """``1 / (1 + exp(-x))``, of whole numbers as floats: some have no sign."""
+    return OPERATORS["aten.sigmoid.default"](x if x.element.is_float else x.cast(f32))
+
+
 @own("hypot")
 def hypot(x: TensorArray, y: TensorArray) -> Any:
     """``sqrt(x * x + y * y)``, of which no square overflows."""

@@ -160,19 +160,28 @@ def uneven_means(x: TensorArray, sizes: Sequence[int]) -> Any:
     return found
 
 
-@own("_adaptive_avg_pool2d_backward", "_adaptive_avg_pool3d_backward")
-def adaptive_means_backward(given: TensorArray, x: TensorArray) -> Any:
+@own("_adaptive_avg_pool2d_backward")
+def adaptive_means_2d_backward(given: TensorArray, x: TensorArray) -> Any:
     """Each element has its part of the gradients of the windows that it is in."""
-    ahead = x.ndim - (given.ndim - 2)
+    return _to_each(given, x, 2)
+
+
+@own("_adaptive_avg_pool3d_backward")
+def adaptive_means_3d_backward(given: TensorArray, x: TensorArray) -> Any:
+    """The same in space."""
+    return _to_each(given, x, 3)
+
+
+def _to_each(given: TensorArray, x: TensorArray, count: int) -> Any:
     found: Any = given.cast(f32)
-    for dim in range(ahead, x.ndim):
-        n, count = x.shape[dim], given.shape[dim]
-        if n == count:
+    for dim in range(x.ndim - count, x.ndim):
+        n, windows = x.shape[dim], given.shape[dim]
+        if n == windows:
             continue
-        inside, length = _window_of(x.recorder, n, count)
+        inside, length = _window_of(x.recorder, n, windows)
         rows: Any = np.moveaxis(found, dim, -1) / length.cast(f32)
-        if n % count == 0:
-            wide = np.broadcast_to(rows[..., None], (*rows.shape, n // count))
+        if n % windows == 0:
+            wide = np.broadcast_to(rows[..., None], (*rows.shape, n // windows))
             spread: Any = wide.reshape(*rows.shape[:-1], n)
         else:
             spread = np.sum(np.where(inside.T, rows[..., None, :], 0.0), -1)

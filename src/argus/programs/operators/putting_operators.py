@@ -263,7 +263,8 @@ def put(x: Any, table: Any, source: Any, accumulate: bool = False) -> Any:
 @own("masked_scatter")
 def masked_scatter(x: Any, mask: Any, source: Any) -> Any:
     """A copy in which the next elements of another stand where a mask is true."""
-    wide = np.broadcast_to(mask, x.shape)
+    shape = np.broadcast_shapes(x.shape, mask.shape)
+    x, wide = np.broadcast_to(x, shape), np.broadcast_to(mask, shape)
     line = TensorArray(x.recorder, x.recorder.copied(wide.operand)).reshape(-1)
     before: Any = np.cumsum(line.cast(i64), 0) - 1
     count = source.size

@@ -77,8 +77,8 @@ def embedding(weight: TensorArray, table: TensorArray, *_: Any) -> TensorArray:
 @own("index_select")
 def index_select(x: TensorArray, dim: int, table: TensorArray) -> TensorArray:
     """Positions of a dimension."""
-    if not x.ndim:
-        return x.reshape(1) if table.ndim else x
+    if not x.ndim:  # torch says one number, of a line of positions, too
+        return x
     return _rows(x, dim % x.ndim, table)
 
 
@@ -152,7 +152,7 @@ def gather(x: TensorArray, dim: int, index: TensorArray, **_: Any) -> TensorArra
     One element of each row is a sum with one term, which joins other sums of that row.
     """
     if not x.ndim:
-        return x
+        return x.reshape(*index.shape)
     axis = dim % x.ndim
     if index.shape[axis] == 1:
         return _one_of_each(x, axis, index)

@@ -24,6 +24,7 @@ from argus.programs.lowering.unrolling import unrolled
 from argus.programs.planning.alike import KnownKernels
 from argus.programs.planning.forms import KernelForm, formed, source_of
 from argus.programs.planning.kernel_group import KernelGroup
+from argus.programs.planning.large_kernels import maps_to_try
 from argus.programs.planning.worth import (
     is_alone,
     is_of_computed,
@@ -152,9 +153,15 @@ class _Grouping:
         given = self.program.values, self.free, self.readers, self.needed
         for chains in product_chains(*given):
             self._chain(chains)
-        for value in reversed(self.program.values):
+        every = self.program.values[::-1]
+        alone = 0  # those before it are tried one by one
+        for at, value in enumerate(every):
             if value in self.root:
-                continue  # a part of attention, or of its gradients
+                continue  # a part of attention, or of its gradients, or of several
+            if at >= alone and (several := self._several(every[at:])):
+                if self._join_at_once(*several):
+                    continue
+                alone = at + len(several[1])
             readers = self.readers.get(value, [])
             if (not readers and value not in self.needed) or not value.size:
                 continue
@@ -165,6 +172,28 @@ class _Grouping:
                     self._place(value, readers)
         order = {v: i for i, v in enumerate(self.program.values)}
         return sorted(self.kernels.values(), key=lambda g: order[g.stored])
+
+    def _several(
+        self, values: Sequence[ProgramValue]
+    ) -> tuple[ProgramValue, list[ProgramValue]] | None:
+        """The root of a large kernel of maps, and maps that it alone reads, to try."""
+        readers = self.readers.get(values[0], ())
+        roots = {r for v in readers for r in self.root.get(v, ())}
+        if len(roots) != 1:
+            return None
+        (root,) = roots
+        inside = {v for v in self.inside[root] if self.root.get(v) == roots}
+        kernel, stored = self.kernels[root], self.needed | self.root.keys()
+        found = maps_to_try(kernel, inside, values, self.readers, stored)
+        return (root, found) if found else None
+
+    def _join_at_once(self, root: ProgramValue, values: list[ProgramValue]) -> bool:
+        try:
+            self._set(root, {*self.inside[root], *values}, strict=True)
+        except NotFusedError:
+            return False
+        self.root.update((value, {root}) for value in values)
+        return True
 
     def _place(self, value: ProgramValue, readers: list[ProgramValue]) -> None:
         roots: set[ProgramValue] = set()

@@ -59,7 +59,9 @@ def kept_plan(program: TensorProgram) -> ProgramPlan:
 
 def _data(plan: ProgramPlan) -> Data:
     files = KernelFiles()
-    of_caller = replace(plan.program, tree=None, fixed={}, told=(), updates=())
+    of_caller = replace(
+        plan.program, tree=None, fixed={}, told=(), updates=(), pairs=frozenset()
+    )
     data = files.plan_data(replace(plan, program=of_caller))
     return {"plan": data, "files": files.texts}
 
@@ -73,6 +75,7 @@ def _read(data: Data, program: TensorProgram) -> ProgramPlan:
         fixed=program.fixed,
         told=program.told,
         updates=program.updates,
+        pairs=program.pairs,
     )
     return replace(plan, program=found)
 
@@ -109,6 +112,7 @@ class _Writer:
         self._each(program.results)
         self._each(program.told)
         self._each(program.updates)
+        self._each(sorted(program.pairs))
 
     def word(self, text: str) -> None:
         self.words.append(f"{len(text)} {text}")

@@ -113,6 +113,7 @@ def _plan_data(plan: ProgramPlan, named: Callable[[KernelSource], str]) -> Data:
         "results": [_viewed_data(r) for r in program.results],
         "strides": [None if told is None else [*told] for told in program.told],
         "updates": [*program.updates],
+        "pairs": sorted(program.pairs),
         "numbers": {str(i): _plain(n) for i, n in program.fixed.items()},
         "nested": None if tree is None else _nesting(tree),
     }
@@ -148,6 +149,8 @@ def _value_data(value: ProgramValue) -> Data:
         data[made.kind] = made.source
         data["given"] = {"shape": [*made.shape], "strides": [*made.strides]}
         data["device"] = made.device
+        if made.pairs:
+            data["pairs"] = True
     elif ends := parts_of(value):
         data["parts"] = [*ends]
     return data
@@ -177,6 +180,7 @@ def _step_data(step: PlanStep, named: Callable[[KernelSource], str]) -> Data:
     made = [cast("TorchPrimitive", v.made) for v in step.results]
     data["indices"] = [m.index for m in made]
     data["orders"] = [list(m.order) for m in made]
+    data["pairs"] = [m.pairs for m in made]
     data["operands"] = [_viewed_data(o) for o in call.operands]
     data["arguments"] = [_plain(a) for a in call.arguments]
     return data | {"named": {k: _plain(v) for k, v in call.named.items()}}
@@ -234,7 +238,8 @@ def _plain(value: Any) -> Any:
         case list() | tuple():
             return [_plain(v) for v in cast("list[Any]", value)]
         case CallOperand():
-            return {"operand": value.index, "strides": [*value.strides]}
+            operand = {"operand": value.index, "strides": [*value.strides]}
+            return operand | ({"pairs": True} if value.pairs else {})
         case torch.device():
             return {"device": str(value)}
         case torch.dtype() | torch.memory_format() | torch.layout():
@@ -296,6 +301,7 @@ class _Reader:
             told=tuple(None if t is None else tuple(t) for t in data["strides"]),
             device=self.device,
             updates=tuple(data["updates"]),
+            pairs=frozenset(data["pairs"]),
         )
         return ProgramPlan(program, steps)
 
@@ -308,8 +314,9 @@ class _Reader:
             for kind in kinds:
                 shape, strides = said["given"]["shape"], said["given"]["strides"]
                 made = GivenPrimitive(
-                    kind, said[kind], (*shape,), (*strides,), self._on(said["device"])
-                )
+                    kind, said[kind], (*shape,), (*strides,), self._on(said["device"]),
+                    said.get("pairs", False),
+                )  # fmt: skip
         shape, pitch = tuple(said["shape"]), said.get("pitch", 0)
         return ProgramValue(name, shape, stored_type(said["dtype"]), made, pitch)
 
@@ -338,9 +345,11 @@ class _Reader:
             tuple(map(self._viewed, said["operands"])),
             said["why"],
         )
-        numbers = zip(results, said["indices"], said["orders"], strict=True)
-        for name, index, order in numbers:
-            made = TorchPrimitive(call, index, tuple(order))
+        numbers = zip(
+            results, said["indices"], said["orders"], said["pairs"], strict=True
+        )
+        for name, index, order, pairs in numbers:
+            made = TorchPrimitive(call, index, tuple(order), pairs)
             self.values[name] = self._value(name, values[name], made)
         found = tuple(self.values[name] for name in results)
         return TorchStep(said["torch"], said["why"], call, found)
@@ -396,7 +405,8 @@ class _Reader:
             case list():
                 return [self._argument(x) for x in cast("list[Any]", said)]
             case {"operand": int(index)}:
-                return CallOperand(index, tuple(cast("Data", said)["strides"]))
+                laid = tuple(cast("Data", said)["strides"])
+                return CallOperand(index, laid, cast("Data", said).get("pairs", False))
             case {"device": str(device)}:
                 return torch.device(self._on(device))
             case {"of torch": str(name)}:

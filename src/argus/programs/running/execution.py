@@ -30,7 +30,7 @@ from argus.programs.planning.plan import (
     TorchStep,
 )
 from argus.programs.running.bases import PlannedMemory, StoredValues, torch_type
-from argus.programs.running.given import GivenTensors, told_so
+from argus.programs.running.given import GivenTensors, of_pairs, told_so
 from argus.programs.running.in_torch import (
     ProgramBuffers,
     Strides,
@@ -99,6 +99,7 @@ class ProgramCall:
             _result(r, told, self._planned)
             for r, told in zip(plan.program.results, plan.program.told, strict=True)
         ]
+        self._pairs = sorted(plan.program.pairs)
 
     def _maker(self, value: ProgramValue) -> Callable[[], Tensor]:
         """What makes the tensor of a value."""
@@ -141,7 +142,10 @@ class ProgramCall:
 
     def results(self, given: Sequence[Tensor], memory: Sequence[Any]) -> list[Any]:
         """The results in the memory of a call."""
-        return [result(given, memory) for result in self._results]
+        found = [result(given, memory) for result in self._results]
+        for place in self._pairs:
+            found[place] = of_pairs(found[place])
+        return found
 
     def refresh(self, given: Sequence[Tensor]) -> None:
         """Compute what depends on weights alone where a weight has changed."""
@@ -283,7 +287,9 @@ def _result(
         exact = torch.empty_strided(
             shape, told, dtype=tensor.dtype, device=tensor.device
         )
-        return exact.copy_(tensor)
+        once = tuple(slice(None) if s else slice(1) for s in told)  # what is repeated
+        exact[once].copy_(tensor[once])
+        return exact
 
     return seen
 

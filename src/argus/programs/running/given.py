@@ -61,6 +61,8 @@ class GivenTensors:
                 if made.kind == "input"
                 else weights[str(made.source)]
             )
+            if made.pairs and tensor.dtype.is_complex:
+                tensor = as_pairs(tensor)
             if (
                 tensor.shape != made.shape
                 or tensor.dtype != dtype
@@ -80,6 +82,27 @@ class GivenTensors:
                 tensor = relaid(tensor, made.strides)
             found.append(tensor)
         return found
+
+
+def as_pairs(tensor: Tensor) -> Tensor:
+    """A complex tensor as the pairs of floats that it consists of."""
+    import torch
+
+    return torch.view_as_real(tensor.resolve_conj().resolve_neg())
+
+
+def of_pairs(tensor: Tensor) -> Tensor:
+    """The complex tensor of (..., 2) floats, without a copy where they lie so."""
+    import torch
+
+    even = tensor.storage_offset() % 2 == 0
+    side_by_side = tensor.stride(-1) == 1 and all(
+        n == 1 or s % 2 == 0
+        for n, s in zip(tensor.shape[:-1], tensor.stride(), strict=False)
+    )
+    return torch.view_as_complex(
+        tensor if even and side_by_side else tensor.clone().contiguous()
+    )
 
 
 def relaid(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:

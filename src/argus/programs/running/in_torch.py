@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import fail
 from argus.programs.planning.plan import TorchStep
-from argus.programs.running.given import relaid, told_so
+from argus.programs.running.given import as_pairs, of_pairs, relaid, told_so
 from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.tensor_program import (
     CallOperand,
@@ -150,6 +150,8 @@ def _called(
     for value in results:
         assert isinstance(value.made, TorchPrimitive)
         one = each[value.made.index]
+        if value.made.pairs:
+            one = as_pairs(one)
         if value.made.order:
             one = one.permute(value.made.order)
         found[value] = _as_planned(one, value, call)
@@ -163,7 +165,8 @@ def _filled(value: Any, operands: list[Tensor]) -> Any:
     Python looks for garbage. Others would lie elsewhere in each call meanwhile.
     """
     if isinstance(value, CallOperand):
-        return _lying(operands[value.index], value.strides)
+        tensor = operands[value.index]
+        return _lying(of_pairs(tensor) if value.pairs else tensor, value.strides)
     if isinstance(value, list | tuple):
         kind: Any = tuple if isinstance(value, tuple) else list
         return kind(_filled(v, operands) for v in cast("list[Any]", value))

@@ -221,7 +221,7 @@ def matmul(recorder: ProgramRecorder, x: Part, y: Part) -> ViewedValue:
 def wide_product(
     recorder: ProgramRecorder, x: ViewedValue, y: ViewedValue
 ) -> ViewedValue:
-    """The same, of floats as they are computed."""
+    """The same, of narrow elements in the type in which they are computed."""
     a, b = len(x.shape), len(y.shape)
     if a > 2 and b > 2 and x.shape[:-2] != y.shape[:-2]:
         try:
@@ -238,7 +238,7 @@ def wide_product(
     met = promoted([x.value.dtype, y.value.dtype])
     return contracted(
         recorder, x, y, left, right, result,
-        dtype=arithmetic(met) if met.is_float else met,
+        dtype=arithmetic(met),
         precision="f32" if met == f64 else product_precision(),
     )  # fmt: skip
 

@@ -55,7 +55,7 @@ def stored_type(name: str) -> DType:
     """The element type of a value, by its name in programs or in torch.
 
     Values that torch makes for torch may have one that kernels lack, which is not among
-    `DTYPES`: complex numbers, and whole numbers of which torch has few operators.
+    `DTYPES`: complex numbers of f16, and whole ones of which torch has few operators.
     """
     name = name.removeprefix("torch.")
     found = DTYPES.get(name) or FOREIGN.get(name)
@@ -132,7 +132,8 @@ class GivenPrimitive:
     ``source`` is the position of an input, else the name that the model has for it.
     ``shape``, ``strides`` (in elements) and ``device`` are those of the tensor. Where
     it is not dense in row-major order, the value is the line of elements from its first
-    to its last one, and those who read it see that through a view.
+    to its last one, and those who read it see that through a view. ``pairs``: it is
+    complex, and all this is said of the pairs of floats that it consists of.
     """
 
     kind: str
@@ -140,6 +141,7 @@ class GivenPrimitive:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     device: str = "cpu"
+    pairs: bool = False
 
 
 @dataclass(frozen=True)
@@ -270,12 +272,14 @@ class TorchPrimitive:
     """Result number ``index`` of a call that torch makes; see `TorchCall`.
 
     ``order``: which of its dimensions are those of the value, outermost first in
-    memory as torch lays it; empty: all in order.
+    memory as torch lays it; empty: all in order. ``pairs``: torch makes a complex
+    tensor, of which the value has the pairs.
     """
 
     call: TorchCall
     index: int
     order: tuple[int, ...] = ()
+    pairs: bool = False
 
 
 @dataclass(frozen=True)
@@ -292,11 +296,13 @@ class WrittenPrimitive:
 class CallOperand:
     """Operand number ``index`` of a call of torch, among its arguments.
 
-    ``strides``: how torch said that it lies; (): in any way.
+    ``strides``: how torch said that it lies; (): in any way. ``pairs``: torch takes the
+    complex tensor whose pairs it has.
     """
 
     index: int
     strides: tuple[int, ...] = ()
+    pairs: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -342,7 +348,8 @@ class TensorProgram:
     elements; None for what is no tensor. Results of different values share no memory.
     ``device`` as torch names it ("cuda:0"), on which everything is but what stays in
     torch. ``updates``: what takes the first results: buffers of the module
-    by name, inputs by position.
+    by name, inputs by position. ``pairs``: positions of results that are complex, and
+    which the program has as pairs of floats.
     """
 
     values: tuple[ProgramValue, ...]
@@ -353,6 +360,7 @@ class TensorProgram:
     told: tuple[tuple[int, ...] | None, ...] = ()
     device: str = "cpu"
     updates: tuple[str | int, ...] = ()
+    pairs: frozenset[int] = frozenset()
 
 
 def constant_of(operand: ViewedValue) -> float | int | bool | None:

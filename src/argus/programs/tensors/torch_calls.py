@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from math import prod
 from typing import Any, cast
 
+from argus.programs.tensors.complex_tensor import ComplexTensor
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import CallOperand, TorchCall, ViewedValue
 
@@ -33,10 +34,13 @@ def call_of(
         if isinstance(value, dict):
             items = cast("dict[Any, Any]", value)
             return {k: noted(v) for k, v in items.items()}
-        if isinstance(value, TensorArray):
-            operands.append(value.operand)
+        pairs = value.paired().pairs if isinstance(value, ComplexTensor) else None
+        array = value if pairs is None else pairs
+        if isinstance(array, TensorArray):
+            operands.append(array.operand)
             at = len(operands) - 1
-            return CallOperand(at, strides[at] if strides else ())
+            laid = strides[at] if strides else ()
+            return CallOperand(at, laid, pairs is not None)
         return value
 
     arguments = tuple(noted(a) for a in args)
@@ -88,11 +92,22 @@ def arrays_of(value: Any) -> list[TensorArray]:
     """The tensors in the arguments of a call, in order."""
     if isinstance(value, TensorArray):
         return [value]
+    if isinstance(value, ComplexTensor):
+        return [value.real, value.imag]
     if isinstance(value, dict):
         value = list(cast("dict[Any, Any]", value).values())
     if isinstance(value, list):
         return [a for v in cast("list[Any]", value) for a in arrays_of(v)]
     return []
+
+
+def complex_in(value: Any) -> list[ComplexTensor]:
+    """The complex tensors in the arguments of a call."""
+    if isinstance(value, dict):
+        value = list(cast("dict[Any, Any]", value).values())
+    if isinstance(value, list):
+        return [c for v in cast("list[Any]", value) for c in complex_in(v)]
+    return [value] if isinstance(value, ComplexTensor) else []
 
 
 def dense_strides(shape: tuple[int, ...], strides: tuple[int, ...]) -> tuple[int, ...]:

@@ -12,7 +12,7 @@ from math import prod
 from typing import TYPE_CHECKING
 
 from argus.ir.dtypes import f32, i32
-from argus.ir.numerics import arithmetic
+from argus.ir.numerics import arithmetic, largest_number
 from argus.programs.lowering.expression_text import (
     COMBINE,
     bare,
@@ -32,16 +32,17 @@ from argus.programs.lowering.lowering import LoweredGroup
 if TYPE_CHECKING:
     from argus.programs.tiles.column_text import ColumnWriter
 
-_LEAST = {"f32": "-3.4028234663852886e38", "f64": "-1.7976931348623157e308"}
-"""The least number of a type: a maximum that begins with it is never minus infinity."""
-
 
 @dataclass(frozen=True)
 class ExponentialPair:
-    """The largest of numbers, and the sum of exponentials of them less the largest."""
+    """The largest of numbers, and the sum of exponentials of them less the largest.
+
+    ``bounded``: less the largest number of the type, where it is beyond that.
+    """
 
     first: ReduceNode
     second: ReduceNode
+    bounded: bool = False
 
 
 @dataclass(frozen=True)
@@ -77,25 +78,42 @@ def _exponentials(group: LoweredGroup, second: ReduceNode) -> ExponentialPair | 
     match second.body:
         case ApplyNode(
             function="exp",
+            parts=(ApplyNode(function="sub", parts=(body, shift)),),
+        ):
+            first, bounds = _bounded(shift)
+        case _:
+            return None
+    if not isinstance(first, ReduceNode) or first.function != "max":
+        return None
+    if first.body is not body:
+        return None
+    # Of a row of nothing but minus infinity it is not that, but a number.
+    readers = [n for n in group.nodes if first in parts_of(n) and n not in bounds]
+    shifts = all(
+        isinstance(n, ApplyNode) and n.function in ("sub", "add") for n in readers
+    )
+    stored = any(s.node is first for s in group.stores)
+    inner = any(isinstance(n, ReduceNode) for n in walked([body]))
+    if shifts and not stored and not inner and not (bounds and readers):
+        return ExponentialPair(first, second, bool(bounds))
+    return None
+
+
+def _bounded(shift: ExpressionNode) -> tuple[ExpressionNode, list[ExpressionNode]]:
+    """What is kept between the least and the largest number, and the nodes that do."""
+    match shift:
+        case ApplyNode(
+            function="minimum",
             parts=(
                 ApplyNode(
-                    function="sub", parts=(body, ReduceNode(function="max") as first)
-                ),
+                    function="maximum", parts=(inside, NumberNode(value=low))
+                ) as lower,
+                NumberNode(value=high),
             ),
-        ) if first.body is body:
-            # Of a row of nothing but minus infinity it is not that, but a number.
-            readers = [n for n in group.nodes if first in parts_of(n)]
-            shifts = all(
-                isinstance(n, ApplyNode) and n.function in ("sub", "add")
-                for n in readers
-            )
-            stored = any(s.node is first for s in group.stores)
-            inner = any(isinstance(n, ReduceNode) for n in walked([body]))
-            if shifts and not stored and not inner:
-                return ExponentialPair(first, second)
+        ) if high == largest_number(shift.dtype) and low == -high:
+            return inside, [lower, shift]
         case _:
-            pass
-    return None
+            return shift, []
 
 
 def _moments(group: LoweredGroup, second: ReduceNode) -> MomentPair | None:
@@ -149,13 +167,16 @@ def _rescaled(writer: ColumnWriter, pair: ExponentialPair) -> CarriedLines:
     axes = [a.loop for a in writer.tiling.axes]
     dtype = pair.second.dtype
     most, part = writer.names.fresh("most"), writer.names.fresh("sum_part")
-    writer.line(f"{most} = {writer.full(axes, _LEAST[dtype.name], dtype)}")
+    largest = repr(largest_number(dtype))
+    writer.line(f"{most} = {writer.full(axes, f'-{largest}', dtype)}")
     writer.line(f"{part} = {writer.full(axes, '0.0', dtype)}")
 
     def step() -> None:
         x = writer.tile_of(pair.first.body)
         larger = writer.names.fresh("larger")
-        writer.line(f"{larger} = ag.maximum({most}, {x})")
+        text = f"ag.maximum({most}, {x})"
+        text = f"ag.minimum({text}, {largest})" if pair.bounded else text
+        writer.line(f"{larger} = {text}")
         rest = f"ag.exp({x} - {larger})"
         writer.line(f"{part} = {part} * ag.exp({most} - {larger}) + {rest}")
         writer.line(f"{most} = {larger}")
