@@ -10,6 +10,7 @@ from argus.terms.integers import Integer, Variable
 from argus.terms.leaves import Base, Call, Max, Sum
 from argus.terms.maxima import maximum_of, maximum_of_generators
 from argus.terms.obligations import TermObligation
+from argus.terms.parity import call
 from argus.terms.powers import (
     exponential,
     is_nonnegative,
@@ -338,13 +339,13 @@ def called(world: World, name: str, args: Sequence[Term]) -> Term:
 
 
 def tidied_call(world: World, name: str, args: Sequence[Term]) -> Term:
-    """A call of a function of which nothing is known."""
+    """A call of a function of which nothing is known but what `parity` says."""
     for arg in args:
         if arg.undefined is not None:
             return arg
         if arg.infinite:
             return undefined(f"{name} of infinity")
-    return leaf_term(Call(name, [tidy(world, a) for a in args]))
+    return call(name, *(tidy(world, a) for a in args))
 
 
 def mentions(term: Term, kinds: tuple[type, ...]) -> bool:
