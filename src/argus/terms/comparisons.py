@@ -14,7 +14,7 @@ of the first few of them: leaving out facts is sound.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import combinations, islice
 from math import gcd, lcm
@@ -25,12 +25,12 @@ from argus.terms.integers import Atom, DataTerm, Integer, Truth
 from argus.terms.leaves import Call, Max
 from argus.terms.powers import over_one_divisor
 from argus.terms.sets import IndexSet
-from argus.terms.term import ONE_PRODUCT, ZERO, Product, Term, simple
+from argus.terms.term import ONE_PRODUCT, ZERO, Product, Rational, Term, simple
 
 if TYPE_CHECKING:
     from argus.terms.world import World
 
-__all__ = ["asked", "opposites", "together"]
+__all__ = ["asked", "opposites", "sides", "together"]
 
 _MOST = 8
 """Truths that are looked at together."""
@@ -127,14 +127,10 @@ def _of_sides(
     With the larger one it holds where one of them does, with the smaller where all do.
     """
     found = IndexSet.universe
-    for part, coefficient in _term(truth).parts.items() if truth.op == "gt" else ():
-        inner = _sides(part)
-        if not inner:
-            continue
-        whole, rest = Integer.atom(truth), _term(truth) - Term({part: coefficient})
+    whole = Integer.atom(truth)
+    for coefficient, inner in _in_parts(truth):
         known: list[Integer] = []
-        for one in inner:
-            side = asked(rest + one.scaled(coefficient), signed=True)
+        for side in inner:
             number = side.constant
             if number is not None and side.special is None:
                 known.append(Integer.of(int(number > 0)))
@@ -149,6 +145,22 @@ def _of_sides(
             bound = (whole, total) if coefficient > 0 else (least, whole)
             found = found & world.compare(bound[0], "<=", bound[1])
     return found
+
+
+def sides(truth: Truth) -> list[Truth]:
+    """What is asked of the sides of an extreme of which a truth asks."""
+    return [Truth("gt", side) for _, inner in _in_parts(truth) for side in inner]
+
+
+def _in_parts(truth: Truth) -> Iterator[tuple[Rational, list[Term]]]:
+    """What a truth asks, with each side of an extreme for it; the extreme's factor."""
+    if truth.op != "gt" or not isinstance(truth.term, Term):
+        return
+    for part, coefficient in _term(truth).parts.items():
+        rest = _term(truth) - Term({part: coefficient})
+        inner = [rest + one.scaled(coefficient) for one in _sides(part)]
+        if inner:
+            yield coefficient, [asked(x, signed=True) for x in inner]
 
 
 def _sides(part: Product) -> tuple[Term, ...]:

@@ -298,8 +298,8 @@ class World:
     def project(self, where: IndexSet, variables: Sequence[Variable]) -> IndexSet:
         """Where there are values of variables, within their bounds, for which it holds.
 
-        A variable of a few values that an opaque atom or a product depends on is each
-        of them. Raises Unknown where one depends on another variable.
+        A variable of a few values that a product has is each of them. Raises Unknown
+        where a product or an opaque atom depends on another one.
         """
         for bound in [facts.of_atom(self, v) for v in variables]:
             where = where & bound
@@ -312,7 +312,7 @@ class World:
                 continue
             within = {v for a in monomial for v in a.variables if v in gone}
             ordered = sorted(within, key=lambda v: v.key)
-            few = next((v for v in ordered if _few(v)), None)
+            few = next((v for v in ordered if v in monomial and _few(v)), None)
             if few is not None:
                 left = [v for v in variables if v != few]
                 each = (self.substitute(where, {few: Integer.of(i)}) for i in _few(few))

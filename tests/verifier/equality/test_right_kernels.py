@@ -286,6 +286,11 @@ MISTAKES = {
         *rest(("x + lam, 0.0", "x + lam, lam")),
         *rest(("x >= lam, x - lam", "x >= lam, x")),
     ),
+    ("signs.py", "cut_where_any"): (
+        ("ag.abs(x) > 448.0", "x > 448.0"),
+        ("ag.any(", "ag.all("),
+        *rest(("(x, 448.0), -448.0)", "(x, 448.0), -447.0)")),
+    ),
     ("signs.py", "within_bounds"): (
         ("(x > -1.0)", "(x >= -1.0)"),
         ("(1.0 - s)", "(1.0 + s)"),

@@ -329,3 +329,19 @@ def turned_back(X: f32["N"], Z: f32["N"], A: f32["N"], Y: f32["N"], *, B: int = 
 @ag.reference
 def turned_back_reference(X, Z, A):
     return X * np.cos(-A) - Z * np.sin(-A)
+
+
+@ag.kernel
+def cut_where_any(X: bf16["M N"], Y: bf16["M N"], *, BM: int = 16, BN: int = 64):
+    """A tile of which no element is too large has none that would be cut."""
+    M, N = X.shape
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    x = ag.load(X[i * BM :, j * BN :], (BM, BN))
+    if ag.any(ag.abs(x) > 448.0):
+        x = ag.maximum(ag.minimum(x, 448.0), -448.0)
+    Y[i * BM :, j * BN :] = x
+
+
+@ag.reference
+def cut_where_any_reference(X):
+    return np.clip(X, -448, 448)
