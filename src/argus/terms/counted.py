@@ -53,7 +53,7 @@ def together(world: World, atoms: Iterable[Atom]) -> IndexSet:
         above = world.compare(Integer.atom(truth), "==", 1)
         for env in _points(leaf, [e for x in asked[:_MOST] for e in _elements(x)]):
             found = found & (above | ~world.substitute(leaf.domain, env))
-        if len(leaf.variables) > 1:
+        if _counted(truth) is None:
             continue
         known = {
             place: None

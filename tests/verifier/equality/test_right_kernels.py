@@ -291,6 +291,7 @@ MISTAKES = {
         ("ag.any(", "ag.all("),
         *rest(("(x, 448.0), -448.0)", "(x, 448.0), -447.0)")),
     ),
+    ("signs.py", "sizes_of_products"): (("ag.abs(x) * ag.abs(z)", "x * ag.abs(z)"),),
     ("signs.py", "within_bounds"): (
         ("(x > -1.0)", "(x >= -1.0)"),
         ("(1.0 - s)", "(1.0 + s)"),

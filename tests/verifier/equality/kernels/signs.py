@@ -345,3 +345,17 @@ def cut_where_any(X: bf16["M N"], Y: bf16["M N"], *, BM: int = 16, BN: int = 64)
 @ag.reference
 def cut_where_any_reference(X):
     return np.clip(X, -448, 448)
+
+
+@ag.kernel
+def sizes_of_products(X: f32["N"], Z: f32["N"], Y: f32["N"], *, B: int = 256):
+    """The absolute value of a product is the product of theirs."""
+    N = X.shape[0]
+    i = ag.block(ag.cdiv(N, B))
+    x, z = ag.load(X[i * B :], (B,)), ag.load(Z[i * B :], (B,))
+    Y[i * B :] = ag.abs(x) * ag.abs(z) * 3.0 + ag.abs(x * x * x / (1.0 + z * z))
+
+
+@ag.reference
+def sizes_of_products_reference(X, Z):
+    return np.abs(-3 * X * Z) + np.abs(X) ** 3 / (1 + Z**2)
