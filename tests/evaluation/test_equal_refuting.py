@@ -446,6 +446,36 @@ def test_noise_leaves_what_is_exact():
         assert np.sqrt(whole)[0, 2] != np.sqrt(2.0)
 
 
+def test_noise_of_a_sum_is_of_what_it_adds() -> None:
+    """The sum of a row that cancels is off by what its elements are rounded by."""
+    tables = np.array([[1.0, 1.0, -1.0, -1.0 - 2e-16]]).T
+    for name in ("matmul", "dot", "einsum"):
+        whole = with_noise(np.full((2, 4), 1e3), Rounding(1))
+        args = ("ij,jk->ik",) if name == "einsum" else ()
+        made = np.asarray(getattr(np, name)(*args, whole, tables))
+        assert made.shape == (2, 1)
+        assert 1e-8 < np.abs(made).max() < 1e-2, name
+
+
+COSINES = """@ag.kernel
+def k(X: f32["M 4"], Y: f32["M"]):
+    i = ag.block(ag.cdiv(X.shape[0], 32))
+    Y[i * 32 :] = ag.load(X[i * 32 :, 1], (32,)) * CHANGED
+
+
+@ag.reference
+def ref(X):
+    return X @ np.sin(np.pi * np.arange(4) / 1.0) + X[:, 1] * 0.0
+"""
+
+
+def test_the_sine_of_pi_is_no_witness() -> None:
+    """It is 1e-16 in 64 bits, and 0 where a kernel computes none of it."""
+    found = tried(COSINES.replace("CHANGED", "0.0"))
+    assert found.runs and found.witness is None
+    assert tried(COSINES.replace("CHANGED", "1e-3")).witness is not None
+
+
 def test_a_branch_hands_on_what_was_not_computed():
     """Where a sequence has one block of keys, the loop over the others has no turn."""
     statics = {"D": 16, "BQ": 64, "BT": 16, "WARPGROUPS": 1}

@@ -161,6 +161,22 @@ def test_what_an_opaque_atom_depends_on_is_not_projected() -> None:
         plane.world.project(where, plane.variables[:1])
 
 
+def test_a_variable_of_a_few_values_is_projected_out_of_products() -> None:
+    """Equal parts: n lies in one of four, of as many elements as a size says."""
+    world = World()
+    size, n = world.size("S"), world.variable("n", 0)
+    few, many = world.variable("p", 0, 4), world.variable("q", 0, size)
+    for part, found in ((few, True), (many, False)):
+        begin = part * size
+        inside = world.compare(begin, "<=", n) & world.compare(n, "<", begin + size)
+        if not found:
+            with pytest.raises(Unknown, match=r"S\*q|q\*S"):
+                world.project(inside, list(part.variables()))
+            continue
+        there = world.project(inside, list(part.variables()))
+        assert world.equal_sets(there, world.compare(n, "<", size * 4))
+
+
 def test_facts_of_a_launch_decide() -> None:
     world = World()
     n = world.size("N")

@@ -69,7 +69,7 @@ _SUMS = ("add", "sub", "fma")
 _MOST_CASES = 16
 """Of a sum; beyond, its summands are put into one case each."""
 _CALLS = ("tanh", "erf", "sin", "cos", "atan", "fmod")
-"""Functions of which nothing is used but that they are functions."""
+"""Functions of which nothing is used but what `parity` says."""
 _SAME = {"fdiv": "div", "tanh_approx": "tanh"}
 """Approximate instructions, and the functions that they are."""
 _LN2_TERM = leaf_term(LN2)

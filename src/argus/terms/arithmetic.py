@@ -10,6 +10,7 @@ from argus.terms.integers import Integer, Variable
 from argus.terms.leaves import Base, Call, Max, Sum
 from argus.terms.maxima import maximum_of, maximum_of_generators
 from argus.terms.obligations import TermObligation
+from argus.terms.parity import call
 from argus.terms.powers import (
     exponential,
     is_nonnegative,
@@ -22,6 +23,7 @@ from argus.terms.sums import renamed, sum_over, tidy
 from argus.terms.term import (
     MINUS_INFINITY,
     ONE,
+    ZERO,
     Product,
     Rational,
     Term,
@@ -241,7 +243,7 @@ def logarithm_of(world: World, where: IndexSet, term: Term) -> Term:
 
 
 def absolute(world: World, term: Term) -> Term:
-    """The absolute value."""
+    """The absolute value; of a product that of each of its factors."""
     if term.infinite:
         return -MINUS_INFINITY
     if term.special is not None or is_nonnegative(term):
@@ -252,6 +254,18 @@ def absolute(world: World, term: Term) -> Term:
     if integer is not None and world.is_empty(world.compare(integer, "<", 0)):
         return term
     term = tidy(world, term)
+    if len(term.parts) == 1:
+        ((part, coefficient),) = term.parts.items()
+        alone = len(part.factors) == 1 and part.factors[0][1] == 1
+        if not alone or part.exponent is not None or abs(coefficient) != 1:
+            made = number(abs(coefficient)) * exponential(part.exponent or ZERO)
+            for leaf, power in part.factors:
+                one = leaf_term(leaf, power)
+                if isinstance(power, int) and power % 2:
+                    inner = leaf.term if isinstance(leaf, Base) else leaf_term(leaf)
+                    one = raised(absolute(world, inner), power)
+                made = made * one
+            return made
     if next(iter(term.parts.values())) < 0:
         term = -term
     return leaf_term(Call("abs", (term,)))
@@ -338,13 +352,13 @@ def called(world: World, name: str, args: Sequence[Term]) -> Term:
 
 
 def tidied_call(world: World, name: str, args: Sequence[Term]) -> Term:
-    """A call of a function of which nothing is known."""
+    """A call of a function of which nothing is known but what `parity` says."""
     for arg in args:
         if arg.undefined is not None:
             return arg
         if arg.infinite:
             return undefined(f"{name} of infinity")
-    return leaf_term(Call(name, [tidy(world, a) for a in args]))
+    return call(name, *(tidy(world, a) for a in args))
 
 
 def mentions(term: Term, kinds: tuple[type, ...]) -> bool:

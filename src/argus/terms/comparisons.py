@@ -5,6 +5,8 @@ the other, or its negative, times a positive number and plus a number, one compa
 decides or excludes another: x > 3 says x > 0, and x > 3 excludes -x - 3 > 0. Where
 p + q is a positive multiple of r, p > 0 and q > 0 say r > 0, and p <= 0 and q <= 0 say
 r <= 0: with d >= 0 it is not x > d and x < -d. Of x > 0, -x > 0 and x == 0 one holds.
+A number is less than the smaller of two where it is less than both: 1 - |x| > 0 says
+1 - x > 0 and 1 + x > 0, and they say it.
 
 Terms are compared as real numbers. Facts are of truths that a set mentions already, and
 of the first few of them: leaving out facts is sound.
@@ -12,25 +14,28 @@ of the first few of them: leaving out facts is sound.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from itertools import combinations, islice
 from math import gcd, lcm
 from typing import TYPE_CHECKING
 
 from argus.terms.ends import is_whole
-from argus.terms.integers import Atom, Integer, Truth
+from argus.terms.integers import Atom, DataTerm, Integer, Truth
+from argus.terms.leaves import Call, Max
 from argus.terms.powers import over_one_divisor
 from argus.terms.sets import IndexSet
-from argus.terms.term import ONE_PRODUCT, ZERO, Product, Term, simple
+from argus.terms.term import ONE_PRODUCT, ZERO, Product, Rational, Term, simple
 
 if TYPE_CHECKING:
     from argus.terms.world import World
 
-__all__ = ["asked", "opposites", "together"]
+__all__ = ["asked", "opposites", "sides", "together"]
 
 _MOST = 8
 """Truths that are looked at together."""
+_SIDES = 4
+"""Numbers of an extreme of which it is asked whether each is less, at most."""
 
 
 def asked(term: Term, *, signed: bool) -> Term:
@@ -101,6 +106,8 @@ def together(world: World, atoms: Iterable[Atom]) -> IndexSet:
             total = sum(map(Integer.atom, others), Integer.atom(one))
             found = found & world.compare(total, "==", 1)
     above = {t.term: Integer.atom(t) for t in truths if t.op == "gt"}
+    for one in truths:
+        found = found & _of_sides(world, one, above)
     for one, other in combinations(truths, 2):
         found = found & _of_two(world, one, other)
         if one.op == other.op == "gt":
@@ -110,6 +117,65 @@ def together(world: World, atoms: Iterable[Atom]) -> IndexSet:
                 found = found & world.compare(both, "<=", third + 1)
                 found = found & world.compare(both, ">=", third)
     return found
+
+
+def _of_sides(
+    world: World, truth: Truth, above: Mapping[DataTerm, Integer]
+) -> IndexSet:
+    """What comparisons with the sides of an extreme say of that with the extreme.
+
+    With the larger one it holds where one of them does, with the smaller where all do.
+    """
+    found = IndexSet.universe
+    whole = Integer.atom(truth)
+    for coefficient, inner in _in_parts(truth):
+        known: list[Integer] = []
+        for side in inner:
+            number = side.constant
+            if number is not None and side.special is None:
+                known.append(Integer.of(int(number > 0)))
+            elif side in above:
+                known.append(above[side])
+        step = ">=" if coefficient > 0 else "<="
+        for side in known:
+            found = found & world.compare(whole, step, side)
+        if len(known) == len(inner):
+            total = sum(known, Integer.of(0))
+            least = total - (len(known) - 1)
+            bound = (whole, total) if coefficient > 0 else (least, whole)
+            found = found & world.compare(bound[0], "<=", bound[1])
+    return found
+
+
+def sides(truth: Truth) -> list[Truth]:
+    """What is asked of the sides of an extreme of which a truth asks."""
+    return [Truth("gt", side) for _, inner in _in_parts(truth) for side in inner]
+
+
+def _in_parts(truth: Truth) -> Iterator[tuple[Rational, list[Term]]]:
+    """What a truth asks, with each side of an extreme for it; the extreme's factor."""
+    if truth.op != "gt" or not isinstance(truth.term, Term):
+        return
+    for part, coefficient in _term(truth).parts.items():
+        rest = _term(truth) - Term({part: coefficient})
+        inner = [rest + one.scaled(coefficient) for one in _sides(part)]
+        if inner:
+            yield coefficient, [asked(x, signed=True) for x in inner]
+
+
+def _sides(part: Product) -> tuple[Term, ...]:
+    """The numbers of which a product is the largest; none where it is none of a few."""
+    if part.exponent is not None or len(part.factors) != 1:
+        return ()
+    ((leaf, power),) = part.factors
+    if power != 1:
+        return ()
+    if isinstance(leaf, Call) and leaf.function == "abs":
+        return (leaf.args[0], -leaf.args[0])
+    if isinstance(leaf, Max):
+        plain = all(not g.variables and g.domain.is_universe for g in leaf.generators)
+        return leaf.terms if plain and len(leaf.terms) <= _SIDES else ()
+    return ()
 
 
 def _truths(atoms: Iterable[Atom]) -> list[Truth]:

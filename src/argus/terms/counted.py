@@ -1,24 +1,25 @@
 """Counts of which a point is known: they are above 0 where that point is one.
 
 How many k have ``P[k] == P[b]`` and are kept, for a b that is kept: b itself is one.
+Where no element of a tile is above a bound, the one that is looked at is not.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import permutations
 from typing import TYPE_CHECKING
 
 from argus.terms.affine import places
 from argus.terms.integers import Atom, Entry, Integer, Truth, Variable
-from argus.terms.leaves import Sum
+from argus.terms.leaves import Call, Element, Sum
 from argus.terms.sets import IndexSet
 from argus.terms.term import Term
 
 if TYPE_CHECKING:
     from argus.terms.world import World
 
-__all__ = ["of_count", "together", "twins"]
+__all__ = ["counted_at", "of_count", "together", "twins"]
 
 
 _MOST = 8
@@ -37,17 +38,23 @@ def of_count(world: World, truth: Truth) -> IndexSet:
 
 
 def together(world: World, atoms: Iterable[Atom]) -> IndexSet:
-    """What entries that a set mentions say of its counts: each may be at a point.
+    """What entries and elements that a set mentions say of its counts: of each point.
 
     Where nothing is kept, ``Keep[k] > 0`` holds of no k.
     """
     every = list(atoms)
-    counts = [a for a in every if isinstance(a, Truth) and _counted(a) is not None]
+    counts = [a for a in every if isinstance(a, Truth) and _counts(a) is not None]
     entries = [a for a in every if isinstance(a, Entry)]
+    asked = [a for a in every if isinstance(a, Truth) and a not in counts]
     found = IndexSet.universe
     for truth in counts[:_MOST]:
-        leaf = _counted(truth)
+        leaf = _counts(truth)
         assert leaf is not None
+        above = world.compare(Integer.atom(truth), "==", 1)
+        for env in _points(leaf, [e for x in asked[:_MOST] for e in _elements(x)]):
+            found = found & (above | ~world.substitute(leaf.domain, env))
+        if _counted(truth) is None:
+            continue
         known = {
             place: None
             for one in _entries(leaf.domain)
@@ -60,8 +67,14 @@ def together(world: World, atoms: Iterable[Atom]) -> IndexSet:
 
 def _counted(truth: Truth) -> Sum | None:
     """The sum of a positive number over one variable that it asks about."""
+    leaf = _counts(truth)
+    return leaf if leaf is not None and len(leaf.variables) == 1 else None
+
+
+def _counts(truth: Truth) -> Sum | None:
+    """The same over any number of variables."""
     leaf = truth.term.single if isinstance(truth.term, Term) else None
-    if truth.op != "gt" or not isinstance(leaf, Sum) or len(leaf.variables) != 1:
+    if truth.op != "gt" or not isinstance(leaf, Sum) or not leaf.variables:
         return None
     size = leaf.body.constant
     return leaf if size is not None and size > 0 else None
@@ -74,6 +87,62 @@ def _above(world: World, truth: Truth, leaf: Sum, known: Iterable[Integer]) -> I
         there = world.substitute(leaf.domain, {leaf.variables[0]: place})
         found = found & (above | ~there)
     return found
+
+
+def counted_at(
+    world: World, where: IndexSet, elements: Sequence[Element]
+) -> Iterator[Truth]:
+    """What the counts of a set ask of some elements, which are points of theirs."""
+    for leaf in (x for t in _truths(where) if (x := _counts(t)) is not None):
+        for env in _points(leaf, elements):
+            yield from _truths(world.substitute(leaf.domain, env))
+
+
+def _truths(where: IndexSet) -> list[Truth]:
+    found = (a for m in where.monomials for a in m)
+    return [a for a in found if isinstance(a, Truth) and isinstance(a.term, Term)]
+
+
+def _points(
+    leaf: Sum, elements: Sequence[Element]
+) -> Iterator[dict[Variable, Integer]]:
+    """Points of a count at which it asks something of these elements."""
+    own = _truths(leaf.domain)
+    for mine in (e for truth in own[:_MOST] for e in _elements(truth)):
+        for theirs in elements[:_MOST]:
+            env = _solved(mine, theirs, leaf.variables)
+            if env is not None:
+                yield env
+
+
+def _elements(truth: Truth) -> list[Element]:
+    assert isinstance(truth.term, Term)
+    return [*_elements_of(truth.term)]
+
+
+def _elements_of(term: Term) -> Iterator[Element]:
+    for leaf in (f for part in term.parts for f, _ in part.factors):
+        if isinstance(leaf, Element):
+            yield leaf
+        elif isinstance(leaf, Call):
+            for inner in leaf.args:
+                yield from _elements_of(inner)
+
+
+def _solved(
+    mine: Element, theirs: Element, variables: Sequence[Variable]
+) -> dict[Variable, Integer] | None:
+    """What variables have to be, for one element to be another one; None: not known."""
+    if mine.tensor != theirs.tensor or theirs.free & frozenset(variables):
+        return None
+    env: dict[Variable, Integer] = {}
+    for variable in variables:
+        for a, b in zip(mine.indices, theirs.indices, strict=True):
+            if a.coefficient(variable) == 1:
+                place = b - (a - Integer.atom(variable))
+                if not place.variables() & frozenset(variables):
+                    env.setdefault(variable, place)
+    return env if len(env) == len(variables) else None
 
 
 def _entries(where: IndexSet) -> list[Entry]:

@@ -45,6 +45,7 @@ _CONSTANTS: tuple[tuple[str, float, Rational, Rational, Rational], ...] = (
     ("2 pi", 2 * pi, 0, 1, 1),
     ("1/pi", 1 / pi, 0, -1, 0),
     ("sqrt(2/pi)", sqrt(2 / pi), 0, Fraction(-1, 2), Fraction(1, 2)),
+    ("2 sqrt(2/pi)", 2 * sqrt(2 / pi), 0, Fraction(-1, 2), Fraction(3, 2)),
     ("2/sqrt(pi)", 2 / sqrt(pi), 0, Fraction(-1, 2), 1),
     ("pi/2", pi / 2, 0, 1, -1),
     ("1/(2 pi)", 1 / (2 * pi), 0, -1, -1),
@@ -80,10 +81,9 @@ def literal(world: World, value: float) -> Term:
 
 def _named(value: float) -> tuple[str, Term] | None:
     """The constant that a positive number stands for."""
-    for name, constant, ln2, of_pi, two in _CONSTANTS:
+    for name, constant, *powers in _CONSTANTS:
         if abs(value - constant) <= _CLOSE * constant:
-            term = raised(leaf_term(LN2), ln2) * raised(leaf_term(PI), of_pi)
-            return name, term * raised(number(2), two)
+            return name, _constant(*powers)
     for log2e in (False, True):
         # 1 / sqrt(n), the scale of attention, and the same times log2(e)
         square = (value * (log(2) if log2e else 1)) ** -2
@@ -95,11 +95,19 @@ def _named(value: float) -> tuple[str, Term] | None:
             if log2e:
                 return f"log2(e)/sqrt({n})", term * leaf_term(LN2, -1)
             return f"1/sqrt({n})", term
-    short = float(f"{value * log(2):.{_DIGITS}g}")
-    if short and abs(value * log(2) - short) <= _EXACT * short:
-        term = number(Fraction(repr(short))) * leaf_term(LN2, -1)
-        return f"log2(e) * {short:g}", term
+    for name, constant, *powers in _CONSTANTS:
+        times = value / constant
+        short = float(f"{times:.{_DIGITS}g}")
+        if short and abs(times - short) <= _EXACT * short:
+            made = number(Fraction(repr(short))) * _constant(*powers)
+            return f"{name} * {short:g}", made
     return None
+
+
+def _constant(ln2: Rational, of_pi: Rational, two: Rational) -> Term:
+    """A product of powers of ln 2, pi and 2."""
+    term = raised(leaf_term(LN2), ln2) * raised(leaf_term(PI), of_pi)
+    return term * raised(number(2), two)
 
 
 def _digits(value: float) -> int:

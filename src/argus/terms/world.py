@@ -52,6 +52,8 @@ class Substitutable(Protocol):
 
 
 Symbolic = TypeVar("Symbolic")
+_VALUES = 16
+"""Values of a variable that are few."""
 _DEPTH = 40
 """Sums in sums that are brought into form at a time."""
 
@@ -296,16 +298,26 @@ class World:
     def project(self, where: IndexSet, variables: Sequence[Variable]) -> IndexSet:
         """Where there are values of variables, within their bounds, for which it holds.
 
-        Raises Unknown where an opaque atom or a product depends on one of them.
+        A variable of a few values that a product has is each of them. Raises Unknown
+        where a product or an opaque atom depends on another one.
         """
-        gone = set(variables)
-        bounds = [facts.of_atom(self, v) for v in variables]
-        for bound in bounds:
+        for bound in [facts.of_atom(self, v) for v in variables]:
             where = where & bound
+        return self._projected(where, variables)
+
+    def _projected(self, where: IndexSet, variables: Sequence[Variable]) -> IndexSet:
+        gone = set(variables)
         for monomial in where.monomials:
             if len(monomial) == 1 and isinstance(monomial[0], Variable):
                 continue
-            if any(a.variables & gone for a in monomial):
+            within = {v for a in monomial for v in a.variables if v in gone}
+            ordered = sorted(within, key=lambda v: v.key)
+            few = next((v for v in ordered if v in monomial and _few(v)), None)
+            if few is not None:
+                left = [v for v in variables if v != few]
+                each = (self.substitute(where, {few: Integer.of(i)}) for i in _few(few))
+                return _union(self._projected(one, left) for one in each)
+            if within:
                 shown = "*".join(map(str, monomial))
                 raise Unknown(f"whether there is a point that {shown} depends on")
         return where.without([self.space.name((v,)) for v in variables])
@@ -347,3 +359,20 @@ class World:
     def atom_value(self, atom: Atom, env: Mapping[Variable, Integer]) -> Integer:
         """An atom with variables replaced."""
         return substitution.in_atom(self, atom, env)
+
+
+def _few(variable: Variable) -> range:
+    """The values of a variable that has a few."""
+    if variable.lower is None or variable.upper is None:
+        return range(0)
+    low, high = variable.lower.constant, variable.upper.constant
+    if low is None or high is None or high - low > _VALUES:
+        return range(0)
+    return range(low, high)
+
+
+def _union(sets: Iterable[IndexSet]) -> IndexSet:
+    found = IndexSet.nothing
+    for one in sets:
+        found = found | one
+    return found

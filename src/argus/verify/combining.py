@@ -1,8 +1,9 @@
 """Functions of scans and folds as algebra: are they associative, what is neutral?
 
 A combination is applied to states of which nothing is known (opaque leaves), in real
-arithmetic, and both sides are compared by their normal form. What is not shown stays
-unknown, with numbers for which the two sides differ where some are found.
+arithmetic, and both sides are compared by their normal form. One that only compares and
+chooses is tried in every order of its numbers (`choosing_functions`). What is not shown
+stays unknown, with numbers for which the two sides differ where some are found.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ from argus.terms import (
     literal,
     vanishes,
 )
+from argus.verify.choosing_functions import chooses_alike
 
 __all__ = ["applied", "associative", "constant", "left_out", "neutral"]
 
@@ -62,9 +64,13 @@ def associative(combine: Combination, types: tuple[DType, ...]) -> str | None:
         right = applied(world, combine, a, applied(world, combine, b, c))
         if all(_equal(world, x, y) for x, y in zip(left, right, strict=True)):
             return None
+        left_open = ""
     except Unknown as why:
-        return f"{why}"
-    return _differing(combine, types) or "the two sides are not shown to be equal"
+        left_open = f"{why}"
+    if chooses_alike(combine, types):
+        return None
+    shown = left_open or _differing(combine, types)
+    return shown or "the two sides are not shown to be equal"
 
 
 @lru_cache(maxsize=256)

@@ -286,6 +286,21 @@ MISTAKES = {
         *rest(("x + lam, 0.0", "x + lam, lam")),
         *rest(("x >= lam, x - lam", "x >= lam, x")),
     ),
+    ("signs.py", "cut_where_any"): (
+        ("ag.abs(x) > 448.0", "x > 448.0"),
+        ("ag.any(", "ag.all("),
+        *rest(("(x, 448.0), -448.0)", "(x, 448.0), -447.0)")),
+    ),
+    ("signs.py", "sizes_of_products"): (("ag.abs(x) * ag.abs(z)", "x * ag.abs(z)"),),
+    ("signs.py", "within_bounds"): (
+        ("(x > -1.0)", "(x >= -1.0)"),
+        ("(1.0 - s)", "(1.0 + s)"),
+        *rest(("(x > -1.0) & (x", "(x > -1.0) | (x")),
+    ),
+    ("signs.py", "where_relu_passes"): (("r > 0.0", "r >= 0.0"),),
+    ("signs.py", "gelu_by_sigmoid"): (("0.07135481627260025", "0.0714"),),
+    ("signs.py", "turned_back"): (("+ z * ag.sin(a)", "- z * ag.sin(a)"),),
+    ("transforms.py", "fourier_of_four"): (("bi - dr", "bi + dr"),),
     ("signs.py", "clipped_gradient"): (("ag.minimum", "ag.maximum"),),
     ("signs.py", "mish"): (("ag.maximum(x, 0.0)", "x"),),
     ("choices.py", "sparse_rows"): (("w], (BM,))", "0], (BM,))"), ("(0, W)", "(1, W)")),
@@ -296,6 +311,14 @@ MISTAKES = {
     ("choices.py", "first_of_runs"): (
         ("(n == 0) | (a != b)", "a != b"),
         ("i * B - 1 :", "i * B + 1 :"),
+    ),
+    ("grids.py", "heads_of_groups"): (
+        ("(0, R)", "(0, R - 1)"),
+        *rest(("S[t, g]", "S[t, ag.min(g, 6)]")),
+    ),
+    ("grids.py", "four_groups"): (
+        ("g * S + S)", "g * S + S - 1)"),
+        ("* W[c]", "* W[g]"),
     ),
     ("grids.py", "equal_parts"): (
         ("each = ag.cdiv(T, P)", "each = T // P"),

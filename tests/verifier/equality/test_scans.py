@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import inf
+
+import numpy as np
 import pytest
 
 from argus.ir.combine import Combination, CombinationStep
-from argus.ir.dtypes import f32, i32
+from argus.ir.combining import combined_once
+from argus.ir.dtypes import DTYPES, DType, f32, i32
+from argus.verify.choosing_functions import chooses_alike
 from argus.verify.combining import associative, left_out, neutral
 from verifier.equality.attacking import decided_text
 
+BOOL = DTYPES["bool"]
 FUNCTIONS = """
 @ag.inline
 def times(a, b):
@@ -278,6 +285,73 @@ def test_what_is_not_associative_shows_numbers() -> None:
         results=("t0", "t2"),
     )  # fmt: skip
     assert associative(wrong, (f32, f32)) is not None
+
+
+WITH_PLACE = (
+    *(("{0}", "b0", "a0"), ("where", "t0", "b0", "a0"), ("where", "t0", "b1", "a1")),
+)
+TIES = (
+    *(("gt", "b0", "a0"), ("eq", "b0", "a0"), ("lt", "b1", "a1"), ("and", "t1", "t2")),
+    *(("or", "t0", "t3"), ("where", "t4", "b0", "a0"), ("where", "t4", "b1", "a1")),
+)
+
+
+def _choosing(
+    steps: tuple[tuple[str, ...], ...], kinds: Sequence[DType], results: Sequence[int]
+) -> Combination:
+    """Steps on states of two numbers: a comparison is a truth, a choice its number."""
+    made = [
+        CombinationStep(fn, kinds[int(args[-1][1])] if fn == "where" else BOOL, args)
+        for fn, *rest in steps
+        for args in [tuple(rest)]
+    ]
+    return Combination(tuple(made), tuple(f"t{i}" for i in results))
+
+
+@pytest.mark.parametrize("compare", ["ge", "gt"])
+def test_a_place_goes_with_its_extreme(compare: str) -> None:
+    steps = tuple((fn.format(compare), *args) for fn, *args in WITH_PLACE)
+    last = _choosing(steps, (f32, i32), (1, 2))
+    assert associative(last, (f32, i32)) is None
+    ties = _choosing(TIES, (f32, i32), (5, 6))
+    assert associative(ties, (f32, i32)) is None
+
+
+def test_a_place_of_another_number_is_not_associative() -> None:
+    mixed = (
+        CombinationStep("ge", BOOL, ("b0", "a0")),
+        CombinationStep("minimum", f32, ("a0", "b0")),
+        CombinationStep("where", i32, ("t0", "b1", "a1")),
+    )
+    why = associative(Combination(mixed, ("t1", "t2")), (f32, i32))
+    assert why is not None and "f(f(a, b), c) is" in why
+
+
+@pytest.mark.parametrize("bound", [0.0, 1e300, inf, -inf])
+def test_choices_by_constants_are_tried_on_both_sides(bound: float) -> None:
+    """Where the one before is kept: left, it is compared with the bound twice."""
+    steps = (
+        CombinationStep("gt", BOOL, ("b0", bound)),
+        CombinationStep("where", f32, ("t0", "a0", "b0")),
+    )
+    right = Combination(steps, ("t1",))
+    assert chooses_alike(right, (f32,)) == _by_trying(right)
+
+
+def _by_trying(combine: Combination) -> bool:
+    numbers = np.array([-inf, -2e300, -1.0, 0.0, 1.0, 5e299, 1e300, 2e300, 3e300, inf])
+    a, b, c = (x.reshape(-1) for x in np.meshgrid(*(numbers,) * 3))
+
+    def made(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+        return combined_once(combine, (f32,), [x], [y], exact=True)[0]
+
+    return np.array_equal(made(made(a, b), c), made(a, made(b, c)))
+
+
+def test_what_computes_does_not_only_choose() -> None:
+    assert not chooses_alike(Combination.of("add", f32), (f32,))
+    assert not chooses_alike(LINEAR_STEPS, (f32, f32))
+    assert chooses_alike(Combination.of("maximum", i32), (i32,))
 
 
 def test_random_numbers_are_equal_to_no_reference() -> None:

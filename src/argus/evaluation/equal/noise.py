@@ -3,13 +3,15 @@
     noisy = with_noise(array, Rounding(0))     # as an argument of it
 
 What such an array is used for is rounded as a kernel would round it, at random: a
-function of floats whose result is not exact is off by up to one unit. A reference that
-then says something else (it rounds to whole numbers, compares, or cancels nearly
-everything) is no judge of that element.
+function of floats whose result is not exact is off by up to one unit, and a sum by one
+of all that it adds, which may cancel. A reference that then says something else (it
+rounds to whole numbers, compares, or cancels nearly everything) is no judge of that
+element.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -29,6 +31,10 @@ _EXACT = frozenset(
     (np.negative, np.absolute, np.positive, np.maximum, np.minimum, np.fmax, np.fmin)
 ) | {np.floor, np.ceil, np.rint, np.trunc, np.sign, np.fabs, np.copysign}
 """Functions whose results are exact."""
+_SUMS = frozenset(
+    (np.dot, np.vdot, np.inner, np.einsum, np.tensordot, np.convolve, np.correlate)
+)
+"""Functions that add up products, and are no `ufunc`."""
 
 
 class Rounding:
@@ -94,12 +100,36 @@ class _Noisy(np.ndarray[Any, Any]):
         values = np.asarray(made)
         if values.dtype.kind != "f" or ufunc in _EXACT:
             return _as_noisy(values, self.rounding)
-        noise = self.rounding.factors(values.shape)
+        adds = ufunc is np.matmul or (ufunc is np.add and method != "__call__")
+        return self._off(getattr(ufunc, method), values, plain, named, adds)
+
+    def __array_function__(
+        self, func: Any, types: Any, args: Any, kwargs: Mapping[str, Any]
+    ) -> Any:
+        if func not in _SUMS:
+            return super().__array_function__(func, types, args, kwargs)
+        plain: list[Any] = [_plain(x) for x in args]
+        values = np.asarray(func(*plain, **kwargs))
+        return self._off(func, values, plain, kwargs, adds=True)
+
+    def _off(
+        self,
+        func: Any,
+        values: Array,
+        plain: Sequence[Any],
+        named: Mapping[str, Any],
+        adds: bool,
+    ) -> Any:
+        """A function's result with noise. ``adds``: of the sum of absolute values."""
+        size = values
+        if adds:
+            size = np.asarray(func(*(_each(np.abs, x) for x in plain), **named))
+        noise = size * (self.rounding.factors(values.shape) - 1.0)
         # Of what more bits do not change nothing was rounded.
-        wide: list[Any] = [np.asarray(x, np.longdouble) for x in plain]
-        if values.size <= _MOST and all(x.size <= _MOST for x in wide):
-            noise = np.where(getattr(ufunc, method)(*wide, **named) == values, 1, noise)
-        return _as_noisy(values * noise, self.rounding)
+        wide = [_each(_wide, x) for x in plain]
+        if values.size <= _MOST and all(np.size(x) <= _MOST for x in plain):
+            noise = np.where(func(*wide, **named) == values, 0.0, noise)
+        return _as_noisy(values + noise, self.rounding)
 
 
 def with_noise(array: Array, rounding: Rounding) -> Any:
@@ -111,6 +141,15 @@ def _as_noisy(values: Array, rounding: Rounding) -> _Noisy:
     made = np.asarray(values).view(_Noisy)
     made.rounding = rounding
     return made
+
+
+def _each(func: Callable[[Any], Any], x: Any) -> Any:
+    """A function of what is an array or a number; axes and subscripts stay."""
+    return func(x) if isinstance(x, (np.ndarray, np.generic, float)) else x
+
+
+def _wide(x: Any) -> Any:
+    return np.asarray(x, np.longdouble)
 
 
 def _has_nan(x: Any) -> bool:

@@ -16,6 +16,7 @@ from argus.terms import (
     element,
     reduce,
 )
+from argus.terms.integers import Monomial
 from argus.verify.denotation import Store
 from argus.verify.equality.permuted import relabelled
 from argus.verify.equality.result import Array
@@ -119,19 +120,14 @@ def digits(
     left, store_variables = set(store.variables), set(store.variables)
     for coord, position in zip(store.coords, at, strict=True):
         rest, value = coord, position
-        for variable in _by_factor(coord, left):
-            factor = rest.coefficient(variable)
-            if factor is None or factor <= 0:
-                raise Unknown(f"which {variable} a coordinate {coord} has")
-            rest = rest - Integer.atom(variable) * factor
+        while rest.variables() & left:
+            variable, factor, others = _highest(world, store, rest, left)
             left.discard(variable)
+            rest = others
             if not rest.variables() & store_variables:
                 # Nothing else of the coordinate varies.
                 env[variable] = world.quotient(value - rest, factor)
                 break
-            below = world.compare(rest, ">=", 0) & world.compare(rest, "<", factor)
-            if not world.is_subset(store.where, below):
-                raise Unknown(f"whether {coord} is reached on one way only")
             env[variable] = world.quotient(value, factor)
             value = world.remainder(value, factor)
     made = world.substitute(store.where, env)
@@ -141,18 +137,53 @@ def digits(
     return world.project(made, still), env
 
 
-def _by_factor(coord: Integer, among: set[Variable]) -> list[Variable]:
-    """Variables of a coordinate, those of the largest factor first.
+def _highest(
+    world: World, store: Store, coord: Integer, among: set[Variable]
+) -> tuple[Variable, Integer, Integer]:
+    """The highest digit of a coordinate, its factor, and the rest, which is below it.
 
-    Raises Unknown for one that is not just multiplied by a number.
+    Factors are numbers or products of sizes. Raises Unknown where there is no such
+    digit: the coordinate may be reached on several ways.
     """
-    found: list[tuple[int, Variable]] = []
+    found: list[tuple[tuple[bool, int, str], Variable, Integer, Integer]] = []
     for variable in coord.variables() & among:
-        factor = coord.coefficient(variable)
-        if not factor:
+        parts = _factored(coord, variable)
+        if parts is None:
             raise Unknown(f"a coordinate {coord}, which is not linear in {variable}")
-        found.append((factor, variable))
-    return [v for _, v in sorted(found, key=lambda x: (-x[0], x[1].key))]
+        number = parts[0].constant
+        rank = (number is not None, -(number or 0), str(variable.key))
+        found.append((rank, variable, *parts))
+    varying = set(store.variables)
+    for _, variable, factor, rest in sorted(found, key=lambda x: x[0]):
+        if factor.variables() & varying:
+            continue
+        if factor.constant is None:
+            if not world.is_subset(store.where, world.compare(factor, ">=", 1)):
+                continue
+        elif factor.constant <= 0:
+            continue
+        if not rest.variables() & varying:
+            return variable, factor, rest
+        below = world.compare(rest, ">=", 0) & world.compare(rest, "<", factor)
+        if world.is_subset(store.where, below):
+            return variable, factor, rest
+    raise Unknown(f"whether {coord} is reached on one way only")
+
+
+def _factored(coord: Integer, variable: Variable) -> tuple[Integer, Integer] | None:
+    """A factor and a rest without the variable: the coordinate is ``f * v + rest``."""
+    factor, rest = dict[Monomial, int](), dict[Monomial, int]()
+    for monomial, coefficient in coord.terms.items():
+        if variable in monomial:
+            left = list(monomial)
+            left.remove(variable)
+            factor[tuple(left)] = coefficient
+        else:
+            rest[monomial] = coefficient
+    made, others = Integer(factor), Integer(rest)
+    if variable in made.variables() or variable in others.variables():
+        return None
+    return made, others
 
 
 def untraced_part(world: World, array: Array) -> Untraced | None:

@@ -93,7 +93,7 @@ def same(
         parts = aligned(world, here, within(world, parts, here))
     if not tidy(world, parts).parts:
         return None
-    if vanishes(world, here, difference):
+    if vanishes(world, here, difference) or fractions.vanishes(difference):
         return None
     one, other = (within(world, written_out(world, term), here) for term in (a, b))
     if (one, other) != (a, b) and not tidy(world, one - other).parts:

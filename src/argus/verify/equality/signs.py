@@ -15,6 +15,7 @@ from argus.terms import (
     ZERO,
     Base,
     Call,
+    Element,
     IndexSet,
     Integer,
     Leaf,
@@ -28,7 +29,8 @@ from argus.terms import (
     number,
 )
 from argus.terms.arithmetic import called
-from argus.terms.comparisons import asked
+from argus.terms.comparisons import asked, sides
+from argus.terms.counted import counted_at
 from argus.terms.maxima import maximum_of
 from argus.terms.powers import exponential, raised
 from argus.terms.sums import indicator, rebound, tidy
@@ -55,6 +57,9 @@ def by_signs(world: World, here: IndexSet, *terms: Term) -> list[Term]:
         for atom in monomial
         if isinstance(atom, Truth)
     }
+    elements = [x for t in terms for x in leaves(t) if isinstance(x, Element)]
+    truths.update(counted_at(world, here, elements))
+    truths.update([side for t in truths for side in sides(t)])
     writing = _Writing(world, truths)
     try:
         return [writing.term(t, here) for t in terms]

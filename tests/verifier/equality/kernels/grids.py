@@ -253,3 +253,37 @@ def equal_parts_reference(X, Y):
     P = Y.shape[0]
     C = (T + P - 1) // P
     return np.stack([X[p * C : (p + 1) * C].sum(0) for p in range(P)])
+
+
+@ag.kernel
+def heads_of_groups(X: f32["T H D"], S: f32["T G"], Y: f32["T H D"], *, BD: int = 64):
+    """A block has all heads of a group, of which there are as many as sizes say."""
+    T, H, D = X.shape
+    G = ag.dim("G")
+    ag.require(H % G == 0, "groups of heads")
+    t, g, d = ag.block(T, G, ag.cdiv(D, BD))
+    R = H // G
+    for r in ag.range(0, R):
+        x = ag.load(X[t, g * R + r, d * BD :], (BD,))
+        Y[t, g * R + r, d * BD :] = x * S[t, g]
+
+
+@ag.reference
+def heads_of_groups_reference(X, S):
+    return X * np.repeat(S, X.shape[1] // S.shape[1], axis=1)[:, :, None]
+
+
+@ag.kernel
+def four_groups(X: f32["C P"], W: f32["C"], Y: f32["C P"], *, G: int = 4, BP: int = 64):
+    """Channels of one of four groups, as a group norm has them."""
+    C, P = X.shape
+    ag.require(C % G == 0, "groups of channels")
+    S = C // G
+    g, p = ag.block(G, ag.cdiv(P, BP))
+    for c in ag.range(g * S, g * S + S):
+        Y[c, p * BP :] = ag.load(X[c, p * BP :], (BP,)) * W[c]
+
+
+@ag.reference
+def four_groups_reference(X, W):
+    return X * W[:, None]

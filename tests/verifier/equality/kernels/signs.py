@@ -269,3 +269,93 @@ def clipped_gradient(
 def clipped_gradient_reference(G, Sq, c):
     n = np.sqrt(Sq[0])
     return G * np.where(n + 1e-6 > c, c / (n + 1e-6), 1.0)
+
+
+@ag.kernel
+def within_bounds(X: f32["N"], G: f32["N"], Y: f32["N"], *, B: int = 256):
+    """The gradient of a number that is cut at -1 and 1, then of its sigmoid."""
+    N = X.shape[0]
+    i = ag.block(ag.cdiv(N, B))
+    x = ag.load(X[i * B :], (B,))
+    g = ag.load(G[i * B :], (B,))
+    s = ag.sigmoid(x)
+    Y[i * B :] = ag.where((x > -1.0) & (x < 1.0), g * s * (1.0 - s), 0.0)
+
+
+@ag.reference
+def within_bounds_reference(X, G):
+    e = np.exp(-X)
+    return G * e / (1 + e) ** 2 * (np.abs(X) < 1)
+
+
+@ag.kernel
+def where_relu_passes(X: f32["N"], G: f32["N"], Y: f32["N"], *, B: int = 256):
+    N = X.shape[0]
+    i = ag.block(ag.cdiv(N, B))
+    r = ag.maximum(ag.load(X[i * B :], (B,)), 0.0)
+    Y[i * B :] = ag.where(r > 0.0, ag.load(G[i * B :], (B,)), 0.0)
+
+
+@ag.reference
+def where_relu_passes_reference(X, G):
+    return G * (X > 0)
+
+
+@ag.kernel
+def gelu_by_sigmoid(X: f32["N"], Y: f32["N"], *, B: int = 256):
+    """The approximation by tanh, as a product with a sigmoid."""
+    N = X.shape[0]
+    i = ag.block(ag.cdiv(N, B))
+    x = ag.load(X[i * B :], (B,))
+    inner = x * (1.5957691216057308 + 0.07135481627260025 * x * x)
+    Y[i * B :] = x * ag.sigmoid(inner)
+
+
+@ag.reference
+def gelu_by_sigmoid_reference(X):
+    return X / 2 * (1 + np.tanh(np.sqrt(2 / np.pi) * (X + 0.044715 * X**3)))
+
+
+@ag.kernel
+def turned_back(X: f32["N"], Z: f32["N"], A: f32["N"], Y: f32["N"], *, B: int = 256):
+    """By the opposite angle: sines are odd, and cosines even."""
+    N = X.shape[0]
+    i = ag.block(ag.cdiv(N, B))
+    x, z = ag.load(X[i * B :], (B,)), ag.load(Z[i * B :], (B,))
+    a = ag.load(A[i * B :], (B,))
+    Y[i * B :] = x * ag.cos(a) + z * ag.sin(a)
+
+
+@ag.reference
+def turned_back_reference(X, Z, A):
+    return X * np.cos(-A) - Z * np.sin(-A)
+
+
+@ag.kernel
+def cut_where_any(X: bf16["M N"], Y: bf16["M N"], *, BM: int = 16, BN: int = 64):
+    """A tile of which no element is too large has none that would be cut."""
+    M, N = X.shape
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    x = ag.load(X[i * BM :, j * BN :], (BM, BN))
+    if ag.any(ag.abs(x) > 448.0):
+        x = ag.maximum(ag.minimum(x, 448.0), -448.0)
+    Y[i * BM :, j * BN :] = x
+
+
+@ag.reference
+def cut_where_any_reference(X):
+    return np.clip(X, -448, 448)
+
+
+@ag.kernel
+def sizes_of_products(X: f32["N"], Z: f32["N"], Y: f32["N"], *, B: int = 256):
+    """The absolute value of a product is the product of theirs."""
+    N = X.shape[0]
+    i = ag.block(ag.cdiv(N, B))
+    x, z = ag.load(X[i * B :], (B,)), ag.load(Z[i * B :], (B,))
+    Y[i * B :] = ag.abs(x) * ag.abs(z) * 3.0 + ag.abs(x * x * x / (1.0 + z * z))
+
+
+@ag.reference
+def sizes_of_products_reference(X, Z):
+    return np.abs(-3 * X * Z) + np.abs(X) ** 3 / (1 + Z**2)
