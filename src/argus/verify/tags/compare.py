@@ -156,6 +156,8 @@ def within(where: Tag, extent: Expr, scope: PathScope) -> Agreement:
                     below.verdict, below.method, below.reason, below.model, element
                 )
             above = scope.decide(binary("<", binary("+", where.base, high), extent))
+            if above.verdict is Verdict.PROVED:
+                return Agreement(above.verdict, above.method)
             at = np.unravel_index(int(where.offs.argmax()), where.offs.shape)
             element = tuple(int(i) for i in at)
             return Agreement(

@@ -122,7 +122,7 @@ def _carried(
             if a.name in solved:
                 continue
             y = world.replace(y, solved_at(solved, a))
-            left = {s.name for s in world.all_symbols(y)} & names
+            left = world.names(y) & names
             form = _solve(world, scope, a, y, init, it, left)
             if form is not None:
                 solved[a.name] = form
