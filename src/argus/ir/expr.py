@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
+from argus.ir.quickly_made import quickly_made
+
 ScalarType = Literal["int", "bool", "float"]
 SymKind = Literal[
     "dim",  # a problem size: runtime extent of a tensor dimension (`argus.extents`)
@@ -82,6 +84,7 @@ class Arithmetic:
         return binary("^", other, self)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Const(Arithmetic):
     """A literal."""
@@ -99,6 +102,7 @@ class Const(Arithmetic):
         return str(self.value)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Sym(Arithmetic):
     """A named uniform quantity. ``nonneg`` promises the value is never negative."""
@@ -107,6 +111,14 @@ class Sym(Arithmetic):
     kind: SymKind
     type: ScalarType = "int"  # type: ignore[misc]
     nonneg: bool = True
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            found = hash((self.name, self.kind, self.type, self.nonneg))
+            object.__setattr__(self, "_hash", found)
+            return found
 
     def __str__(self) -> str:
         return self.name
@@ -119,6 +131,7 @@ BinaryOp = Literal[
 _COMPARE = {"==", "!=", "<", "<=", ">", ">=", "and", "or"}
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Binary(Arithmetic):
     """``op`` applied to two expressions; ``//`` and ``%`` round to minus infinity."""
@@ -150,6 +163,7 @@ class Binary(Arithmetic):
         return f"({self.left} {self.op} {self.right})"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Select(Arithmetic):
     """``then`` where ``cond`` else ``other``."""

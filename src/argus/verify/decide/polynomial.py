@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import reduce
 from math import gcd, inf
 
+from argus.ir.quickly_made import quickly_made
+
 __all__ = [
     "EVERYTHING",
     "Bound",
@@ -33,6 +35,7 @@ Bound = int | float
 """An integer, or an infinity."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Poly:
     """Terms sorted by monomial, none with coefficient 0: equal iff the same."""
@@ -143,6 +146,7 @@ def tightened(p: Poly) -> Poly:
     return p if g <= 1 else p.varying.exact(g) + constant(p.constant // g)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Interval:
     """The integers from lo to hi, both included; infinite where nothing is known."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from argus.ir.expr import Expr, binary
+from argus.ir.quickly_made import quickly_made
 from argus.verify.tags.scope import PathScope
 from argus.verify.tags.values import Coord, Ints, Loaded, Tag, Vague
 from argus.verify.verdict import Verdict
@@ -18,7 +19,8 @@ from argus.verify.verdict import Verdict
 __all__ = ["Agreement", "agree", "agree_arrays", "value_of", "within"]
 
 
-@dataclass(frozen=True)
+@quickly_made
+@dataclass(frozen=True, slots=True)
 class Agreement:
     """A verdict with what decided it; ``element`` indexes the arrays compared."""
 
