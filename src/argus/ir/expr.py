@@ -42,10 +42,11 @@ class Arithmetic:
     once. They are no fields: no text, copy or pickle has them.
     """
 
-    __slots__ = ("_hash", "_symbols")
+    __slots__ = ("_hash", "occurring")
     type: ScalarType
     _hash: int
-    _symbols: tuple[Sym, ...]
+    occurring: tuple[Sym, ...]
+    """As of `symbols`, once they were asked for."""
 
     def __add__(self, other: Operand) -> Expr:
         return binary("+", self, other)
@@ -378,10 +379,10 @@ def substitute(e: Expr, env: Mapping[str, Operand]) -> Expr:
 def symbols(e: Expr) -> tuple[Sym, ...]:
     """Every symbol occurrence in ``e``, left to right."""
     try:
-        return e._symbols
+        return e.occurring
     except AttributeError:
         found = tuple(_symbols(e))
-        object.__setattr__(e, "_symbols", found)
+        object.__setattr__(e, "occurring", found)
         return found
 
 

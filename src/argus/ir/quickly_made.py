@@ -42,7 +42,7 @@ def quickly_made(cls: type[T]) -> type[T]:
             parameters.append(name)
         lines.append(f" set_{name}(self, {name})")
     text = "\n".join([f"def __init__(self, {', '.join(parameters)}):", *lines])
-    exec(text, names)  # noqa: S102 - names of fields alone
+    exec(text, names)  # names of fields, and nothing else
     made: Callable[..., None] = names["__init__"]
     made.__qualname__ = f"{cls.__qualname__}.__init__"
     cls.__init__ = made

@@ -155,7 +155,9 @@ def _located(
     """The chain, with the coordinates that a load had for this element."""
     found: list[Step] = []
     params = scope.world.program.params
-    tensors = {f"loaded from {p.name}": p for p in params if isinstance(p, GlobalTensor)}
+    tensors = {
+        f"loaded from {p.name}": p for p in params if isinstance(p, GlobalTensor)
+    }
     for step in value.chain:
         text = step.text
         p = tensors.get(text)

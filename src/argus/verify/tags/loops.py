@@ -145,7 +145,7 @@ def _solve(
     y: Expr,
     init: Expr,
     it: Sym,
-    left: set[str],
+    left: frozenset[str],
 ) -> Expr | None:
     """The closed form of x(0) = init, x(it + 1) = y(x(it)), where one is known."""
     if not left:
