@@ -250,6 +250,29 @@ def test_a_set_is_looked_for_among_those_of_its_own_parameters(
     assert len(asked) <= 3 * len(every)
 
 
+def test_isl_is_asked_once_of_two_sets(monkeypatch: pytest.MonkeyPatch) -> None:
+    world = World()
+    n, m = world.size("N"), world.size("M")
+    inside = world.compare(m, ">=", n) & world.compare(m, "<", 64)
+    either = world.compare(n, "<", 3) | world.compare(n, ">", 5)
+
+    def combined() -> list[IndexSet]:
+        return [
+            inside & either,
+            either & inside,
+            inside | either,
+            either - inside,
+            inside - either,
+            either.gist(inside),
+            either.coalesced(),
+        ]
+
+    made = combined()
+    assert len({id(one) for one in made[2:6]}) == 4
+    monkeypatch.setattr(IndexSet, "of", lambda *_: pytest.fail("isl is asked again"))
+    assert all(a is b for a, b in zip(made, combined(), strict=True))
+
+
 @settings(max_examples=40, deadline=None)
 @given(conditions(), st.lists(st.tuples(conditions(1), conditions(1)), max_size=4))
 def test_a_set_is_empty_where_each_way_through_choices_is(

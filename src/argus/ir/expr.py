@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, assert_never
 
+from argus.ir.quickly_made import quickly_made
+
 ScalarType = Literal["int", "bool", "float"]
 SymKind = Literal[
     "dim",  # a problem size: runtime extent of a tensor dimension (`argus.extents`)
@@ -34,10 +36,17 @@ SymKind = Literal[
 
 
 class Arithmetic:
-    """Base of scalar expressions: Python's operators build larger ones."""
+    """Base of scalar expressions: Python's operators build larger ones.
 
-    __slots__ = ()
+    Their hash and their symbols are asked for often, of large expressions, and found
+    once. They are no fields: no text, copy or pickle has them.
+    """
+
+    __slots__ = ("_hash", "occurring")
     type: ScalarType
+    _hash: int
+    occurring: tuple[Sym, ...]
+    """As of `symbols`, once they were asked for."""
 
     def __add__(self, other: Operand) -> Expr:
         return binary("+", self, other)
@@ -76,6 +85,7 @@ class Arithmetic:
         return binary("^", other, self)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Const(Arithmetic):
     """A literal."""
@@ -93,6 +103,7 @@ class Const(Arithmetic):
         return str(self.value)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Sym(Arithmetic):
     """A named uniform quantity. ``nonneg`` promises the value is never negative."""
@@ -101,6 +112,14 @@ class Sym(Arithmetic):
     kind: SymKind
     type: ScalarType = "int"  # type: ignore[misc]
     nonneg: bool = True
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            found = hash((self.name, self.kind, self.type, self.nonneg))
+            object.__setattr__(self, "_hash", found)
+            return found
 
     def __str__(self) -> str:
         return self.name
@@ -113,6 +132,7 @@ BinaryOp = Literal[
 _COMPARE = {"==", "!=", "<", "<=", ">", ">=", "and", "or"}
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Binary(Arithmetic):
     """``op`` applied to two expressions; ``//`` and ``%`` round to minus infinity."""
@@ -120,6 +140,14 @@ class Binary(Arithmetic):
     op: BinaryOp
     left: Expr
     right: Expr
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            found = hash((self.op, self.left, self.right))
+            object.__setattr__(self, "_hash", found)
+            return found
 
     @property
     def type(self) -> ScalarType:  # type: ignore[override]
@@ -136,6 +164,7 @@ class Binary(Arithmetic):
         return f"({self.left} {self.op} {self.right})"
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Select(Arithmetic):
     """``then`` where ``cond`` else ``other``."""
@@ -143,6 +172,14 @@ class Select(Arithmetic):
     cond: Expr
     then: Expr
     other: Expr
+
+    def __hash__(self) -> int:
+        try:
+            return self._hash
+        except AttributeError:
+            found = hash((self.cond, self.then, self.other))
+            object.__setattr__(self, "_hash", found)
+            return found
 
     @property
     def type(self) -> ScalarType:  # type: ignore[override]
@@ -184,6 +221,8 @@ def _extreme(a: Any, b: Any, first: Any) -> Any:
 
 def _number(value: Any) -> Any:
     """Truth values as 0 and 1: numpy's own arithmetic on them is another one."""
+    if type(value) is int:
+        return value
     truths = hasattr(value, "dtype") and value.dtype.kind == "b"
     return value * 1 if truths else value
 
@@ -207,6 +246,9 @@ _EVAL: dict[str, Callable[[Any, Any], Any]] = {
     "and": lambda a, b: a & b,
     "or": lambda a, b: a | b,
 }
+
+
+_LAZY = ("and", "or")
 
 
 def apply(op: BinaryOp, a: Any, b: Any) -> Any:
@@ -294,13 +336,12 @@ def evaluate(e: Expr, env: Mapping[str, Any]) -> Any:
             return e.value
         case Sym():
             return env[e.name]
-        case Binary(op="and" | "or"):
+        case Binary(op=op):
             left = evaluate(e.left, env)
-            if not hasattr(left, "shape") and bool(left) is (e.op == "or"):
+            decides = op in _LAZY and not hasattr(left, "shape")
+            if decides and bool(left) is (op == "or"):
                 return left
-            return _EVAL[e.op](left, evaluate(e.right, env))
-        case Binary():
-            return _EVAL[e.op](evaluate(e.left, env), evaluate(e.right, env))
+            return _EVAL[op](left, evaluate(e.right, env))
         case Select():
             c = evaluate(e.cond, env)
             if not hasattr(c, "shape"):
@@ -335,8 +376,17 @@ def substitute(e: Expr, env: Mapping[str, Operand]) -> Expr:
             assert_never(e)
 
 
-def symbols(e: Expr) -> Iterator[Sym]:
+def symbols(e: Expr) -> tuple[Sym, ...]:
     """Every symbol occurrence in ``e``, left to right."""
+    try:
+        return e.occurring
+    except AttributeError:
+        found = tuple(_symbols(e))
+        object.__setattr__(e, "occurring", found)
+        return found
+
+
+def _symbols(e: Expr) -> list[Sym]:
     found: list[Sym] = []
     todo = [e]
     while todo:
@@ -353,7 +403,7 @@ def symbols(e: Expr) -> Iterator[Sym]:
                 pass
             case _:
                 assert_never(one)
-    return iter(found)
+    return found
 
 
 def subexpressions(e: Expr) -> Iterator[Expr]:

@@ -110,6 +110,11 @@ def effects_of(op: o.AnyOp) -> OpEffects:
     operation that has no plan and needs one.
     """
     match op:
+        case (
+            o.Let() | o.Extract() | o.RegisterOp() | o.Structure() | o.RingOp()
+            | o.Annotation()
+        ):  # fmt: skip
+            return NOTHING  # rings are expanded into operations of their own
         case o.Dot():
             return _product(op)
         case o.CopyAsync():
@@ -159,11 +164,6 @@ def effects_of(op: o.AnyOp) -> OpEffects:
             return NOTHING if op.kind == "threadfence" else _named(_FENCES[op.kind])
         case o.SetMaxRegisters():
             return _named(setmaxnreg_function(grow=op.grow))
-        case (
-            o.Let() | o.Extract() | o.RegisterOp() | o.Structure() | o.RingOp()
-            | o.Annotation()
-        ):  # fmt: skip
-            return NOTHING  # rings are expanded into operations of their own
         case _:
             assert_never(op)
 

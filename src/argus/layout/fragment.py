@@ -28,7 +28,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -63,17 +63,17 @@ class Fragment:
         """Number of axes of the tile."""
         return len(self.shape)
 
-    @property
+    @cached_property
     def size(self) -> int:
         """Number of elements of the tile."""
         return math.prod(self.shape)
 
-    @property
+    @cached_property
     def num_threads(self) -> int:
         """Number of threads the tile is spread over."""
         return math.prod(mode.size for mode in self.threads)
 
-    @property
+    @cached_property
     def num_regs(self) -> int:
         """Number of elements each thread holds."""
         return math.prod(mode.size for mode in self.regs)

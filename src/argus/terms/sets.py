@@ -117,11 +117,11 @@ class IndexSet:
         space = self.space
         if space is None or space is not other.space:
             raise ValueError("sets of two worlds")
-        found = space.conjunctions.get((self, other))
+        found = space.combined.get(("conjoined", self, other))
         if found is None:
             with space.asking:
                 found = space.one(conjoined(left, right))
-            space.conjunctions[self, other] = found
+            space.combined["conjoined", self, other] = found
         return found
 
     def __or__(self, other: IndexSet) -> IndexSet:
@@ -152,8 +152,11 @@ class IndexSet:
         """The same set of fewer pieces."""
         if isinstance(self.isl, bool):
             return self
-        with self.asking:
-            return self.of(self.isl.coalesce())
+        made = self._space.coalesced
+        if self not in made:
+            with self.asking:
+                made[self] = self.of(self.isl.coalesce())
+        return made[self]
 
     def hull(self) -> IndexSet:
         """A set of one piece around it: all conditions of pieces that hold in all."""
@@ -255,8 +258,13 @@ class IndexSet:
     ) -> IndexSet:
         if self.space is not other.space:
             raise ValueError("sets of two worlds")
-        with asking or self.asking:
-            return self.of(combine(plain(self), plain(other)))
+        key = (combine.__name__, self, other)
+        found = self._space.combined.get(key)
+        if found is None:
+            with asking or self.asking:
+                found = self.of(combine(plain(self), plain(other)))
+            self._space.combined[key] = found
+        return found
 
     def __str__(self) -> str:
         if isinstance(self.isl, bool) or self.space is None:

@@ -40,8 +40,11 @@ class Space:
         self._same: dict[tuple[bool, int, tuple[str, ...]], list[IndexSet]] = {}
         """Sets that were made, by whether they are conjunctions, isl's hash, and their
         parameters: the hash is of coefficients alone."""
-        self.conjunctions: dict[tuple[IndexSet, IndexSet], IndexSet] = {}
-        """What `&` has made of two sets: most pairs are met several times."""
+        self.combined: dict[tuple[str, IndexSet, IndexSet], IndexSet] = {}
+        """What isl has made of two sets, by what was asked: most pairs are met several
+        times."""
+        self.coalesced: dict[IndexSet, IndexSet] = {}
+        """Sets of fewer pieces, by what they were."""
 
     def one(self, value: isl.Set | isl.BasicSet) -> IndexSet:
         """The set of a form, the same object each time: what is known of it is, too."""

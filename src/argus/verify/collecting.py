@@ -17,7 +17,7 @@ def rarely_collected() -> Generator[None]:
     and of planning a module: there all of torch is walked through.
     """
     before = gc.get_threshold()
-    gc.set_threshold(max(before[0], 200_000), *before[1:])
+    gc.set_threshold(max(before[0], 500_000), *before[1:])
     try:
         yield
     finally:

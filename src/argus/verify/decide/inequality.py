@@ -216,6 +216,13 @@ def _put_in(p: Poly, number: int, value: Poly) -> Poly:
 
 def _about(context: Normal, number: int) -> list[Poly]:
     """What an atom says about itself, as polynomials >= 0."""
+    found = context.about.get(number)
+    if found is None:
+        found = context.about[number] = _made_about(context, number)
+    return found
+
+
+def _made_about(context: Normal, number: int) -> list[Poly]:
     itself = variable(number)
     match context.atoms[number]:
         case Quotient(numerator=n, divisor=d):

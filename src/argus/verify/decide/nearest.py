@@ -80,16 +80,20 @@ def nearest(
     that is not wanted.
     """
     conditions = tuple(conditions)
-    if all(holds(c, wanted) for c in conditions):
+    failing = {c for c in conditions if not holds(c, wanted)}
+    if not failing:
         return NearestValues(dict(wanted))
-    named = set(free)
+    # What shares no free symbol with one that fails stays as it is.
+    named = frozenset(free)
+    parts = _parts(conditions, named)
+    moved = {c for part in parts if not failing.isdisjoint(part) for c in part}
     fixed = {n: _literal(v) for n, v in wanted.items() if n not in named}
     try:
-        left = conjuncts(substitute(c, fixed) for c in conditions)
+        left = conjuncts(substitute(c, fixed) for c in conditions if c in moved)
     except ZeroDivisionError:
         return NearestValues(None)
     found = dict(wanted)
-    for part in _parts(left):
+    for part in _parts(left, named):
         own = {s.name for c in part for s in symbols(c)}
         if all(holds(c, wanted) for c in part):
             continue
@@ -107,11 +111,14 @@ def _literal(value: Number) -> Const:
     return Const(int(value) if value == int(value) else value)
 
 
-def _parts(conditions: Sequence[Expr]) -> Iterator[tuple[Expr, ...]]:
-    """Conditions that share symbols, together."""
+@lru_cache(maxsize=256)
+def _parts(
+    conditions: tuple[Expr, ...], free: frozenset[str]
+) -> tuple[tuple[Expr, ...], ...]:
+    """Conditions that share symbols that are free, together."""
     groups: list[tuple[set[str], list[Expr]]] = []
     for cond in conditions:
-        names = {s.name for s in symbols(cond)}
+        names = {s.name for s in symbols(cond)} & free
         mine = [g for g in groups if g[0] & names]
         groups = [g for g in groups if not g[0] & names]
         groups.append(
@@ -120,7 +127,7 @@ def _parts(conditions: Sequence[Expr]) -> Iterator[tuple[Expr, ...]]:
                 [*(c for g in mine for c in g[1]), cond],
             )
         )
-    return (tuple(conditions) for _, conditions in groups)
+    return tuple(tuple(conditions) for _, conditions in groups)
 
 
 @lru_cache(maxsize=1 << 12)

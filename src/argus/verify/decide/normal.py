@@ -47,6 +47,8 @@ class Normal(Forms):
         super().__init__()
         self.at_least_zero: list[Poly] = []
         self.contradiction = False
+        self.about: dict[int, list[Poly]] = {}
+        """What atoms say about themselves, where that was asked (`inequality.py`)."""
         self._prover = prover
         self._read(facts)
 

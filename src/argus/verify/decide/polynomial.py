@@ -12,6 +12,8 @@ from dataclasses import dataclass
 from functools import reduce
 from math import gcd, inf
 
+from argus.ir.quickly_made import quickly_made
+
 __all__ = [
     "EVERYTHING",
     "Bound",
@@ -33,6 +35,7 @@ Bound = int | float
 """An integer, or an infinity."""
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Poly:
     """Terms sorted by monomial, none with coefficient 0: equal iff the same."""
@@ -43,13 +46,13 @@ class Poly:
     def of(terms: Mapping[Monomial, int] | Iterable[tuple[Monomial, int]]) -> Poly:
         """The polynomial of a table of coefficients."""
         table = dict(terms)
-        return Poly(tuple(sorted(term for term in table.items() if term[1])))
+        return Poly(tuple(sorted([term for term in table.items() if term[1]])))
 
     def __add__(self, other: Poly) -> Poly:
         return self.plus(other, 1)
 
     def __neg__(self) -> Poly:
-        return Poly(tuple((m, -c) for m, c in self.terms))
+        return Poly(tuple([(m, -c) for m, c in self.terms]))
 
     def __sub__(self, other: Poly) -> Poly:
         return self.plus(other, -1)
@@ -58,12 +61,22 @@ class Poly:
         """This plus a multiple of another."""
         if not other.terms or factor == 0:
             return self
+        if not self.terms:
+            return other.scaled(factor)
         table = dict(self.terms)
+        before = len(table)
         for m, c in other.terms:
             table[m] = table.get(m, 0) + c * factor
-        return Poly(tuple(sorted(term for term in table.items() if term[1])))
+        left = [term for term in table.items() if term[1]]
+        if len(table) > before:  # else they still stand in order
+            left.sort()
+        return Poly(tuple(left))
 
     def __mul__(self, other: Poly) -> Poly:
+        if other.is_constant():
+            return self.scaled(other.constant)
+        if self.is_constant():
+            return other.scaled(self.constant)
         table: dict[Monomial, int] = {}
         for m, c in self.terms:
             for n, d in other.terms:
@@ -75,11 +88,15 @@ class Poly:
         """Every coefficient times a factor."""
         if factor == 0:
             return Poly(())
-        return Poly(tuple((m, c * factor) for m, c in self.terms))
+        if factor == 1:
+            return self
+        return Poly(tuple([(m, c * factor) for m, c in self.terms]))
 
     def exact(self, divisor: int) -> Poly:
         """Every coefficient divided by a common divisor."""
-        return Poly(tuple((m, c // divisor) for m, c in self.terms))
+        if divisor == 1:
+            return self
+        return Poly(tuple([(m, c // divisor) for m, c in self.terms]))
 
     @property
     def constant(self) -> int:
@@ -107,7 +124,10 @@ class Poly:
 
     def coefficient(self, monomial: Monomial) -> int:
         """Coefficient of a monomial, 0 where it does not occur."""
-        return dict(self.terms).get(monomial, 0)
+        for m, c in self.terms:
+            if m == monomial:
+                return c
+        return 0
 
 
 def constant(value: int) -> Poly:
@@ -126,6 +146,7 @@ def tightened(p: Poly) -> Poly:
     return p if g <= 1 else p.varying.exact(g) + constant(p.constant // g)
 
 
+@quickly_made
 @dataclass(frozen=True, slots=True)
 class Interval:
     """The integers from lo to hi, both included; infinite where nothing is known."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import lru_cache
 
-from argus.ir.expr import Expr, Operand, binary
+from argus.ir.expr import Const, Expr, Operand, binary
 from argus.verify.decide import conditions
 from argus.verify.decide.decision import Decision
 from argus.verify.decide.evaluation import FLOATS, DivisionByZero, has_floats
@@ -53,21 +53,25 @@ def equal(
 def _prove(goal: Expr, facts: tuple[Expr, ...], timeout_ms: int) -> Decision:
     if has_floats(goal):
         return Decision(Verdict.UNKNOWN, "normal form", FLOATS)
-    if conditions.proved(goal, facts):
+    # Facts mostly do not contradict each other, and few values show that.
+    possible = goal == Const(False)
+    if not possible and conditions.proved(goal, facts):
         return Decision(Verdict.PROVED, "normal form")
     known = skim(goal, facts)
     try:
-        return _by_values(goal, facts, known, timeout_ms)
+        model = attempt(goal, facts, known)
+        if model is not None:
+            return _refuted(model, "trying values", goal, facts)
+        if possible and conditions.proved(goal, facts):
+            return Decision(Verdict.PROVED, "normal form")
+        return _solved(goal, facts, known, timeout_ms)
     except DivisionByZero:
         return Decision(Verdict.UNKNOWN, "trying values", UNDEFINED)
 
 
-def _by_values(
+def _solved(
     goal: Expr, facts: tuple[Expr, ...], known: Skimmed, timeout_ms: int
 ) -> Decision:
-    model = attempt(goal, facts, known)
-    if model is not None:
-        return _refuted(model, "trying values", goal, facts)
     answer = solve(goal, facts, known, timeout_ms)
     if answer.holds:
         return Decision(Verdict.PROVED, answer.method)

@@ -338,10 +338,14 @@ class BlockState:
 
     def enter(self, new: AccessRecord) -> AccessRecord:
         """Enter the first access of a group to a footprint."""
+        low, high, writes = new.footprint.low, new.footprint.high, new.write
         for other in self.records.values():
-            if not (other.write or new.write):
+            if not (writes or other.write):
                 continue
-            meets = new.footprint.meets(other.footprint)
+            theirs = other.footprint
+            if theirs.high <= low or high <= theirs.low:
+                continue
+            meets = new.footprint.meets(theirs)
             if meets:
                 new.near.append((other, meets))
                 other.near.append((new, tuple((b, a) for a, b in meets)))

@@ -140,9 +140,11 @@ def _count(words: Ints, who: Ints, used: NDArray[np.bool_], banks: int) -> Confl
     number = np.arange(instructions * phases, dtype=np.int64)
     group = np.broadcast_to(number.reshape(instructions, phases, 1), words.shape)
     # Different words of each bank in each phase.
-    keys = np.unique(np.stack([group[used], words[used]], axis=1), axis=0)
+    least = int(words[used].min())
+    span = int(words[used].max()) - least + 1
+    keys = np.unique(group[used] * span + (words[used] - least))
     bins = np.bincount(
-        keys[:, 0] * banks + keys[:, 1] % banks,
+        keys // span * banks + (keys % span + least) % banks,
         minlength=instructions * phases * banks,
     ).reshape(instructions, phases, banks)
     per_phase = bins.max(axis=2)

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from argus.ir.expr import Expr, binary
+from argus.ir.quickly_made import quickly_made
 from argus.verify.tags.scope import PathScope
 from argus.verify.tags.values import Coord, Ints, Loaded, Tag, Vague
 from argus.verify.verdict import Verdict
@@ -18,7 +19,8 @@ from argus.verify.verdict import Verdict
 __all__ = ["Agreement", "agree", "agree_arrays", "value_of", "within"]
 
 
-@dataclass(frozen=True)
+@quickly_made
+@dataclass(frozen=True, slots=True)
 class Agreement:
     """A verdict with what decided it; ``element`` indexes the arrays compared."""
 
@@ -156,6 +158,8 @@ def within(where: Tag, extent: Expr, scope: PathScope) -> Agreement:
                     below.verdict, below.method, below.reason, below.model, element
                 )
             above = scope.decide(binary("<", binary("+", where.base, high), extent))
+            if above.verdict is Verdict.PROVED:
+                return Agreement(above.verdict, above.method)
             at = np.unravel_index(int(where.offs.argmax()), where.offs.shape)
             element = tuple(int(i) for i in at)
             return Agreement(

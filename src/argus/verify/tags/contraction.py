@@ -189,6 +189,11 @@ def _report_pair(
     claim: str,
     thread_of: ThreadOf,
 ) -> None:
+    gathered = any(isinstance(x.tags[name], Loaded) for x in (a, b))
+    rule = "AG0315" if gathered else "AG0301"
+    if found.proved:
+        state.report(rule, claim, op.span, found)
+        return
     element = found.element if len(found.element) == 4 else (0, 0, 0, 0)
     g, m, n, k = element
     if found.method == "enumeration" and found.element:
@@ -202,9 +207,8 @@ def _report_pair(
     right = operand(
         "right", b, (min(g, b.shape[0] - 1), n, k), model, state.scope, (k, n)
     )
-    gathered = any(isinstance(t, Loaded) for t in (a.tags[name], b.tags[name]))
     state.report(
-        "AG0315" if gathered else "AG0301",
+        rule,
         claim,
         op.span,
         found,

@@ -144,14 +144,19 @@ def _agreement(
             f"{name}; a view gives them coordinates that can be compared: "
             f"`X.view(..., at=lambda ...: ...)`"
         )
+    gathered = isinstance(a.tags[name], Loaded) or isinstance(b.tags[name], Loaded)
+    rule = "AG0315" if gathered else "AG0303"
+    claim = f"both operands agree on {name}, element by element"
+    if outcome.proved:
+        state.report(rule, claim, span, outcome)
+        return
     at = state.coordinate(tile, outcome.element)
     left = operand("left", a, outcome.element, outcome.model, state.scope, at)
     right = operand("right", b, outcome.element, outcome.model, state.scope, at)
-    gathered = isinstance(a.tags[name], Loaded) or isinstance(b.tags[name], Loaded)
     x, y = left.tag.get(name), right.tag.get(name)
     state.report(
-        "AG0315" if gathered else "AG0303",
-        f"both operands agree on {name}, element by element",
+        rule,
+        claim,
         span,
         outcome,
         f"elements that do not share {name} are combined",

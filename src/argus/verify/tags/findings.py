@@ -154,13 +154,15 @@ def _located(
 ) -> tuple[Step, ...]:
     """The chain, with the coordinates that a load had for this element."""
     found: list[Step] = []
+    params = scope.world.program.params
+    tensors = {
+        f"loaded from {p.name}": p for p in params if isinstance(p, GlobalTensor)
+    }
     for step in value.chain:
         text = step.text
-        for p in scope.world.program.params:
-            if not isinstance(p, GlobalTensor) or text != f"loaded from {p.name}":
-                continue
-            if all(d in tags for d in p.dims):
-                at = ", ".join(str(tags[d]) for d in p.dims)
-                text = f"loaded from {p.name}[{at}]"
+        p = tensors.get(text)
+        if p is not None and all(d in tags for d in p.dims):
+            at = ", ".join(str(tags[d]) for d in p.dims)
+            text = f"{text}[{at}]"
         found.append(Step(text, step.span))
     return tuple(found)

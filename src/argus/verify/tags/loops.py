@@ -16,6 +16,7 @@ iteration, of which nothing is known.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from typing import assert_never
 
@@ -122,7 +123,7 @@ def _carried(
             if a.name in solved:
                 continue
             y = world.replace(y, solved_at(solved, a))
-            left = {s.name for s in world.all_symbols(y)} & names
+            left = world.names(y) & names
             form = _solve(world, scope, a, y, init, it, left)
             if form is not None:
                 solved[a.name] = form
@@ -145,7 +146,7 @@ def _solve(
     y: Expr,
     init: Expr,
     it: Sym,
-    left: set[str],
+    left: AbstractSet[str],
 ) -> Expr | None:
     """The closed form of x(0) = init, x(it + 1) = y(x(it)), where one is known."""
     if not left:

@@ -148,7 +148,7 @@ def radix(
     """
     left = list(patch.variables)
     for d, e in enumerate(patch.coords):
-        names = {s.name for s in state.world.all_symbols(e)}
+        names = state.world.names(e)
         mine = [v for v in left if v.sym.name in names]
         start = patch.low[d]
         size: Expr = Const(patch.shape[d])

@@ -271,12 +271,16 @@ def _accumulated(
             continue
         modulo = max(0, acc.loose.get(name, 0) or made.loose.get(name, 0))
         outcome = agree(acc.tags[name], made.tags[name], state.scope, modulo)
+        claim = f"each accumulator element keeps its {name}"
+        if outcome.proved:
+            state.report("AG0302", claim, op.span, outcome)
+            continue
         element = outcome.element
         before = operand("accumulator", acc, element, outcome.model, state.scope)
         now = operand("product", made, element, outcome.model, state.scope)
         state.report(
             "AG0302",
-            f"each accumulator element keeps its {name}",
+            claim,
             op.span,
             outcome,
             f"an accumulator element changes its {name}",

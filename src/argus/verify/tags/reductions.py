@@ -53,9 +53,17 @@ class _Axis:
         self.axis = op.axis
         self.dim = op.src.dims[op.axis]
         self.regular = True
+        self._rows: dict[int, tuple[Ints, Ints]] = {}
 
     def rows(self, a: Ints) -> Ints:
         """Register array -> [*kept axes, n]; notes where copies differ."""
+        found = self._rows.get(id(a))
+        if found is None:
+            # The array is kept, so that no other gets its identity.
+            found = self._rows[id(a)] = a, self._by_coordinate(a)
+        return found[1]
+
+    def _by_coordinate(self, a: Ints) -> Ints:
         index = tuple(self.source[:, :, i] for i in range(len(self.shape)))
         whole = np.zeros(self.shape, np.int64)
         whole[index] = a

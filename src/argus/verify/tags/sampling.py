@@ -68,7 +68,9 @@ class Points(Mapping[str, Any]):
         """The value of an expression at every point. Raises KeyError for a symbol."""
         with np.errstate(all="ignore"):
             found = self._exactly(e) if _is_long(e) else evaluate(e, self)
-            return np.broadcast_to(np.asarray(found), (self.size,))
+            made: NDArray[Any] = np.asarray(found)
+            whole = made.shape == (self.size,)
+            return made if whole else np.broadcast_to(made, (self.size,))
 
     def _exactly(self, e: Expr) -> NDArray[Any]:
         """The values of what is computed in more bits than numpy has."""

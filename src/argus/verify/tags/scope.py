@@ -234,13 +234,13 @@ class PathScope:
     def _relevant(self, goal: Expr) -> tuple[Expr, ...]:
         """Facts that share symbols with the goal, transitively."""
         facts = [*self.world.facts, *self.facts]
-        reached = {s.name for s in self.world.all_symbols(goal)}
+        reached = set(self.world.names(goal))
         facts += self.world.instances(self._named(goal))
         # In the order in which they are reached.
         kept: list[Expr] = []
-        names = [(f, {s.name for s in self.world.all_symbols(f)}) for f in facts]
+        names = [(f, self.world.names(f)) for f in facts]
         while True:
-            left: list[tuple[Expr, set[str]]] = []
+            left: list[tuple[Expr, frozenset[str]]] = []
             for fact, named in names:
                 if named & reached:
                     kept.append(fact)
@@ -253,9 +253,7 @@ class PathScope:
 
     def _named(self, *several: Expr) -> set[str]:
         """Symbols of expressions and of the facts that hold here."""
-        return {
-            s.name for e in (*several, *self.facts) for s in self.world.all_symbols(e)
-        }
+        return set[str]().union(*map(self.world.names, (*several, *self.facts)))
 
     def admissible(self, *several: Expr) -> NDArray[np.bool_] | None:
         """Points at which tables satisfy what is assumed of them."""

@@ -26,6 +26,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from argus.ir.expr import Expr, Sym, binary
+from argus.ir.quickly_made import quickly_made
 from argus.verify.evidence import Step
 
 Ints = NDArray[np.int64]
@@ -35,7 +36,8 @@ Mover = Callable[[Ints], Ints]
 """How an operation moves elements: from an array of one space to one of another."""
 
 
-@dataclass(frozen=True, eq=False)
+@quickly_made
+@dataclass(frozen=True, eq=False, slots=True)
 class Coord:
     """``base`` + ``offs[element]``."""
 
@@ -43,7 +45,8 @@ class Coord:
     offs: Ints
 
 
-@dataclass(frozen=True, eq=False)
+@quickly_made
+@dataclass(frozen=True, eq=False, slots=True)
 class Loaded:
     """The element of integer table ``table`` at these coordinates, plus ``shift``."""
 
@@ -73,7 +76,8 @@ MASKED = 1e29
 """Magnitude from which a number stands for infinity in masks (-1e30 before exp)."""
 
 
-@dataclass(frozen=True, eq=False)
+@quickly_made
+@dataclass(frozen=True, eq=False, slots=True)
 class Hole:
     """Elements with ``where`` outside [0, ``extent``) do not exist in their tensor.
 
@@ -97,7 +101,8 @@ class Compare:
     right: Tag
 
 
-@dataclass(frozen=True)
+@quickly_made
+@dataclass(frozen=True, slots=True)
 class CoordinateRange:
     """Coordinates [lo, lo + size), once each, for all values of the ``loops``.
 
@@ -144,7 +149,8 @@ class ReducedDimension:
     flaw: Flaw | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@quickly_made
+@dataclass(frozen=True, eq=False, slots=True)
 class Sets:
     """A partly reduced dimension: element e has seen ``lo + table[ids[e]]``.
 
@@ -158,7 +164,8 @@ class Sets:
     flaw: Flaw | None = None
 
 
-@dataclass(frozen=True, eq=False)
+@quickly_made
+@dataclass(frozen=True, eq=False, slots=True)
 class Lane:
     """A sum per element: element e has seen ``lo + offs[e]`` of every term.
 
@@ -213,7 +220,8 @@ class Shift:
     lost: str = ""
 
 
-@dataclass(frozen=True, eq=False)
+@quickly_made
+@dataclass(frozen=True, eq=False, slots=True)
 class AbstractValue:
     """What is known of every element of a tile or stage.
 

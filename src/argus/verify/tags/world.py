@@ -118,6 +118,7 @@ class TagWorld:
         self.cluster = program.cluster
         self.meanings: dict[str, Meaning] = {}
         self._interned: dict[object, Sym] = {}
+        self._names: dict[Expr, frozenset[str]] = {}
         self._count = 0
         self.assumed: list[Assumed] = []
         self.paired: list[Paired] = []
@@ -205,7 +206,7 @@ class TagWorld:
         if not self.depends(delta, index):
             return delta * upto
         # The same name for the same sum, whatever its index was called.
-        others = {s.name for s in self.all_symbols(delta)} - {index.name}
+        others = self.names(delta) - {index.name}
         inner = sum(1 for name in others if name.startswith("%j"))
         bound = Sym(f"%j{inner}", "loop")
         delta = self.replace(delta, {index.name: bound})
@@ -322,7 +323,15 @@ class TagWorld:
 
     def depends(self, e: Expr, sym: Sym) -> bool:
         """Whether a symbol occurs in an expression, inside applications too."""
-        return any(s.name == sym.name for s in self.all_symbols(e))
+        return sym.name in self.names(e)
+
+    def names(self, e: Expr) -> frozenset[str]:
+        """Names of every symbol, of those in applications, too."""
+        found = self._names.get(e)
+        if found is None:
+            found = frozenset(s.name for s in self.all_symbols(e))
+            self._names[e] = found
+        return found
 
     def all_symbols(self, e: Expr) -> Iterator[Sym]:
         """Every symbol, those of applications before the application itself."""
