@@ -120,3 +120,24 @@ def test_few_groups_are_as_many_as_fill_a_step() -> None:
     assert direct_convolutions._together(32, 8) == 8
     assert direct_convolutions._together(6, 20) == 3
     assert direct_convolutions._together(4, 64) == 1
+
+
+def test_what_is_added_may_lie_otherwise() -> None:
+    """A residual with channels first is read through a view of its own."""
+
+    def call(x: Any, w: Any, rest: Any) -> Any:
+        made = torch.conv2d(x, w, padding=1) + rest
+        return made.to(memory_format=torch.channels_last)
+
+    form = torch.channels_last
+    x, w = (
+        torch.randn(s, dtype=HALF).to(memory_format=form)
+        for s in ((2, 16, 8, 8), (16, 16, 3, 3))
+    )
+    given = (x, w, torch.randn(2, 16, 8, 8, dtype=HALF))
+    plan = plan_of(Formula(call), given)
+    assert not plan.left
+    got = run_plan(plan, given, plan.program.tensors, in_interpreter)
+    wanted = call(*(t.double() for t in given))
+    assert float((got.double() - wanted).norm() / wanted.norm()) < 1e-2
+    assert all(proof_of(s).verdict is Verdict.EQUAL for s in plan.kernels)

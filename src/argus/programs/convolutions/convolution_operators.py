@@ -93,7 +93,9 @@ def _windowed(
     whole = prod(taps) == 1 and flat  # a product of matrices
     if whole and precision == "tf32":
         whole = not rounded_as_read(x, weight, prod(windows[2 : -len(taps)]))
-    if not whole and worth_direct(x, weight, groups, windows[2 : -len(taps)]):
+    if not whole and worth_direct(
+        x, weight, groups, windows[2 : -len(taps)], strided=not flat
+    ):
         found = direct_products(
             x, weight, stride, borders, dilation, groups,
             _direct_precision(precision, groups),

@@ -37,18 +37,19 @@ _STEP, _FULL = 64, 128
 
 
 def worth_direct(
-    x: TensorArray, weight: TensorArray, groups: int, lengths: Sequence[int]
-) -> bool:
+    x: TensorArray, weight: TensorArray, groups: int, lengths: Sequence[int], *,
+    strided: bool,
+) -> bool:  # fmt: skip
     """Whether tensor cores multiply such tensors, in tiles that are not mostly empty.
 
-    Where channels of a pixel do not lie side by side, the input is turned; that is
-    worth it where its channels fill steps of K.
+    Where channels of a pixel do not lie side by side, the input is turned. That is
+    worth it for windows that begin every few pixels, of channels that fill steps of K.
     """
     filters, channels = weight.shape[:2]
     fits = x.element == weight.element and x.element in (bf16, f16, f32)
     together = _together(groups, channels) if groups > 1 else 1
-    wide = channels * together * x.element.bytes >= _FULL
-    if not fits or not (wide or channels_side_by_side(x.operand)):
+    turned = strided and groups == 1 and channels * x.element.bytes >= _FULL
+    if not fits or not (turned or channels_side_by_side(x.operand)):
         return False
     if min(filters // groups * together, channels * together, prod(lengths)) < _LEAST:
         return False

@@ -191,7 +191,7 @@ class ProductWriter(TileWriter):
             map(self.declaration, tensors),
             self._statics(),
             sizes,
-            self.lines,
+            [*self.heads, *self.lines],
             reference(f"{name}_reference"),
             [*self._product(), "", "", *self._loop_over_k()],
         )
