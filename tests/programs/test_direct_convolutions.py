@@ -141,3 +141,14 @@ def test_what_is_added_may_lie_otherwise() -> None:
     wanted = call(*(t.double() for t in given))
     assert float((got.double() - wanted).norm() / wanted.norm()) < 1e-2
     assert all(proof_of(s).verdict is Verdict.EQUAL for s in plan.kernels)
+
+
+def test_large_images_are_no_boxes() -> None:
+    """A proof would walk all tiles of an image, whose sizes are known."""
+    form = torch.channels_last
+    x = torch.randn(1, 16, 512, 512, dtype=HALF).to(memory_format=form)
+    w = torch.randn(16, 16, 3, 3, dtype=HALF)
+    plan = plan_of(Formula(lambda x, w: torch.conv2d(x, w, padding=1)), (x, w))
+    forms = [step.group.form for step in plan.kernels]
+    (product,) = [f for f in forms if isinstance(f, ProductForm)]
+    assert product.box is None

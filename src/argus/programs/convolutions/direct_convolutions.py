@@ -18,6 +18,7 @@ from argus.programs.convolutions.channels_last import (
     filters_last,
 )
 from argus.programs.operators.window_operators import windows_of
+from argus.programs.products.box_tiles import provable
 from argus.programs.tensors.numpy_functions import contracted
 from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.tensor_array import TensorArray
@@ -50,6 +51,8 @@ def worth_direct(
     together = _together(groups, channels) if groups > 1 else 1
     turned = strided and groups == 1 and channels * x.element.bytes >= _FULL
     if not fits or not (turned or channels_side_by_side(x.operand)):
+        return False
+    if not provable(lengths, weight.shape[2:]):
         return False
     if min(filters // groups * together, channels * together, prod(lengths)) < _LEAST:
         return False

@@ -17,6 +17,9 @@ from argus.isa.tma import MAX_BOX_DIM, MAX_STEP
 from argus.programs.lowering.expressions import Border, ElementNode
 from argus.programs.tensors.affine import Affine
 
+_MOST_STEPS, _TILE = 2**13, 128
+"""Steps of the tiles of an image, and pixels of a tile: sizes of images are known in a
+kernel, and a proof of the order walks all tiles of one."""
 _MOST_LOOPS = 4
 """Loops of pixels, at most: beside them TMA walks channels."""
 
@@ -93,6 +96,11 @@ def _nearest(offset: Affine, tap: str, rows: Iterable[str]) -> str:
     """The loop whose steps are most like those of a tap, which moves along with it."""
     far = offset.factor(tap)
     return min(rows, key=lambda n: abs(log2(offset.factor(n) / far)))
+
+
+def provable(lengths: Sequence[int], taps: Sequence[int]) -> bool:
+    """Whether the order of so many tiles and taps is proved in little time."""
+    return ceil(prod(lengths) / _TILE) * prod(taps) <= _MOST_STEPS
 
 
 def walkable(

@@ -32,6 +32,7 @@ from argus.programs.products.box_tiles import (
     BoxTile,
     box_rows,
     box_sides,
+    provable,
     walkable,
     walked_pixels,
 )
@@ -351,6 +352,10 @@ class _Loops:
         if not around and box_rows(space, tile.bm) >= straight:
             return None
         if not walkable(loops, sides, borders):
+            return None
+        known = {n for b in borders for n in b.index.loops if n in loops}
+        long = not provable([sizes[n] for n in known], [sizes[n] for n in outer])
+        if long and not around:
             return None
         self._addressed()
         return ProductForm(
