@@ -354,8 +354,7 @@ class _Loops:
         if not walkable(loops, sides, borders):
             return None
         known = {n for b in borders for n in b.index.loops if n in loops}
-        long = not provable([sizes[n] for n in known], [sizes[n] for n in outer])
-        if long and not around:
+        if not provable([sizes[n] for n in known], [sizes[n] for n in outer]):
             return None
         self._addressed()
         return ProductForm(
