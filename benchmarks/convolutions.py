@@ -1,6 +1,7 @@
 """Convolutions beside cuDNN: right, and how fast? On a GPU.
 
     python benchmarks/convolutions.py --out ROWS.json [--only stem wide]
+    python benchmarks/convolutions.py --show ROWS.json --page PAGE.md
 
 Twelve forward convolutions, each with channels first and last, of bf16 and of f32 (with
 tf32 factors, as torch multiplies convolutions of f32 unless it is told otherwise). The
@@ -146,6 +147,42 @@ def mean(rows: list[dict[str, Any]]) -> float:
     return math.exp(sum(math.log(r["of_cudnn"]) for r in rows) / len(rows))
 
 
+def summary(rows: list[dict[str, Any]]) -> None:
+    """Means by type and layout, and of all."""
+    for kind in TYPES:
+        for layout in ("first", "last"):
+            of = [r for r in rows if r["type"] == kind and r["layout"] == layout]
+            if of:
+                least = min(r["of_cudnn"] for r in of)
+                print(f"{kind} {layout}: {mean(of):.3f} of cuDNN, least {least:.2f}")
+    print(f"all {len(rows)}: {mean(rows):.3f} of cuDNN")
+
+
+def page(rows: list[dict[str, Any]]) -> str:
+    """A table of all rows."""
+    lines = [
+        "# Convolutions beside cuDNN",
+        "",
+        "<!-- Made by `python benchmarks/convolutions.py --show ROWS.json` -->",
+        "",
+        "Microseconds, medians, L2 written over before each; both are CUDA graphs.",
+        "",
+        "| | image | window | channels | type | Argus | cuDNN | of it | error |",
+        "| --- | --- | --- | --- | --- | ---: | ---: | ---: | ---: |",
+    ]
+    for r in rows:
+        image = "x".join(map(str, (r["images"], r["channels"], *r["sizes"])))
+        further = ("stride", "dilation", "groups")
+        more = [f"{name} {r[name]}" for name in further if r[name] != 1]
+        window = ", ".join([f"{r['filters']} of {r['window']}", *more])
+        us, error = r["us"], f"{r['error']:.1e} ({r['error_torch']:.1e})"
+        lines.append(
+            f"| {r['name']} | {image} | {window} | {r['layout']} | {r['type']} "
+            f"| {us['argus']:.1f} | {us['cuDNN']:.1f} | {r['of_cudnn']:.2f} | {error} |"
+        )
+    return "\n".join([*lines, "", f"Geometric mean: {mean(rows):.3f} of cuDNN.", ""])
+
+
 def main() -> int:
     """Measure, print, write; 1 where a result is wrong."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
@@ -155,7 +192,15 @@ def main() -> int:
     parser.add_argument("--layouts", nargs="+", choices=("first", "last"))
     parser.add_argument("--plain", action="store_true", help="no CUDA graphs")
     parser.add_argument("--rounds", type=int, default=21)
+    parser.add_argument("--show", type=Path, help="rows that were measured")
+    parser.add_argument("--page", type=Path, help="them as a page of Markdown")
     args = parser.parse_args()
+    if args.show:
+        rows = json.loads(args.show.read_text())
+        summary(rows)
+        if args.page:
+            args.page.write_text(page(rows))
+        return 0
     torch.backends.cudnn.benchmark = True
     rows: list[dict[str, Any]] = []
     for case in CONVOLUTIONS:
@@ -170,12 +215,7 @@ def main() -> int:
                 if args.out:
                     args.out.write_text(json.dumps(rows, indent=1) + "\n")
                 torch.cuda.empty_cache()
-    for kind in args.types:
-        for layout in ("first", "last"):
-            of = [r for r in rows if r["type"] == kind and r["layout"] == layout]
-            if of:
-                least = min(r["of_cudnn"] for r in of)
-                print(f"{kind} {layout}: {mean(of):.3f} of cuDNN, least {least:.2f}")
+    summary(rows)
     return int(any(r["error"] >= TOLERANCE[r["type"]] for r in rows))
 
 
