@@ -19,12 +19,12 @@ def kernels(body: str) -> Mapping[str, Kernel]:
     return load_kernels("made.py", HEAD + body).kernels
 
 
-def tried(body: str, *, present: tuple[str, ...] = ()) -> Tried:
+def tried(body: str, *, present: tuple[str, ...] = (), seed: int = 0) -> Tried:
     """The search on the kernel `k` of a file."""
     kernel = kernels(body)["k"]
     types = {t.name: t.dtypes[0] for t in kernel.signature.tensors if t.name in present}
     request = Request(kernel, default_dtypes(kernel, types))
-    return refute(request, tile_program(request), loaded(kernel))
+    return refute(request, tile_program(request), loaded(kernel), seed=seed)
 
 
 def loaded(kernel: Kernel) -> Reference:

@@ -221,4 +221,5 @@ def test_the_place_of_what_is_no_number_says_nothing():
     """numpy says where the first is; of probabilities there is none."""
     assert tried(PLACES.replace("SIGN", "-")).witness is None
     wrong = PLACES.replace("-ag.log(SIGN ag.log(u))", "ag.log(-ag.log(u))")
-    assert tried(wrong).witness is not None
+    # Few rows hold probabilities alone: most differences say nothing.
+    assert any(tried(wrong, seed=seed).witness is not None for seed in range(8))

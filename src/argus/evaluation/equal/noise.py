@@ -129,7 +129,8 @@ class _Noisy(np.ndarray[Any, Any]):
         wide = [_each(_wide, x) for x in plain]
         if values.size <= _MOST and all(np.size(x) <= _MOST for x in plain):
             noise = np.where(func(*wide, **named) == values, 0.0, noise)
-        return _as_noisy(values + noise, self.rounding)
+        noisy = np.where(np.isfinite(values), values + noise, values)
+        return _as_noisy(noisy, self.rounding)
 
 
 def with_noise(array: Array, rounding: Rounding) -> Any:
