@@ -25,6 +25,7 @@ CASES: dict[str, Case] = {
     # element, input, filters, arguments, kernels
     "as it lies": (HALF, (2, 16, 9, 11), (24, 16, 3, 3), {"padding": 1}, 1),
     "strided": (HALF, (2, 32, 13, 10), (16, 32, 3, 3), {"stride": 2, "padding": 1}, 1),
+    "few steps": (HALF, (1, 16, 5, 300), (16, 16, 2, 4), {"stride": (1, 4)}, 1),
     "one tap, strided": (HALF, (3, 16, 8, 8), (16, 16, 1, 1), {"stride": 2}, 1),
     "dilated": (
         HALF, (1, 16, 12, 17), (16, 16, 3, 2), {"dilation": (2, 3), "padding": 2}, 1
@@ -110,10 +111,18 @@ def test_what_follows_stays_channels_last() -> None:
 
 
 def test_boxes_leave_little_empty() -> None:
-    assert box_sides((32, 7, 7), 128) == (16, 1, 8)
-    assert box_rows((32, 28, 28), 128) == 32 * 28 * 28
-    assert box_rows((32, 28, 28), 96) == 0
-    assert box_sides((1, 64), 128)[0] * box_sides((1, 64), 128)[1] == 128
+    near = (1, 1, 1)
+    assert box_sides((32, 7, 7), near, 128) == (16, 1, 8)
+    assert box_rows((32, 28, 28), near, 128) == 32 * 28 * 28
+    assert box_rows((32, 28, 28), near, 96) == 0
+    assert box_sides((1, 256), (1, 1), 128) == (1, 128)
+
+
+def test_boxes_of_pixels_that_lie_apart_are_no_longer_than_tma_goes() -> None:
+    assert box_sides((8, 128), (1, 2), 128) == (1, 128)
+    assert box_sides((8, 128), (1, 3), 128) == (2, 64)
+    assert box_sides((8, 128), (1, 8), 128) == (4, 32)
+    assert box_rows((1, 128), (8, 8), 1 << 12) == 0
 
 
 def test_few_groups_are_as_many_as_fill_a_step() -> None:

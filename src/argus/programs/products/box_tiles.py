@@ -32,21 +32,26 @@ class BoxTile:
     sides: tuple[int, ...]
 
 
-def box_sides(sizes: Sequence[int], count: int) -> tuple[int, ...]:
+def box_sides(
+    sizes: Sequence[int], steps: Sequence[int], count: int
+) -> tuple[int, ...]:
     """Sides of a box of ``count`` pixels, a power of two, that leaves least empty.
 
-    Of those that leave as little, the one with the longest lines.
+    Of those that leave as little, the one with the longest lines. ``steps``: elements
+    of the input between pixels; TMA goes over as many as a box has.
     """
-    powers = [1 << k for k in range(count.bit_length()) if 1 << k <= MAX_BOX_DIM]
-    able = (s for s in product(powers, repeat=len(sizes)) if prod(s) == count)
+    powers = [[1 << k for k in range(count.bit_length()) if s << k <= MAX_BOX_DIM]
+              for s in steps]  # fmt: skip
+    able = (s for s in product(*powers) if prod(s) == count)
     return min(able, key=lambda s: (_covered(sizes, s), *(-n for n in reversed(s))))
 
 
-def box_rows(sizes: Sequence[int], count: int) -> int:
+def box_rows(sizes: Sequence[int], steps: Sequence[int], count: int) -> int:
     """Pixels that tiles of ``count`` compute, those for nothing included; 0: none."""
-    if count & (count - 1) or count > MAX_BOX_DIM ** len(sizes):
+    most = prod(1 << (MAX_BOX_DIM // s).bit_length() - 1 for s in steps)
+    if count & (count - 1) or count > most:
         return 0
-    return _covered(sizes, box_sides(sizes, count))
+    return _covered(sizes, box_sides(sizes, steps, count))
 
 
 def _covered(sizes: Sequence[int], sides: Sequence[int]) -> int:
@@ -103,13 +108,10 @@ def provable(lengths: Sequence[int], taps: Sequence[int]) -> bool:
     return ceil(prod(lengths) / _TILE) * prod(taps) <= _MOST_STEPS
 
 
-def walkable(
-    loops: Sequence[str], sides: Sequence[int], borders: Sequence[Border]
-) -> bool:
-    """Whether TMA goes over as many elements as a box of such pixels."""
-    for border in borders:
-        for loop, side in zip(loops, sides, strict=True):
-            step = border.index.factor(loop)
-            if step and not (1 <= step <= MAX_STEP and step * side <= MAX_BOX_DIM):
-                return False
-    return True
+def pixel_steps(
+    loops: Sequence[str], borders: Sequence[Border]
+) -> tuple[int, ...] | None:
+    """Elements of the input between pixels along each loop; None: not TMA's."""
+    factors = ([b.index.factor(n) for b in borders] for n in loops)
+    found = tuple(next((f for f in each if f), 1) for each in factors)
+    return found if all(1 <= step <= MAX_STEP for step in found) else None

@@ -32,8 +32,8 @@ from argus.programs.products.box_tiles import (
     BoxTile,
     box_rows,
     box_sides,
+    pixel_steps,
     provable,
-    walkable,
     walked_pixels,
 )
 from argus.programs.products.pixel_tiles import PixelTile, pixel_tile
@@ -339,19 +339,18 @@ class _Loops:
         batch = tuple(n for n in self.group.rows if n not in (*rows, along))
         if len(rest.terms) + len(borders) > TMA_DIMENSIONS:
             return None
-        space = [sizes[n] for n in loops]
+        space, steps = [sizes[n] for n in loops], pixel_steps(loops, borders)
+        if steps is None:
+            return None
         outer = tuple(n for n in taps if n != inner)
         line = prod(sizes[n] for n in loops[:-1])
         tile = self._tile(
             prod(space), sizes[along], inner, batch, (False, False), straight=True,
-            rows=lambda count: box_rows(space, count),
+            rows=lambda count: box_rows(space, steps, count),
         )  # fmt: skip
         tile = _with_steps_of(sizes[inner], tile, left.dtype)
         straight = line * ceil(space[-1] / tile.bm) * tile.bm
-        sides = box_sides(space, tile.bm)
-        if not around and box_rows(space, tile.bm) >= straight:
-            return None
-        if not walkable(loops, sides, borders):
+        if not around and box_rows(space, steps, tile.bm) >= straight:
             return None
         known = {n for b in borders for n in b.index.loops if n in loops}
         if not provable([sizes[n] for n in known], [sizes[n] for n in outer]):
@@ -359,7 +358,7 @@ class _Loops:
         self._addressed()
         return ProductForm(
             self.reduction, tuple(self.terms), loops[-1], along, inner, batch, outer,
-            (False, False), tile, box=BoxTile(loops, sides),
+            (False, False), tile, box=BoxTile(loops, box_sides(space, steps, tile.bm)),
             rounded=self.precision == "nearest",
         )  # fmt: skip
 
