@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import pytest
 
+from argus.clock import now
 from argus.equivalence.programs import programs_of
 from argus.evaluation.judge.candidate import request_of
 from argus.evaluation.judge.checking import CandidateCheck, Clock
@@ -76,6 +77,20 @@ def test_no_cheat_is_accepted(base: str) -> None:
             assert made.status == "wrong", (cheat.why, made.summary)
     assert not accepted, "\n".join(accepted)
     assert set(undecided) <= UNDECIDED
+
+
+@pytest.mark.parametrize("why", ["exactly seven turns", "one tile", "long rows"])
+def test_on_a_slow_machine_none_is_accepted(
+    why: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Seconds that are few leave a condition undecided, never taken for shown."""
+    for name in ("judge.driving", "judge.agreeing", "tiles.search"):
+        monkeypatch.setattr(f"argus.evaluation.{name}.now", lambda: 20 * now())
+    cheat = next(c for c in CHEATS if c.why == why)
+    for _ in range(4):
+        made = judged(cheat)
+        assert made.status in ("wrong", "unknown"), made.summary
+        assert made.status == "wrong" or made.not_driven
 
 
 ROUNDED = {

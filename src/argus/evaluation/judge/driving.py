@@ -20,7 +20,7 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -141,8 +141,10 @@ class _Drive:
         self.stuck: list[str] = []
         self.slowest = 0.0
         self.directed: list[int] = []
-        self.nowhere: list[Facet] = []
-        """Of the candidate; other sizes may show them, and none was found."""
+        self.plain: set[tuple[bool, tuple[int | float, ...]]] = set()
+        """Blocks that were compared with plain numbers: where, and of which kernel."""
+        self.elsewhere: set[Facet] = set()
+        """Other sizes may show them, and no run has."""
 
     def run(self) -> Driven:
         """All steps; the first disagreement ends them."""
@@ -314,16 +316,18 @@ class _Drive:
         for side in (self.candidate, self.own):
             of_own = side is self.own
             for facet in self._different(side):
-                if now() > deadline:
-                    return
                 if self.places.known.get(facet) != "never" or facet.when is None:
                     continue
                 if not facet.compares and (of_own or facet.mark in theirs):
                     continue
-                if facet in side.facets.unseen():
-                    self._flip(side, facet)
+                if facet not in side.facets.unseen():
+                    continue
+                settled = now() <= deadline and self._flip(side, facet)
+                if not settled and facet in side.facets.unseen():
+                    self.elsewhere.add(facet)
 
-    def _flip(self, side: ObservedProgram, facet: Facet) -> None:
+    def _flip(self, side: ObservedProgram, facet: Facet) -> bool:
+        """Run a block at sizes that show a facet; whether no sizes do."""
         of_own, program = side is self.own, side.program
         scalars = self.others.scalars(program, facet)
         cases = self.others.scaled()
@@ -336,13 +340,12 @@ class _Drive:
             place = found.get(facet)
             if isinstance(place, int):
                 self._pair(setting, [place], of_own)
-                return
+                return False
         solved = self.others.solved(program, facet, scalars)
         if isinstance(solved, tuple):
             case, block = solved
             self._pair(self._setting(MODES[0], case, scalars), [block], of_own)
-        elif solved == "unknown" and not of_own:
-            self.nowhere.append(facet)
+        return solved == "never"
 
     def _small(self) -> None:
         """All blocks, at small sizes that are drawn at random."""
@@ -360,6 +363,20 @@ class _Drive:
     # ---------------------------------------------------------------------- runs
 
     def _pair(self, setting: Setting, blocks: list[int], of_own: bool) -> None:
+        """Compare blocks, with plain numbers first: large ones hide small errors.
+
+        What is shown once counts: a condition on sizes shall be shown by those.
+        """
+        sizes, scalars = setting.case.sizes, setting.scalars
+        where = (*sizes.values(), *scalars.values(), setting.multiprocessors, *blocks)
+        if (of_own, where) not in self.plain:
+            self.plain.add((of_own, where))
+            if setting.mode is not MODES[0]:
+                plain = replace(setting, mode=MODES[0], slack=1.0)
+                self._compared(plain, blocks, of_own)
+        self._compared(setting, blocks, of_own)
+
+    def _compared(self, setting: Setting, blocks: list[int], of_own: bool) -> None:
         begin = now()
         try:
             made = agree(
@@ -397,15 +414,16 @@ class _Drive:
             return
         theirs = {f.mark for f in self.own.facets.all}
         never = {f for f, place in self.places.known.items() if place == "never"}
+        never -= self.elsewhere
         found = {f for f, p in self.places.known.items() if isinstance(p, int)}
         left = [f for f in self._unseen() if f not in never]
-        left = [f for f in left if f.decides or f in found]
+        left = [f for f in left if f.decides or f in found | self.elsewhere]
         missed = [f for f in left if f.required and f.mark not in theirs]
         rest = {f for f in self.own.facets.unseen() if f not in never and f.decides}
         more = [f for f in self._different(self.own) if f in rest]
         self.made.missed = (*_texts(missed), *dict.fromkeys(self.stuck))
         said = [f for f in left if f not in missed]
-        self.made.own = _texts([*said, *self.nowhere, *more])
+        self.made.own = _texts([*said, *more])
 
 
 def _texts(facets: Iterable[Facet]) -> tuple[str, ...]:
