@@ -77,9 +77,8 @@ def _windowed(
     ``weight`` is (K, C / groups, *taps).
     """
     taps = weight.shape[2:]
-    if prod(taps) > 1 and windows_of(x, taps, stride, borders, dilation, 0.0).shape[
-        2 : 2 + len(taps)
-    ] == (1,) * len(taps):
+    lengths = windows_of(x, taps, stride, borders, dilation, 0.0).shape[2 : -len(taps)]
+    if prod(taps) > 1 and set(lengths) == {1}:
         return _one_window(x, weight, borders, dilation, groups)
     if len(weight) == 1 and worth_channels_last(x, weight, 1, flat=True, phases=2):
         # No product of matrices has one row: another one is 0, and left out.
@@ -89,19 +88,14 @@ def _windowed(
     flat = set(stride) == {1}
     worth = worth_channels_last(x, weight, groups, flat=flat)
     precision = convolution_precision(weight.shape[1], taps)
-    windows = windows_of(x, taps, stride, borders, dilation, 0.0).shape
     whole = prod(taps) == 1 and flat  # a product of matrices
     if whole and precision == "tf32":
-        whole = not rounded_as_read(x, weight, prod(windows[2 : -len(taps)]))
-    if not whole and worth_direct(
-        x, weight, groups, windows[2 : -len(taps)], strided=not flat
-    ):
-        found = direct_products(
-            x, weight, stride, borders, dilation, groups,
-            _direct_precision(precision, groups),
-        )  # fmt: skip
-        if found is not None:
-            return found
+        whole = not rounded_as_read(x, weight, prod(lengths))
+    direct = _direct_precision(precision, groups)
+    if not whole and worth_direct(x, weight, stride, groups, direct, lengths):
+        return direct_products(
+            x, weight, stride, borders, dilation, groups, direct, lengths
+        )
     if groups == 1 and set(dilation) == {1}:
         found = unstrided_products(x, weight, stride, borders, precision)
         if found is not None:

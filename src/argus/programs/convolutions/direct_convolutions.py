@@ -38,19 +38,23 @@ _STEP, _FULL = 64, 128
 
 
 def worth_direct(
-    x: TensorArray, weight: TensorArray, groups: int, lengths: Sequence[int], *,
-    strided: bool,
+    x: TensorArray, weight: TensorArray, stride: Sequence[int], groups: int,
+    precision: str, lengths: Sequence[int],
 ) -> bool:  # fmt: skip
     """Whether tensor cores multiply such tensors, in tiles that are not mostly empty.
 
-    Where channels of a pixel do not lie side by side, the input is turned. That is
-    worth it for windows that begin every few pixels, of channels that fill steps of K.
+    Not f32 in full: parts of it would lie beside each other. Where channels of a pixel
+    do not lie side by side, the input is turned. That is worth it for windows that
+    begin every few pixels, of channels that fill steps of K.
     """
     filters, channels = weight.shape[:2]
     fits = x.element == weight.element and x.element in (bf16, f16, f32)
+    if not fits or max(stride) > MAX_STEP or (x.element, precision) == (f32, "f32"):
+        return False
     together = _together(groups, channels) if groups > 1 else 1
+    strided = set(stride) != {1}
     turned = strided and groups == 1 and channels * x.element.bytes >= _FULL
-    if not fits or not (turned or channels_side_by_side(x.operand)):
+    if not (turned or channels_side_by_side(x.operand)):
         return False
     if not provable(lengths, weight.shape[2:]):
         return False
@@ -63,19 +67,13 @@ def worth_direct(
 def direct_products(
     x: TensorArray, weight: TensorArray, stride: Sequence[int],
     borders: Sequence[tuple[int, int]], dilation: Sequence[int], groups: int,
-    precision: str,
-) -> TensorArray | None:  # fmt: skip
+    precision: str, lengths: Sequence[int],
+) -> TensorArray:  # fmt: skip
     """The convolution (N, K, *lengths) of x (N, C, *space) and weight (K, C/g, *taps).
 
-    None where tensor cores take no such operands.
+    Of what is `worth_direct`.
     """
     count = len(stride)
-    lengths = windows_of(x, weight.shape[2:], stride, borders, dilation, 0.0).shape
-    lengths = lengths[2 : 2 + count]
-    if max(stride) > MAX_STEP or count > _DIMENSIONS:
-        return None
-    if x.element == f32 and precision == "f32":
-        return None  # parts of f32 lie beside each other
     weight, groups = _few_groups(weight, groups)
     rounded = rounded_as_read(x, weight, prod(lengths))
     inner = x if rounded else _pixels(x, precision)

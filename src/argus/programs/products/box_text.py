@@ -6,7 +6,6 @@ dimensions. A view says which; TMA brings them at once, and takes results so.
 
 from __future__ import annotations
 
-from argus.programs.lowering.expression_text import bare
 from argus.programs.lowering.expressions import Border, ElementNode
 from argus.programs.lowering.kernel_file import KernelSource
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
@@ -155,12 +154,11 @@ class _BoxWriter(ProductWriter):
         with self._steps(), self.loop("with ring.drain() as slot:"):
             self.line("acc = product(slot, acc)")
         self._begin()
-        loops = [a.loop for a in self.tiling.axes]
-        dims = " ".join(self.letters[n] for n in loops)
+        shape, dims = self.shape([a.loop for a in self.tiling.axes]), self._tile_dims()
         with self.loop("for j in ag.static_range(BN // BC):"):
             self.line("n = bn * BN + j * BC")
             part = "acc[:, j * BC : (j + 1) * BC]"
-            self.line(f'part = ag.reshape({part}, {self.shape(loops)}, dims="{dims}")')
+            self.line(f'part = ag.reshape({part}, {shape}, dims="{dims}")')
             self._finish("j % 2")
 
     # -- the epilogue
@@ -168,18 +166,11 @@ class _BoxWriter(ProductWriter):
     def _sliced(self) -> bool:
         return True
 
+    def _tile_dims(self) -> str:
+        return " ".join(self.letters[a.loop] for a in self.tiling.axes)
+
     def _finish(self, buffer: str) -> None:
-        self.scopes[-1][self.form.reduction] = "part"
-        text = bare(self.text(self.stored.node))
-        t, staged = self.output, self._staged()
-        loops = [a.loop for a in self.tiling.axes]
-        if [d for d in t.loops if self.is_axis(d)] != loops:
+        axes = [a.loop for a in self.tiling.axes]
+        if [d for d in self.output.loops if self.is_axis(d)] != axes:
             raise NotFusedError("pixels that are stored in another order")
-        dims = " ".join(self.letters[n] for n in loops)
-        if staged:
-            self.line(f"out[{buffer}].store({text})")
-            if staged == "tma":
-                self.line(f"ag.tma_store({self.place(t)}, out[{buffer}])")
-                return
-            text = f'out[{buffer}].load().rename("{dims}")'
-        self.line(f"{self.place(t)} = {text}")
+        super()._finish(buffer)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import product
 from math import ceil, gcd, log2, prod
 
@@ -32,8 +33,9 @@ class BoxTile:
     sides: tuple[int, ...]
 
 
+@lru_cache(maxsize=1024)
 def box_sides(
-    sizes: Sequence[int], steps: Sequence[int], count: int
+    sizes: tuple[int, ...], steps: tuple[int, ...], count: int
 ) -> tuple[int, ...]:
     """Sides of a box of ``count`` pixels, a power of two, that leaves least empty.
 
@@ -46,7 +48,7 @@ def box_sides(
     return min(able, key=lambda s: (_covered(sizes, s), *(-n for n in reversed(s))))
 
 
-def box_rows(sizes: Sequence[int], steps: Sequence[int], count: int) -> int:
+def box_rows(sizes: tuple[int, ...], steps: tuple[int, ...], count: int) -> int:
     """Pixels that tiles of ``count`` compute, those for nothing included; 0: none."""
     most = prod(1 << (MAX_BOX_DIM // s).bit_length() - 1 for s in steps)
     if count & (count - 1) or count > most:

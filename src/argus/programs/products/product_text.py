@@ -440,8 +440,12 @@ class ProductWriter(TileWriter):
             if staged == "tma":
                 self.line(f"ag.tma_store({self.place(t)}, out[{buffer}])")
                 return
-            text = f'out[{buffer}].load().rename("M N")'
+            text = f'out[{buffer}].load().rename("{self._tile_dims()}")'
         axes = [d for d in t.loops if self.is_axis(d)]
-        if axes != [self.form.row, self.form.column]:
+        if axes != [a.loop for a in self.tiling.axes]:
             text = f"({text}).T"
         self.line(f"{self.place(t)} = {text}")
+
+    def _tile_dims(self) -> str:
+        """Dimensions of a tile of what follows."""
+        return "M N"

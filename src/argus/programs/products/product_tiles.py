@@ -154,15 +154,12 @@ def chosen_tile(
 
 
 def predicted_time(
-    m: int, n: int, k: int, batch: int, outer: int, element: DType,
-    rows: Rows | None = None,
-) -> float:  # fmt: skip
+    m: int, n: int, k: int, batch: int, outer: int, element: DType
+) -> float:
     """The time of such a product of TF32 or 16 bits, to be compared with others."""
     if element != f32:
-        none, straight = (False, False), rows is not None
-        return _measured(m, n, k, batch * outer, batch, none, straight, rows)[1]
-    able = _tiles(element) if rows is None else _BOXES
-    tile, cost = _of_table(m, n, batch, able, rows)
+        return _measured(m, n, k, batch * outer, batch, (False, False), False)[1]
+    tile, cost = _of_table(m, n, batch, _tiles(element))
     return cost * ceil(k / tile.bk) * outer
 
 

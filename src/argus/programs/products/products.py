@@ -339,7 +339,7 @@ class _Loops:
         batch = tuple(n for n in self.group.rows if n not in (*rows, along))
         if len(rest.terms) + len(borders) > TMA_DIMENSIONS:
             return None
-        space, steps = [sizes[n] for n in loops], pixel_steps(loops, borders)
+        space, steps = tuple(sizes[n] for n in loops), pixel_steps(loops, borders)
         if steps is None:
             return None
         outer = tuple(n for n in taps if n != inner)
