@@ -19,8 +19,9 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import Literal
 
 import numpy as np
 
@@ -90,6 +91,15 @@ class Driven:
     """What was run, and agreed."""
 
 
+@dataclass(frozen=True, eq=False)
+class _Spot:
+    """A block at sizes and scalars; None: the problem's own."""
+
+    block: int
+    case: Case | None = None
+    scalars: Mapping[str, int | float] | None = None
+
+
 class _Over(Exception):  # noqa: N818 - ends the runs
     """The kernels disagree."""
 
@@ -140,20 +150,24 @@ class _Drive:
         self.places = Places()
         self.stuck: list[str] = []
         self.slowest = 0.0
-        self.directed: list[int] = []
+        self.directed: list[_Spot] = []
+        """Blocks that were run for a condition."""
         self.plain: set[tuple[bool, tuple[int | float, ...]]] = set()
         """Blocks that were compared with plain numbers: where, and of which kernel."""
         self.elsewhere: set[Facet] = set()
-        """Other sizes may show them, and no run has."""
+        """Other sizes or scalars may show them, and no run has."""
+        self.short: set[Facet] = set()
+        """Their search was ended by a limit, so that nothing is known of them."""
 
     def run(self) -> Driven:
         """All steps; the first disagreement ends them."""
         try:
             self._own_sizes()
-            self._meetings()
+            self._meetings(self.directed)
             self._data()
+            self._other_scalars()
             self._small()
-            self._elsewhere()
+            self._meetings(self._elsewhere())
         except _Over:
             return self.made
         except NotExecutable as why:
@@ -195,7 +209,10 @@ class _Drive:
                 place = self.places.known.get(facet)
                 if not isinstance(place, int) or (of_own, place) in tried:
                     continue
-                if facet in side.facets.seen or now() > self.latest:
+                if facet in side.facets.seen:
+                    continue
+                if now() > self.latest:
+                    self.short.add(facet)
                     continue
                 count = self.places.counts.get(facet, MANY)
                 if count == MANY:
@@ -203,7 +220,7 @@ class _Drive:
                 setting = self._setting(MODES[0], multiprocessors=count)
                 self._pair(setting, [place], of_own)
                 if not of_own and count == MANY:
-                    self.directed.append(place)
+                    self.directed.append(_Spot(place))
         grid = self._grid(self.candidate)
         rng = np.random.default_rng(self.seed)
         usual = now() + self.effort.usual
@@ -256,6 +273,9 @@ class _Drive:
         for side in (self.candidate, self.own):
             facets = self._different(side)
             self.places.search(side.program, facets, setting, deadline)
+            if now() > deadline:
+                known = self.places.known
+                self.short |= {f for f in facets if known.get(f) == "unknown"}
 
     def _data(self) -> None:
         """Extreme numbers, while conditions on data are left."""
@@ -266,11 +286,15 @@ class _Drive:
             unseen = set(self.own.facets.unseen())
             theirs = [f for f in self._different(self.own) if f in unseen]
             theirs = [f for f in theirs if self._open(f)]
-            if not (left or theirs) or now() > self.latest:
+            if not (left or theirs):
+                return
+            if now() > self.latest:
+                self.short |= {*left, *theirs}
                 return
             grid = self._grid(self.candidate)
             some = [0, grid - 1, int(rng.integers(0, grid))]
-            blocks = list(dict.fromkeys([*self.directed[:_DIRECTED], *some]))
+            directed = (spot.block for spot in self.directed[:_DIRECTED])
+            blocks = list(dict.fromkeys([*directed, *some]))
             if not any(f.required for f in (*left, *theirs)) and now() > short:
                 return
             extreme = mode in EXTREME
@@ -281,10 +305,12 @@ class _Drive:
                 if not unseen.intersection([*left, *theirs]):
                     break
 
-    def _meetings(self) -> None:
+    def _meetings(self, spots: Sequence[_Spot]) -> None:
         """Numbers of all kinds where conditions hold that few blocks show.
 
-        A condition on data may hold elsewhere, and matter only here.
+        A condition on data may hold elsewhere, and matter only here. Each block meets
+        some numbers; where there was no time for that, combinations of conditions that
+        were not seen are open.
         """
         until = min(now() + self.effort.usual, self.latest)
         theirs = {f.mark for f in self.own.facets.all}
@@ -292,11 +318,14 @@ class _Drive:
         if not any(self._open(f) for f in mine):
             return  # nothing of its own depends on data
         for number, mode in enumerate(MEETING * _TRIES):
-            for block in self.directed[:_DIRECTED]:
+            for spot in spots[: _DIRECTED if number else None]:
                 if now() > (until if number else self.latest):
+                    if not number:
+                        self.short |= {f for f in mine if not f.required}
                     return
                 slack = 8.0 if mode.large else 1.0
-                self._pair(self._setting(mode, slack=slack), [block], False)
+                setting = self._setting(mode, spot.case, spot.scalars, slack)
+                self._pair(setting, [spot.block], False)
             if all(f.required or not self._open(f) for f in self._unseen()):
                 return
 
@@ -309,10 +338,14 @@ class _Drive:
     def _open(self, facet: Facet) -> bool:
         return facet.decides and self.places.known.get(facet) == "data"
 
-    def _elsewhere(self) -> None:
-        """Sizes and scalars at which conditions flip that cannot at the own ones."""
+    def _elsewhere(self) -> list[_Spot]:
+        """Sizes and scalars at which conditions flip that cannot at the own ones.
+
+        Returns blocks of the candidate that were run there.
+        """
         deadline = min(self.latest, now() + self.effort.search)
-        theirs = {f.mark for f in self.own.facets.all}
+        theirs = {f.mark for f in (*self.own.facets.all, *self.own.facets.flips)}
+        found: list[_Spot] = []
         for side in (self.candidate, self.own):
             of_own = side is self.own
             for facet in self._different(side):
@@ -320,40 +353,73 @@ class _Drive:
                     continue
                 if not facet.compares and (of_own or facet.mark in theirs):
                     continue
-                if facet not in side.facets.unseen():
+                unseen = {*side.facets.unseen(), *side.facets.flips}
+                if facet not in unseen:
                     continue
-                settled = now() <= deadline and self._flip(side, facet)
-                if not settled and facet in side.facets.unseen():
+                if now() > deadline:
+                    self.short.add(facet)
+                    continue
+                spot = self._flip(side, facet)
+                if isinstance(spot, _Spot):
+                    if not of_own:
+                        found.append(spot)
+                if spot != "never" and facet in side.facets.unseen():
                     self.elsewhere.add(facet)
+        return found
 
-    def _flip(self, side: ObservedProgram, facet: Facet) -> bool:
-        """Run a block at sizes that show a facet; whether no sizes do."""
+    def _flip(
+        self, side: ObservedProgram, facet: Facet
+    ) -> _Spot | Literal["never", "unknown"]:
+        """Run a block that shows a facet, at other scalars or sizes; which one.
+
+        "never": none does.
+        """
         of_own, program = side is self.own, side.program
-        scalars = self.others.scalars(program, facet)
-        cases = self.others.scaled()
-        if scalars is not None:
+        chosen = self.others.scalars(program, facet)
+        scalars = chosen.values
+        never: Literal["never", "unknown"] = "never" if chosen.settled else "unknown"
+        flips = facet in side.facets.flips
+        cases: Iterable[Case] = () if flips else self.others.scaled()
+        if chosen.changed:
             cases = itertools.chain([self.subject.case], cases)
         for case in cases:
             setting = self._setting(MODES[0], case, scalars)
+            if not (setting.admits(self.candidate.program)
+                    and setting.admits(self.own.program)):  # fmt: skip
+                continue
             env, deadline = setting.env(program), now() + _SCALED
-            found = places(program, [facet], setting.tensors(), env, deadline)
-            place = found.get(facet)
+            place = places(program, [facet], setting.tensors(), env, deadline)[facet]
             if isinstance(place, int):
                 self._pair(setting, [place], of_own)
-                return False
+                return _Spot(place, case, scalars)
+        if flips:  # of sizes, ends and turns: proofs are about those
+            return "never"
         solved = self.others.solved(program, facet, scalars)
         if isinstance(solved, tuple):
             case, block = solved
             self._pair(self._setting(MODES[0], case, scalars), [block], of_own)
-        return solved == "never"
+            return _Spot(block, case, scalars)
+        return never if solved == "never" else "unknown"
+
+    def _other_scalars(self) -> None:
+        """Some blocks with scalars that are not the problem's own."""
+        if self.equal or not self.subject.scalars:
+            return
+        rng = np.random.default_rng(self.seed)
+        grid = self._grid(self.candidate)
+        for _ in range(_TRIES):
+            scalars = self.others.drawn_scalars(rng)
+            setting = self._setting(MODES[0], scalars=scalars)
+            if all(setting.admits(p.program) for p in (self.candidate, self.own)):
+                self._pair(setting, [int(rng.integers(0, grid))], False)
 
     def _small(self) -> None:
         """All blocks, at small sizes that are drawn at random."""
         rng = np.random.default_rng(self.seed)
         until = now() + self.effort.usual
-        for mode in MODES:
+        for number, mode in enumerate(MODES):
             case = self.others.small(rng)
-            if case is None or now() > until:
+            if case is None or (number and now() > until):
                 continue
             setting = self._setting(mode, case, multiprocessors=4)
             grid = self._grid(self.candidate, setting)
@@ -391,7 +457,8 @@ class _Drive:
         except Stuck as why:
             self.candidate.facets.keep(False)
             self.own.facets.keep(False)
-            if setting.case is self.subject.case:
+            own_scalars = setting.scalars == self.subject.scalars
+            if setting.case is self.subject.case and own_scalars:
                 shown = ", ".join(map(str, blocks[:4]))
                 self.stuck.append(f"block {shown} cannot be run: {why}")
             return
@@ -412,13 +479,15 @@ class _Drive:
             nothing = "no element is written by blocks of both"
             self.made.why = (*self.stuck, nothing)[0]
             return
-        theirs = {f.mark for f in self.own.facets.all}
+        theirs = {f.mark for f in (*self.own.facets.all, *self.own.facets.flips)}
         never = {f for f, place in self.places.known.items() if place == "never"}
-        never -= self.elsewhere
+        never -= self.elsewhere | self.short
         found = {f for f, p in self.places.known.items() if isinstance(p, int)}
         left = [f for f in self._unseen() if f not in never]
         left = [f for f in left if f.decides or f in found | self.elsewhere]
-        missed = [f for f in left if f.required and f.mark not in theirs]
+        left += [f for f in self.short if f in self.candidate.facets.flips]
+        missed = [f for f in left if f.mark not in theirs]
+        missed = [f for f in missed if f.required or f in self.short]
         rest = {f for f in self.own.facets.unseen() if f not in never and f.decides}
         more = [f for f in self._different(self.own) if f in rest]
         self.made.missed = (*_texts(missed), *dict.fromkeys(self.stuck))
