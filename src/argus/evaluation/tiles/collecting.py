@@ -10,7 +10,9 @@ import numpy as np
 
 from argus.evaluation.tiles.choices import Choice, ChoiceReader, both
 from argus.evaluation.tiles.decisions import (
+    NOWHERE,
     Probe,
+    Seen,
     Ways,
     axes_of,
     element_choice,
@@ -23,6 +25,7 @@ from argus.evaluation.tiles.decisions import (
 )
 from argus.evaluation.tiles.facet import Facet, Pair, Scope
 from argus.evaluation.tiles.meaning import MeaningReader
+from argus.evaluation.tiles.stored import StoreReader
 from argus.interpret.numbers import Array
 from argus.ir import ops as o
 from argus.ir.dtypes import boolean
@@ -38,7 +41,8 @@ class Collected:
     """All facets of a typed program, in its order.
 
     ``pairs`` are looked at before an operation, ``ends`` after what it contains,
-    ``views`` when an access knows which of its elements exist.
+    ``views`` when an access knows which of its elements exist, ``stored`` those that
+    count where a store does.
     """
 
     def __init__(self, program: Program) -> None:
@@ -47,6 +51,8 @@ class Collected:
         self.views: dict[o.AnyOp, tuple[Facet, Facet]] = {}
         self.all: list[Facet] = []
         self.flips: list[Facet] = []
+        self.stored: dict[o.AnyOp, list[Pair]] = {}
+        self._stores = StoreReader(program)
         self._meaning = MeaningReader(program)
         self._choices = ChoiceReader(self._meaning)
         self._collect(program.body, ())
@@ -128,7 +134,13 @@ class Collected:
             for i, words in enumerate(said)
         )
         table = self.pairs if table is None else table
-        table.setdefault(op, []).append(Pair(probe, (first, second)))
+        # Where a place is known it is looked for, and compared whole.
+        of_data = first.when is None and isinstance(op, o.Elementwise | o.Cast)
+        stores = self._stores.of(op.result) if of_data else None
+        pair = Pair(probe, (first, second), stores)
+        table.setdefault(op, []).append(pair)
+        for store in stores or ():
+            self.stored.setdefault(store, []).append(pair)
         self.all += [first, second]
 
     def _flip(
@@ -152,11 +164,12 @@ class Collected:
     def _truth(
         self, op: o.AnyOp, e: Expr, scope: Scope, table: dict[o.AnyOp, list[Pair]]
     ) -> None:
-        def probe(_: Mapping[o.Tile, Array], env: Env) -> tuple[bool, bool]:
+        def probe(_: Mapping[o.Tile, Array], env: Env) -> Seen:
             value = value_of(e, env)
             if value is None:
-                return False, False
-            return bool(np.any(value)), not bool(np.all(value))
+                return NOWHERE
+            truth = np.asarray(value, np.bool_)
+            return truth, ~truth
 
         mark = f"scalar {self._meaning.scalar(e)}"
         said = f"`{e}` is true", f"`{e}` is false"
@@ -180,12 +193,10 @@ class Collected:
         condition, names = when
         first, second = (f"`{e}` is {name}" for name in names)
 
-        def probe(_: Mapping[o.Tile, Array], env: Env) -> tuple[bool, bool]:
+        def probe(_: Mapping[o.Tile, Array], env: Env) -> Seen:
             found = [value_of(c, env) for c in condition]
-            return (
-                found[0] is not None and bool(np.any(found[0])),
-                found[1] is not None and bool(np.any(found[1])),
-            )
+            made = [np.asarray(f is not None and f, np.bool_) for f in found]
+            return made[0], made[1]
 
         said, axes = (first, second), axes_of(op, e)
         mark = f"scalar {self._meaning.scalar(e)}"
@@ -198,11 +209,11 @@ class Collected:
 
             def probe(
                 _: Mapping[o.Tile, Array], env: Env, least: int = least
-            ) -> tuple[bool, bool]:
+            ) -> Seen:
                 count = value_of(iterations, env)
-                return count is not None and count >= least, (
-                    count is not None and count < least
-                )
+                if count is None:
+                    return NOWHERE
+                return np.asarray(count >= least), np.asarray(count < least)
 
             said = (
                 f"the loop over `{name}` runs {('', 'once', 'twice')[least]} or more",
@@ -276,9 +287,9 @@ class Collected:
         if not op.src.dtype.is_float or op.result.dtype.is_float:
             return
 
-        def probe(tiles: Mapping[o.Tile, Array], _: Env) -> tuple[bool, bool]:
+        def probe(tiles: Mapping[o.Tile, Array], _: Env) -> Seen:
             there = abs(tiles[op.src]) >= 1
-            return bool(there.any()), not bool(there.all())
+            return there, ~there
 
         said = "the cast gives some number but 0", "the cast gives 0"
         self._add(op, probe, said, self._meaning.tile(op.result), scope, None)
@@ -342,22 +353,28 @@ class Collected:
                         env: Env,
                         taken: bool = taken,
                         choice: Choice = choice,
-                    ) -> tuple[bool, bool]:
+                    ) -> Seen:
                         if bool(value_of(op.cond, env)) != taken:
-                            return False, False
+                            return NOWHERE
                         there = choice.held(tiles, env)
-                        if there is None:
-                            return False, False
-                        return bool(there.any()), not bool(there.all())
+                        return NOWHERE if there is None else (there, ~there)
 
+                    when: Ways = (None, None)
+                    if choice.when is not None:
+                        cond = op.cond if taken else inverted(op.cond)
+                        when = (
+                            binary("and", cond, choice.when),
+                            binary("and", cond, inverted(choice.when)),
+                        )
                     mark = f"branch {self._meaning.scalar(op.cond)} {taken} "
                     said = (
                         "the branch hands on an element for which a condition holds",
                         "the branch hands on an element for which a condition fails",
                     )
                     self._add(
-                        op, probe, said, mark + choice.mark, scope, (None, None),
-                        tile.shape, table=self.ends, required=False,
+                        op, probe, said, mark + choice.mark, scope, when,
+                        tile.shape, table=self.ends, compares=choice.when is not None,
+                        required=False,
                     )  # fmt: skip
 
 

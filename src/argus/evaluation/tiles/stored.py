@@ -1,0 +1,47 @@
+"""Which stores the elements of a tile reach, each of them at its own place.
+
+What a kernel computes beside a tensor is not stored. A condition that held there alone
+has shown nothing of what the kernel does where it holds.
+"""
+
+from __future__ import annotations
+
+from argus.ir import ops as o
+from argus.ir.program import Program
+from argus.ir.walk import used, walk
+
+__all__ = ["StoreReader"]
+
+
+class StoreReader:
+    """Who uses the tiles of a program."""
+
+    def __init__(self, program: Program) -> None:
+        self._users: dict[o.Tile, list[o.AnyOp]] = {}
+        for op in walk(program.body):
+            for tile in used(op):
+                self._users.setdefault(tile, []).append(op)
+
+    def of(self, tile: o.Tile) -> frozenset[o.StoreGlobal] | None:
+        """The stores that it reaches element by element; None if it is used otherwise.
+
+        Elements beside a tensor may enter a sum, or move to where they are stored.
+        """
+        found: set[o.StoreGlobal] = set()
+        left, seen = [tile], {tile}
+        while left:
+            here = left.pop()
+            for op in self._users.get(here, ()):
+                match op:
+                    case o.Elementwise() | o.Cast():
+                        after = [op.result]
+                    case o.If():
+                        after = [m.result for m in op.tiles if here in (m.then, m.other)]
+                    case o.StoreGlobal() if op.src is here and op.mask is not here:
+                        found.add(op)
+                        after = []
+                    case _:
+                        return None
+                left += [t for t in after if t not in seen]
+                seen.update(after)
+        return frozenset(found) or None
