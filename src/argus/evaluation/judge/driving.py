@@ -28,7 +28,7 @@ import numpy as np
 from argus.evaluation.drawing import DrawingMode, constants, specials
 from argus.evaluation.judge.agreeing import Disagreement, ObservedProgram, agree
 from argus.evaluation.judge.drawing import EXTREME, LARGE, MEETING, MODES
-from argus.evaluation.judge.elsewhere import VariedPrograms
+from argus.evaluation.judge.elsewhere import ChosenScalars, VariedPrograms
 from argus.evaluation.judge.finding import TILES, Places, asks_for_device
 from argus.evaluation.judge.plans import Drive
 from argus.evaluation.judge.settings import Setting
@@ -375,10 +375,30 @@ class _Drive:
         "never": none does.
         """
         of_own, program = side is self.own, side.program
-        chosen = self.others.scalars(program, facet)
-        scalars = chosen.values
-        never: Literal["never", "unknown"] = "never" if chosen.settled else "unknown"
         flips = facet in side.facets.flips
+        made: _Spot | None = None
+        for chosen in self.others.scalars(program, facet):
+            if chosen.changed or made is None:
+                made = self._at_scalars(side, facet, chosen, flips) or made
+        if made is not None:
+            return made
+        if flips:  # of sizes, ends and turns: proofs are about those
+            return "never"
+        chosen = next(self.others.scalars(program, facet))
+        never: Literal["never", "unknown"] = "never" if chosen.settled else "unknown"
+        scalars = chosen.values
+        solved = self.others.solved(program, facet, scalars)
+        if isinstance(solved, tuple):
+            case, block = solved
+            self._pair(self._setting(MODES[0], case, scalars), [block], of_own)
+            return _Spot(block, case, scalars)
+        return never if solved == "never" else "unknown"
+
+    def _at_scalars(
+        self, side: ObservedProgram, facet: Facet, chosen: ChosenScalars, flips: bool
+    ) -> _Spot | None:
+        """Run a block that shows a facet with these scalars, if one is found soon."""
+        of_own, program, scalars = side is self.own, side.program, chosen.values
         cases: Iterable[Case] = () if flips else self.others.scaled()
         if chosen.changed:
             cases = itertools.chain([self.subject.case], cases)
@@ -392,14 +412,7 @@ class _Drive:
             if isinstance(place, int):
                 self._pair(setting, [place], of_own)
                 return _Spot(place, case, scalars)
-        if flips:  # of sizes, ends and turns: proofs are about those
-            return "never"
-        solved = self.others.solved(program, facet, scalars)
-        if isinstance(solved, tuple):
-            case, block = solved
-            self._pair(self._setting(MODES[0], case, scalars), [block], of_own)
-            return _Spot(block, case, scalars)
-        return never if solved == "never" else "unknown"
+        return None
 
     def _other_scalars(self) -> None:
         """Some blocks with scalars that are not the problem's own."""

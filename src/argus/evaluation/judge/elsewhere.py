@@ -143,11 +143,20 @@ class VariedPrograms:
         grids = (evaluate(p.grid, setting.env(p)) for p in self.programs)
         return max(int(grid) for grid in grids)
 
-    def scalars(self, program: Program, facet: Facet) -> ChosenScalars:
+    def scalars(self, program: Program, facet: Facet) -> Iterator[ChosenScalars]:
         """Scalars for which all conditions on them turn out as a facet needs it.
 
-        Of a condition on sizes, too, at the problem's own.
+        Of a condition on sizes, too, at the problem's own. Small ones are taken before
+        large ones, beside which small errors are not seen; where a condition is on
+        several of them, either may be the one that is changed.
         """
+        forward = self._scalars(program, facet, 1)
+        yield forward
+        backward = self._scalars(program, facet, -1)
+        if backward.values != forward.values:
+            yield backward
+
+    def _scalars(self, program: Program, facet: Facet, order: int) -> ChosenScalars:
         params = {p.sym.name: p for p in program.params if isinstance(p, ScalarParam)}
         own = self.subject.scalars
         env: dict[str, int | float] = {n: own[p.name] for n, p in params.items()}
@@ -164,15 +173,19 @@ class VariedPrograms:
         named = [{s.name for s in symbols(e)} for e, _ in conditions]
         told = [c for c, names in zip(conditions, named, strict=True) if names <= known]
         sizes = self.subject.case.sizes
-        for name in [*dict.fromkeys(n for x in named for n in sorted(x))] * _TURNS:
-            if name not in params:
-                continue
+        mentioned = dict.fromkeys(n for x in named for n in sorted(x) if n in params)
+        for name in [*mentioned][::order] * _TURNS:
             is_float = params[name].dtype.startswith("f")
-            tries = (*self._tries(is_float), *_roots(told, {**sizes, **env}, name))
-            # As many conditions as one of the numbers can fulfil.
+            tries = (*self._tries(), *_roots(told, {**sizes, **env}, name))
+            exact = _single if is_float else int
+            # As many conditions as one of the numbers can fulfil, and a small one.
             env[name] = max(
-                (env[name], *(v if is_float else int(v) for v in tries if _fits(v))),
-                key=lambda value: _fulfilled(told, {**sizes, **env, name: value}),
+                (env[name], *(exact(v) for v in tries if _fits(v))),
+                key=lambda value: (
+                    _fulfilled(told, {**sizes, **env, name: value}),
+                    value == env[name],
+                    -abs(value),
+                ),
             )
         found = {p.name: env[n] for n, p in params.items()}
         fulfilled = _fulfilled(told, {**sizes, **env}) == len(told)
@@ -198,12 +211,12 @@ class VariedPrograms:
                 made[name] = near + (own >= 0 and near == own)
         return made
 
-    def _tries(self, is_float: bool) -> Iterator[int | float]:
+    def _tries(self) -> Iterator[float]:
         """Numbers at which conditions on scalars may turn out otherwise."""
         for c in (*self.numbers, 0.0, 1.0, 1e6, -1e6):
-            near = [math.nextafter(c, s) for s in (1e30, -1e30)]
-            for value in (c, c + 1, c - 1, *near):
-                yield float(value) if is_float else int(value)
+            single = np.float32(c)
+            near = [float(np.nextafter(single, np.float32(s))) for s in (1e30, -1e30)]
+            yield from (c, c + 1, c - 1, *near)
 
     def small(self, rng: np.random.Generator) -> Case | None:
         """Small sizes at random; None where they are too many, or not taken."""
@@ -256,6 +269,11 @@ def _parts(e: Expr, taken: bool) -> Iterator[tuple[Expr, bool]]:
             yield from _parts(e.cond, not taken)
         case _:
             yield e, taken
+
+
+def _single(value: float) -> float:
+    """As a kernel gets it: scalars are f32."""
+    return float(np.float32(value))
 
 
 def _fits(value: float) -> bool:
