@@ -171,7 +171,7 @@ def _cheat(why: str) -> tuple[Subject, Facets, dict[str, object]]:
     program = tile_program(request_of(cheat.candidate, subject))
     facets = Facets(program)
     env = environment(program, subject.arguments(), subject) | {SM_COUNT.name: 9}
-    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,))
+    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,), frozenset())
     found = places(program, facets.all, tensors, env, float("inf"))
     shown = {f.text.rpartition(": ")[2]: p for f, p in found.items() if f.compares}
     return subject, facets, dict(shown)
@@ -201,7 +201,7 @@ def test_facets_are_seen_as_blocks_run() -> None:
     program = tile_program(request_of(cheat.candidate, subject))
     facets = Facets(program)
     env = environment(program, subject.arguments(), subject) | {SM_COUNT.name: 9}
-    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,))
+    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,), frozenset())
 
     def left() -> list[str]:
         return [f.text for f in facets.unseen() if "== 300" in f.text]
@@ -217,7 +217,7 @@ def test_who_writes_an_element() -> None:
     subject = subject_of(PROBLEMS["elements"])
     program = tile_program(own_request(subject))
     env = environment(program, subject.arguments(), subject) | {SM_COUNT.name: 9}
-    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,))
+    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,), frozenset())
     at = np.array([5000 * 8192 + 77])
     assert writers(program, tensors, env, {"Y": at}).tolist() == [312 * 128 + 1]
 
@@ -252,7 +252,7 @@ def test_each_judgement_draws_other_numbers() -> None:
 def test_cases_have_other_sizes() -> None:
     subject = subject_of(PROBLEMS["sums"])
     case = Case("", {"M": 1 << 20, "N": 1 << 20})
-    tensors = drawn(subject.entry, case, MODES[0], 1, (0.0,))
+    tensors = drawn(subject.entry, case, MODES[0], 1, (0.0,), frozenset())
     assert tensors["X"].shape == (1 << 20, 1 << 20)
 
 
@@ -314,7 +314,7 @@ def test_a_branch_hands_on_what_was_chosen_before() -> None:
     handed = [f for f in facets.all if "the branch hands on" in f.text]
     assert len(handed) == 2
     env = environment(program, subject.arguments(), subject) | {SM_COUNT.name: 9}
-    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,))
+    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,), frozenset())
     run_blocks(program, tensors, env, [0], watch=facets)
     assert not facets.seen.intersection(handed)
     run_blocks(program, tensors, env, [300 * 128], watch=facets)
@@ -334,19 +334,19 @@ def test_scalars_and_sizes_are_found_together() -> None:
     others, program, facet = _elsewhere(
         "a size and a scalar", "(alpha == 3.0)` is true"
     )
-    scalars = others.scalars(program, facet)
-    assert scalars == {"alpha": 3.0}
-    solved = others.solved(program, facet, scalars)
+    chosen = next(others.scalars(program, facet))
+    assert chosen.values == {"alpha": 3.0} and chosen.changed
+    solved = others.solved(program, facet, chosen.values)
     assert isinstance(solved, tuple) and solved[0].sizes["M"] == 777
 
 
 def test_large_sizes_are_found_and_none_where_there_are_none() -> None:
     others, program, facet = _elsewhere("a very large grid", "is true")
-    solved = others.solved(program, facet)
+    solved = others.solved(program, facet, {"alpha": 0.75})
     assert isinstance(solved, tuple) and solved[0].sizes["M"] > 16 * 65535
     others, program, facet = _elsewhere(
         "a large and narrow problem", "and (N < 100))` is true"
     )
-    solved = others.solved(program, facet)
+    solved = others.solved(program, facet, {"alpha": 0.75})
     assert isinstance(solved, tuple)
     assert solved[0].sizes["M"] > 1000000 and solved[0].sizes["N"] < 100

@@ -31,7 +31,7 @@ from argus.evaluation.judge.drawing import EXTREME, LARGE, MEETING, MODES
 from argus.evaluation.judge.elsewhere import ChosenScalars, VariedPrograms
 from argus.evaluation.judge.finding import TILES, Places, asks_for_device
 from argus.evaluation.judge.plans import Drive
-from argus.evaluation.judge.settings import Setting
+from argus.evaluation.judge.settings import Setting, unbounded
 from argus.evaluation.judge.subject import Subject, own_request
 from argus.evaluation.tiles import (
     MANY,
@@ -143,6 +143,7 @@ class _Drive:
         self.seed = int.from_bytes(os.urandom(3), "little")
         programs = candidate, own
         self.special = specials(programs, subject.scalars.values())
+        self.wide = unbounded(subject, programs)
         self.others = VariedPrograms(subject, programs, constants(programs))
         self.made = Driven()
         self.begin = now()
@@ -194,6 +195,7 @@ class _Drive:
             mode,
             self.seed,
             self.special,
+            self.wide,
             slack,
             multiprocessors,
         )

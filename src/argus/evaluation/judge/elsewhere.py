@@ -10,16 +10,15 @@ import contextlib
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, assert_never
+from typing import Any, Literal
 
 import numpy as np
 
 from argus.evaluation.judge.drawing import MODES
 from argus.evaluation.judge.settings import Setting, case_of
 from argus.evaluation.judge.subject import Subject
-from argus.evaluation.tiles import MANY, Facet, other_sizes
-from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Select, evaluate, substitute, symbols
+from argus.evaluation.tiles import MANY, Facet, conditions, other_sizes
+from argus.ir.expr import Binary, Expr, evaluate, symbols
 from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.kernels.library import Case
 
@@ -87,7 +86,8 @@ class VariedPrograms:
         case = case_of(self.subject, {**self.subject.case.sizes, **sizes})
         if case is None:
             return None
-        setting = Setting(self.subject, case, self.subject.scalars, MODES[0], 0, ())
+        own = self.subject.scalars
+        setting = Setting(self.subject, case, own, MODES[0], 0, (), frozenset())
         return case if all(setting.admits(p) for p in self.programs) else None
 
     def scaled(self) -> Iterator[Case]:
@@ -139,7 +139,8 @@ class VariedPrograms:
 
     def _blocks(self, case: Case) -> int:
         """The larger number of blocks of the two programs."""
-        setting = Setting(self.subject, case, self.subject.scalars, MODES[0], 0, ())
+        own = self.subject.scalars
+        setting = Setting(self.subject, case, own, MODES[0], 0, (), frozenset())
         grids = (evaluate(p.grid, setting.env(p)) for p in self.programs)
         return max(int(grid) for grid in grids)
 
@@ -162,16 +163,16 @@ class VariedPrograms:
         env: dict[str, int | float] = {n: own[p.name] for n, p in params.items()}
         given = {p.name for p in params.values()}
         values = {n: v for n, v in own.items() if n in given}
-        conditions = [
+        own_conditions = [
             (e, taken)
-            for e, taken in _conditions(facet)
+            for e, taken in conditions(facet)
             if any(s.name in params for s in symbols(e))
         ]
-        if not conditions:
+        if not own_conditions:
             return ChosenScalars(values, changed=False, settled=True)
         known = params.keys() | self.subject.case.sizes.keys()
-        named = [{s.name for s in symbols(e)} for e, _ in conditions]
-        told = [c for c, names in zip(conditions, named, strict=True) if names <= known]
+        named = [{s.name for s in symbols(e)} for e, _ in own_conditions]
+        told = [c for c, names in zip(own_conditions, named, strict=True) if names <= known]
         sizes = self.subject.case.sizes
         mentioned = dict.fromkeys(n for x in named for n in sorted(x) if n in params)
         for name in [*mentioned][::order] * _TURNS:
@@ -237,38 +238,6 @@ def _grouped(sizes: dict[str, int], own: Mapping[str, int]) -> dict[str, int]:
         sizes["H"] = ratio * sizes["G"]
         sizes["B"] = min(sizes.get("B", 1), 2)
     return sizes
-
-
-def _conditions(facet: Facet) -> Iterator[tuple[Expr, bool]]:
-    """What has to hold, or fail, where a facet is; parts of `and` and `or` alone."""
-    assert facet.when is not None
-    meaning: dict[str, Expr] = {}
-    for step in facet.scope:
-        match step:
-            case o.Let():
-                meaning[step.sym.name] = substitute(step.value, meaning)
-            case o.LoadScalar() | o.For():
-                pass
-            case tuple():
-                cond, taken = step
-                yield from _parts(substitute(cond, meaning), taken)
-            case _:
-                assert_never(step)
-    yield from _parts(substitute(facet.when, meaning), True)
-
-
-def _parts(e: Expr, taken: bool) -> Iterator[tuple[Expr, bool]]:
-    match e:
-        case Binary(op="and") if taken:
-            yield from _parts(e.left, taken)
-            yield from _parts(e.right, taken)
-        case Binary(op="or") if not taken:
-            yield from _parts(e.left, taken)
-            yield from _parts(e.right, taken)
-        case Select(then=Const(value=False), other=Const(value=True)):
-            yield from _parts(e.cond, not taken)
-        case _:
-            yield e, taken
 
 
 def _single(value: float) -> float:

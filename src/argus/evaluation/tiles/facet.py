@@ -50,4 +50,4 @@ class Pair:
 
     probe: Probe
     facets: tuple[Facet, Facet]
-    stores: frozenset[o.StoreGlobal] | None = None
+    stores: frozenset[o.AnyOp] | None = None

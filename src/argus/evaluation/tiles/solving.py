@@ -5,18 +5,34 @@ For given sizes a block is asked for; else sizes at which there is one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from argus.evaluation.tiles.facet import Facet
 from argus.ir import ops as o
-from argus.ir.expr import Const, Expr, Sym, binary, substitute, symbols
+from argus.ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Select,
+    Sym,
+    binary,
+    substitute,
+    symbols,
+)
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
 from argus.verify.decide import negate, prove
 from argus.verify.verdict import Verdict
 
-__all__ = ["ChosenSizes", "Goal", "decided", "goal_of", "other_sizes"]
+__all__ = [
+    "ChosenSizes",
+    "Goal",
+    "conditions",
+    "decided",
+    "goal_of",
+    "other_sizes",
+]
 
 _SOLVER_MS = 250
 
@@ -121,3 +137,35 @@ def other_sizes(
         return "never" if impossible else "unknown"
     sizes = {name: int(model.get(name, step)) for name, (step, _) in free.items()}
     return ChosenSizes(sizes, int(model.get(BLOCK_INDEX.name, 0)))
+
+
+def conditions(facet: Facet) -> Iterator[tuple[Expr, bool]]:
+    """What has to hold, or fail, where a facet is; parts of `and` and `or` alone."""
+    assert facet.when is not None
+    meaning: dict[str, Expr] = {}
+    for step in facet.scope:
+        match step:
+            case o.Let():
+                meaning[step.sym.name] = substitute(step.value, meaning)
+            case o.LoadScalar() | o.For():
+                pass
+            case tuple():
+                cond, taken = step
+                yield from _parts(substitute(cond, meaning), taken)
+            case _:
+                assert_never(step)
+    yield from _parts(substitute(facet.when, meaning), True)
+
+
+def _parts(e: Expr, taken: bool) -> Iterator[tuple[Expr, bool]]:
+    match e:
+        case Binary(op="and") if taken:
+            yield from _parts(e.left, taken)
+            yield from _parts(e.right, taken)
+        case Binary(op="or") if not taken:
+            yield from _parts(e.left, taken)
+            yield from _parts(e.right, taken)
+        case Select(then=Const(value=False), other=Const(value=True)):
+            yield from _parts(e.cond, not taken)
+        case _:
+            yield e, taken
