@@ -54,6 +54,7 @@ _ALL = 256
 _DIRECTED = 8
 """Blocks that were found for a condition, and are run with other numbers, too."""
 _TRIES = 2
+_NO_TIME = "no time was left for numbers of all kinds where conditions hold"
 _SCALED = 0.3
 """Seconds of looking for a block at twice or half the sizes."""
 
@@ -228,7 +229,7 @@ class _Drive:
         usual = now() + self.effort.usual
         order = [grid - 1, 0, *(int(b) for b in rng.integers(0, grid, 6))]
         for i, block in enumerate(order):
-            if now() > usual and (i or tried):
+            if now() > usual and i >= len(MODES):
                 break
             if (False, block) not in tried:
                 tried.add((False, block))
@@ -311,8 +312,8 @@ class _Drive:
         """Numbers of all kinds where conditions hold that few blocks show.
 
         A condition on data may hold elsewhere, and matter only here. Each block meets
-        some numbers; where there was no time for that, combinations of conditions that
-        were not seen are open.
+        some numbers, and some blocks those of each kind; that there was no time for
+        it is said, and leaves the candidate undecided.
         """
         until = min(now() + self.effort.usual, self.latest)
         theirs = {f.mark for f in self.own.facets.all}
@@ -321,9 +322,10 @@ class _Drive:
             return  # nothing of its own depends on data
         for number, mode in enumerate(MEETING * _TRIES):
             for spot in spots[: _DIRECTED if number else None]:
-                if now() > (until if number else self.latest):
-                    if not number:
-                        self.short |= {f for f in mine if not f.required}
+                again = number >= len(MEETING)
+                if now() > (until if again else self.latest):
+                    if not again:
+                        self.stuck.append(_NO_TIME)
                     return
                 slack = 8.0 if mode.large else 1.0
                 setting = self._setting(mode, spot.case, spot.scalars, slack)
