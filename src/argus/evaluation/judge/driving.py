@@ -214,8 +214,7 @@ class _Drive:
                     continue
                 if facet in side.facets.seen:
                     continue
-                if now() > self.latest:
-                    self.short.add(facet)
+                if self._late(self.latest, [facet]):
                     continue
                 count = self.places.counts.get(facet, MANY)
                 if count == MANY:
@@ -229,7 +228,7 @@ class _Drive:
         usual = now() + self.effort.usual
         order = [grid - 1, 0, *(int(b) for b in rng.integers(0, grid, 6))]
         for i, block in enumerate(order):
-            if now() > usual and i >= len(MODES):
+            if i >= len(MODES) and self._late(usual, ()):
                 break
             if (False, block) not in tried:
                 tried.add((False, block))
@@ -276,9 +275,8 @@ class _Drive:
         for side in (self.candidate, self.own):
             facets = self._different(side)
             self.places.search(side.program, facets, setting, deadline)
-            if now() > deadline:
-                known = self.places.known
-                self.short |= {f for f in facets if known.get(f) == "unknown"}
+            known = self.places.known
+            self._late(deadline, [f for f in facets if known.get(f) == "unknown"])
 
     def _data(self) -> None:
         """Extreme numbers, while conditions on data are left."""
@@ -291,14 +289,14 @@ class _Drive:
             theirs = [f for f in theirs if self._open(f)]
             if not (left or theirs):
                 return
-            if now() > self.latest:
-                self.short |= {*left, *theirs}
+            if self._late(self.latest, [*left, *theirs]):
                 return
             grid = self._grid(self.candidate)
             some = [0, grid - 1, int(rng.integers(0, grid))]
             directed = (spot.block for spot in self.directed[:_DIRECTED])
             blocks = list(dict.fromkeys([*directed, *some]))
-            if not any(f.required for f in (*left, *theirs)) and now() > short:
+            required = any(f.required for f in (*left, *theirs))
+            if not required and self._late(short, ()):
                 return
             extreme = mode in EXTREME
             setting = self._setting(mode, slack=8.0 if extreme else 1.0)
@@ -323,7 +321,7 @@ class _Drive:
         for number, mode in enumerate(MEETING * _TRIES):
             for spot in spots[: _DIRECTED if number else None]:
                 again = number >= len(MEETING)
-                if now() > (until if again else self.latest):
+                if self._late(until if again else self.latest, ()):
                     if not again:
                         self.stuck.append(_NO_TIME)
                     return
@@ -360,8 +358,7 @@ class _Drive:
                 unseen = {*side.facets.unseen(), *side.facets.flips}
                 if facet not in unseen:
                     continue
-                if now() > deadline:
-                    self.short.add(facet)
+                if self._late(deadline, [facet]):
                     continue
                 spot = self._flip(side, facet)
                 if isinstance(spot, _Spot):
@@ -436,12 +433,25 @@ class _Drive:
         until = now() + self.effort.usual
         for number, mode in enumerate(MODES):
             case = self.others.small(rng)
-            if case is None or (number and now() > until):
+            if case is None or (number and self._late(until, ())):
                 continue
             setting = self._setting(mode, case, multiprocessors=4)
             grid = self._grid(self.candidate, setting)
             if grid <= _ALL:
                 self._pair(setting, list(range(grid)), False)
+
+    # ---------------------------------------------------------------------- time
+
+    def _late(self, until: float, left: Iterable[Facet]) -> bool:
+        """Whether it is too late for something, by which ``left`` would be looked for.
+
+        All limits are asked for here, so that what is left is never taken for seen:
+        nothing, where what there is no time for has no condition as its cause.
+        """
+        late = now() > until
+        if late:
+            self.short.update(left)
+        return late
 
     # ---------------------------------------------------------------------- runs
 

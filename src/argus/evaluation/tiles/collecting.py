@@ -36,6 +36,8 @@ from argus.ir.walk import used, walk
 __all__ = ["Collected", "indexing"]
 
 Env = dict[str, Any]
+_PLACE = "a number that follows from a position enters what is computed"
+_BUMP = "a number may be large near some sizes or scalars alone"
 
 
 class Collected:
@@ -264,8 +266,11 @@ class Collected:
 
     def _tile(self, op: o.AnyOp, scope: Scope) -> None:
         """Facets of what an operation computes, element by element."""
-        for mark in self._meaning.places(op):
-            words = "a number that follows from a position enters what is computed"
+        unseen = [
+            *((mark, _PLACE) for mark in self._meaning.places(op)),
+            *((mark, _BUMP) for mark in self._meaning.bumps(op)),
+        ]
+        for mark, words in unseen:
             text = _sentence(op, words)
             facet = Facet(op, text, f"place {mark}", scope, None, drivable=False)
             self.all.append(facet)

@@ -136,10 +136,8 @@ class MeaningReader:
         """Marks of numbers that follow from places and enter what is computed of data.
 
         Comparisons, quotients and extremes of whole numbers are no such: they have
-        ways to turn out, and places are found for those. Of sizes and scalars, which
-        are tried at random, only what is large near some of them alone.
+        ways to turn out, and places are found for those.
         """
-        yield from self._bumps(op)
         match op:
             case o.Elementwise():
                 args = op.args[1:] if op.fn == "where" else op.args
@@ -172,8 +170,12 @@ class MeaningReader:
             case _:
                 assert_never(op)
 
-    def _bumps(self, op: o.AnyOp) -> Iterator[str]:
-        """Functions of sizes and scalars, and quotients by a difference of these."""
+    def bumps(self, op: o.AnyOp) -> Iterator[str]:
+        """Marks of numbers that may be large near some sizes or scalars alone.
+
+        Functions of these, and quotients by a difference: a few sizes and scalars at
+        random show what sums and products of them do.
+        """
         if not isinstance(op, o.Elementwise | o.Full):
             return
         if isinstance(op, o.Elementwise) and op.result.dtype.is_float:
