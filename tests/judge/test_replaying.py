@@ -107,7 +107,9 @@ def test_a_device_gets_the_numbers_that_tiles_read(problem: Problem) -> None:
     library = TorchArrays(0, "cpu")
     arrays, _ = launching.guarded(subject.entry.arguments(case), library)
     for mode in MODES:
-        for name, tensor in drawn(subject.entry, case, mode, 7, (0.5, 3.0), frozenset()).items():
+        for name, tensor in drawn(
+            subject.entry, case, mode, 7, (0.5, 3.0), frozenset()
+        ).items():
             laid_out(tensor, arrays[name], library)
             got = arrays[name].float().numpy().reshape(-1)
             count = got.size
@@ -119,7 +121,10 @@ def test_a_device_gets_the_numbers_that_tiles_read(problem: Problem) -> None:
 
 def test_inputs_do_not_depend_on_the_poison() -> None:
     subject = subject_of(PROBLEMS["elements"])
-    whole = [drawn(subject.entry, subject.case, m, 3, (), frozenset()) for m in (MODES[0],) * 2]
+    whole = [
+        drawn(subject.entry, subject.case, m, 3, (), frozenset())
+        for m in (MODES[0],) * 2
+    ]
     at = np.arange(1000, dtype=np.int64)
     assert np.array_equal(whole[0]["X"].read(at), whole[1]["X"].read(at))
     from dataclasses import replace

@@ -361,9 +361,8 @@ class _Drive:
                 if self._late(deadline, [facet]):
                     continue
                 spot = self._flip(side, facet)
-                if isinstance(spot, _Spot):
-                    if not of_own:
-                        found.append(spot)
+                if isinstance(spot, _Spot) and not of_own:
+                    found.append(spot)
                 if spot != "never" and facet in side.facets.unseen():
                     self.elsewhere.add(facet)
         return found

@@ -172,7 +172,9 @@ class VariedPrograms:
             return ChosenScalars(values, changed=False, settled=True)
         known = params.keys() | self.subject.case.sizes.keys()
         named = [{s.name for s in symbols(e)} for e, _ in own_conditions]
-        told = [c for c, names in zip(own_conditions, named, strict=True) if names <= known]
+        told = [
+            c for c, names in zip(own_conditions, named, strict=True) if names <= known
+        ]
         sizes = self.subject.case.sizes
         mentioned = dict.fromkeys(n for x in named for n in sorted(x) if n in params)
         for name in [*mentioned][::order] * _TURNS:

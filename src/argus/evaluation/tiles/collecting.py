@@ -210,9 +210,7 @@ class Collected:
         name = op.var.name
         for least in (1, 2):
 
-            def probe(
-                _: Mapping[o.Tile, Array], env: Env, least: int = least
-            ) -> Seen:
+            def probe(_: Mapping[o.Tile, Array], env: Env, least: int = least) -> Seen:
                 count = value_of(iterations, env)
                 if count is None:
                     return NOWHERE
@@ -440,7 +438,9 @@ class _StoreReader:
                     case o.Elementwise() | o.Cast():
                         after = [op.result]
                     case o.If():
-                        after = [m.result for m in op.tiles if here in (m.then, m.other)]
+                        after = [
+                            m.result for m in op.tiles if here in (m.then, m.other)
+                        ]
                     case o.StoreGlobal() if op.src is here and op.mask is not here:
                         found.add(op)
                         after = []
