@@ -37,9 +37,7 @@ def of_count(world: World, truth: Truth) -> IndexSet:
     return _above(world, truth, leaf, [*known, *twins(leaf.domain, variable)])
 
 
-def beside(
-    world: World, atoms: Iterable[Atom]
-) -> Iterator[tuple[IndexSet, IndexSet]]:
+def beside(world: World, atoms: Iterable[Atom]) -> Iterator[tuple[IndexSet, IndexSet]]:
     """What entries and elements that a set mentions say of its counts: of each point.
 
     Where nothing is kept, ``Keep[k] > 0`` holds of no k: pairs of which one holds, that
