@@ -138,8 +138,9 @@ class Collected:
         )
         table = self.pairs if table is None else table
         # Where a place is known it is looked for, and compared whole.
-        of_data = first.when is None and isinstance(op, o.Elementwise | o.Cast)
-        stores = self._stores.of(op.result) if of_data else None
+        stores: frozenset[o.AnyOp] | None = None
+        if first.when is None and isinstance(op, o.Elementwise | o.Cast):
+            stores = self._stores.of(op.result)
         pair = Pair(probe, (first, second), stores)
         table.setdefault(op, []).append(pair)
         for store in stores or ():
