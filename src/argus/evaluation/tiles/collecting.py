@@ -435,18 +435,15 @@ class _StoreReader:
         while left:
             here = left.pop()
             for op in self._users.get(here, ()):
-                match op:
-                    case o.Elementwise() | o.Cast():
-                        after = [op.result]
-                    case o.If():
-                        after = [
-                            m.result for m in op.tiles if here in (m.then, m.other)
-                        ]
-                    case o.StoreGlobal() if op.src is here and op.mask is not here:
-                        found.add(op)
-                        after = []
-                    case _:
-                        return None
+                after: list[o.Tile] = []
+                if isinstance(op, o.Elementwise | o.Cast):
+                    after = [op.result]
+                elif isinstance(op, o.If):
+                    after = [m.result for m in op.tiles if here in (m.then, m.other)]
+                elif isinstance(op, o.StoreGlobal) and op.mask is not here:
+                    found.add(op)
+                else:
+                    return None
                 left += [t for t in after if t not in seen]
                 seen.update(after)
         return frozenset(found) or None

@@ -427,8 +427,12 @@ def _least(e: Expr) -> float:
             return _least(e.left) * _least(e.right) if e.op == "*" else 0.0
         case Binary(op="//" | "%") if min(_least(e.left), _least(e.right)) >= 0:
             return 0.0
-        case _:
+        case Select():
+            return min(_least(e.then), _least(e.other))
+        case Binary() | Sym():
             return -math.inf
+        case _:
+            assert_never(e)
 
 
 def _latest(origins: Iterable[Origin]) -> Origin:

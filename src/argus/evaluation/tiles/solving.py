@@ -158,14 +158,10 @@ def conditions(facet: Facet) -> Iterator[tuple[Expr, bool]]:
 
 
 def _parts(e: Expr, taken: bool) -> Iterator[tuple[Expr, bool]]:
-    match e:
-        case Binary(op="and") if taken:
-            yield from _parts(e.left, taken)
-            yield from _parts(e.right, taken)
-        case Binary(op="or") if not taken:
-            yield from _parts(e.left, taken)
-            yield from _parts(e.right, taken)
-        case Select(then=Const(value=False), other=Const(value=True)):
-            yield from _parts(e.cond, not taken)
-        case _:
-            yield e, taken
+    if isinstance(e, Binary) and e.op == ("and" if taken else "or"):
+        yield from _parts(e.left, taken)
+        yield from _parts(e.right, taken)
+    elif isinstance(e, Select) and (e.then, e.other) == (Const(False), Const(True)):
+        yield from _parts(e.cond, not taken)
+    else:
+        yield e, taken
