@@ -513,7 +513,9 @@ class _Drive:
         left = [f for f in left if f.decides or f in found | self.elsewhere]
         left += [f for f in self.short if f in self.candidate.facets.flips]
         missed = [f for f in left if f.mark not in theirs]
-        missed = [f for f in missed if f.required or f in self.short]
+        # Ends of tensors and turns of loops, which other sizes may show, are proved.
+        decide = {f for f in missed if f.decides or f in found}
+        missed = [f for f in missed if f in decide and (f.required or f in self.short)]
         rest = {f for f in self.own.facets.unseen() if f not in never and f.decides}
         more = [f for f in self._different(self.own) if f in rest]
         self.made.missed = (*_texts(missed), *dict.fromkeys(self.stuck))

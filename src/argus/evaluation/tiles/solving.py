@@ -49,7 +49,21 @@ Goal = tuple[Expr, list[Expr]]
 
 
 def goal_of(program: Program, facet: Facet, known: Mapping[str, Expr]) -> Goal | None:
-    """The condition over blocks, iterations and axes, and what is known of these."""
+    """The condition over blocks, iterations and axes, and what is known of these.
+
+    None where it is about something else, too.
+    """
+    goal, given = _meant(program, facet, known)
+    free = {s.name for e in (goal, *given) for s in symbols(e)}
+    own = {BLOCK_INDEX.name, *(f"axis_{i}" for i in range(len(facet.shape)))}
+    own |= {
+        s.name for e in given for s in symbols(e) if s.name.startswith("iteration_")
+    }
+    dims = {s.name for e in (goal, *given) for s in symbols(e) if s.kind == "dim"}
+    return (goal, given) if free <= own | dims else None
+
+
+def _meant(program: Program, facet: Facet, known: Mapping[str, Expr]) -> Goal:
     assert facet.when is not None
     meaning: dict[str, Expr] = dict(known)
     block = BLOCK_INDEX
@@ -79,19 +93,18 @@ def goal_of(program: Program, facet: Facet, known: Mapping[str, Expr]) -> Goal |
     for i, extent in enumerate(facet.shape):
         given.append(binary("<", axes[f"%{i}"], extent))
     goal = substitute(substitute(facet.when, meaning), axes)
-    free = {s.name for e in (goal, *given) for s in symbols(e)}
-    own = {block.name, *(s.name for s in axes.values())}
-    own |= {
-        s.name for e in given for s in symbols(e) if s.name.startswith("iteration_")
-    }
-    dims = {s.name for e in (goal, *given) for s in symbols(e) if s.kind == "dim"}
-    return (goal, given) if free <= own | dims else None
+    return goal, given
 
 
-def decided(goal: Goal, grid: int | Expr) -> tuple[dict[str, int] | None, bool]:
-    """Values for which a condition holds; whether there are none."""
+def decided(goal: Goal, grid: int | Expr | None) -> tuple[dict[str, int] | None, bool]:
+    """Values for which a condition holds; whether there are none.
+
+    ``grid``: how many blocks there are, None where that is not known.
+    """
     condition, given = goal
-    inside = [binary(">=", BLOCK_INDEX, 0), binary("<", BLOCK_INDEX, grid), *given]
+    inside = [binary(">=", BLOCK_INDEX, 0), *given]
+    if grid is not None:
+        inside.append(binary("<", BLOCK_INDEX, grid))
     try:
         made = prove(negate(condition), inside, timeout_ms=_SOLVER_MS)
     except (ZeroDivisionError, ValueError, TypeError):
@@ -113,6 +126,8 @@ def other_sizes(
     size that may change. "never" if there are none, "unknown" if none was found.
     """
     meaning = {name: Const(value) for name, value in known.items()}
+    if decided((_meant(program, facet, meaning)[0], []), None)[1]:
+        return "never"  # whatever there is around it
     goal = goal_of(program, facet, meaning)
     if goal is None:
         return "unknown"
@@ -120,7 +135,8 @@ def other_sizes(
     dims = {s.name for e in (condition, *given) for s in symbols(e) if s.kind == "dim"}
     if not dims:
         return "never"  # sizes change nothing about it
-    if not dims <= free.keys():
+    grid = substitute(program.grid, meaning)
+    if not dims <= free.keys() or any(s.name not in free for s in symbols(grid)):
         return "unknown"
     own = [*given]
     for name, (step, most) in free.items():
@@ -129,9 +145,6 @@ def other_sizes(
         if step > 1:
             own.append(binary("==", binary("%", sym, step), 0))
     own += [substitute(r.cond, meaning) for r in program.requirements]
-    grid = substitute(program.grid, meaning)
-    if any(s.name not in free for s in symbols(grid)):
-        return "unknown"
     model, impossible = decided((condition, own), grid)
     if model is None:
         return "never" if impossible else "unknown"
