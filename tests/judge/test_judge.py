@@ -31,8 +31,9 @@ GOOD = Candidate(source=TASK, kernel="affine")
 GEMM_SOURCE = (KERNELS / "gemm/kernel.py").read_text()
 NORMS_SOURCE = (KERNELS / "norms/kernel.py").read_text()
 SLOW = Candidate(
-    source=(FOLDER / "long_loop.txt").read_text(encoding="utf-8"), kernel="affine"
+    source=(FOLDER / "grid_large.txt").read_text(encoding="utf-8"), kernel="affine"
 )
+"""It hangs in the interpreter; terms say at once that they do not know."""
 
 
 def one(judge: LocalJudge, problem: object, candidate: Candidate) -> JudgeVerdict:
