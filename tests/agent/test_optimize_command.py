@@ -27,7 +27,14 @@ def invoke(*arguments: str):
     return Commands().invoke(app, list(arguments))
 
 
-def test_a_kernel_gets_faster_and_everything_is_kept(home: Path, tmp_path: Path):
+def no_page(patch: pytest.MonkeyPatch) -> None:
+    """Where it is not the matter: pictures take longer than a trial."""
+    patch.setattr("argus.report.page.page", lambda run, state: f"of {run.id}")
+
+
+def test_a_kernel_gets_faster_and_everything_is_kept(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     best = tmp_path / "best.py"
     done = invoke(*SMALL, "--out", str(best))
     assert done.exit_code == 0, done.output
@@ -50,6 +57,7 @@ def test_a_kernel_gets_faster_and_everything_is_kept(home: Path, tmp_path: Path)
     assert kinds.count("learned") == 2
     assert kinds[-1] == "finished"
 
+    no_page(monkeypatch)
     # Nothing is said of limits: those of the run stay, and they are spent.
     same = invoke("optimize", "--resume", "latest", "--no-ablate")
     assert same.exit_code == 0, same.output
@@ -69,14 +77,9 @@ def test_a_kernel_gets_faster_and_everything_is_kept(home: Path, tmp_path: Path)
     assert load(home / "policy.json").runs == {name: 3}
 
 
-@pytest.fixture
-def no_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where it is not the matter: pictures take longer than a trial."""
-    monkeypatch.setattr("argus.report.page.page", lambda run, state: f"of {run.id}")
-
-
-def test_a_cold_run_stays_cold(home: Path, no_page: None):
+def test_a_cold_run_stays_cold(home: Path, monkeypatch: pytest.MonkeyPatch):
     """Also where it goes on, and nobody says it again."""
+    no_page(monkeypatch)
     done = invoke(*SMALL[:-1], "1", "--no-ablate", "--cold")
     assert done.exit_code == 0, done.output
     assert "policy not changed: the run is cold" in " ".join(done.output.split())
@@ -110,7 +113,8 @@ def test_mistakes_of_the_user_have_a_code(home: Path, arguments, code):
     assert json.loads(done.output)["diagnostics"][0]["code"] == code
 
 
-def test_a_damaged_policy_is_told_and_kept(home: Path, no_page: None):
+def test_a_damaged_policy_is_told_and_kept(home: Path, monkeypatch: pytest.MonkeyPatch):
+    no_page(monkeypatch)
     home.mkdir()
     (home / "policy.json").write_text("{")
     with pytest.warns(ArgusWarning, match="AG1004"):
@@ -175,7 +179,9 @@ def reference(X):
 '''
 
 
-def test_what_is_not_searched_is_said(home: Path, tmp_path: Path):
+def test_what_is_not_searched_is_said(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
     """In the progress, in the JSON object and on the page."""
     file = tmp_path / "window.py"
     file.write_text(WINDOW)
@@ -190,6 +196,7 @@ def test_what_is_not_searched_is_said(home: Path, tmp_path: Path):
     (name,) = RunStore(home / "runs").names()
     page = (home / "runs" / "reports" / f"{name}.html").read_text()
     assert "W is not searched: the result is another at W=" in page
+    no_page(monkeypatch)
     asked = invoke(*command, "--json")
     (found,) = json.loads(asked.stdout)["runs"]
     assert found["settled"].keys() == {"W"}

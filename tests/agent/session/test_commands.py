@@ -314,7 +314,7 @@ def test_a_scripted_agent_optimises_by_commands(
     found = call("status")
     assert [r["status"] for r in found["trials"]] == ["correct", "correct"]
     assert found["spent"]["gpu_seconds"] == 0.0
-    end = call("finish", "--out", "best.py")
+    end = call("finish", "--out", "best.py", "--no-ablate")
     assert end["trials"] == 2
     assert (tmp_path / "best.py").read_text() == end["best_source"]["source"]
     assert "plot-trajectory" in Path(end["report"]).read_text()
