@@ -6,6 +6,7 @@ Nothing is computed: plans say which kernels they have, the model how long they 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import pytest
@@ -53,6 +54,7 @@ Blocks of a tap each, which walk all pixels one after the other, take 100 times 
 """
 
 
+@cache
 def _gradient(case: Case, number: int) -> ProgramPlan:
     """Of the input (0), or of the filters (1)."""
     x, weight, stride, padding, dilation, groups = case

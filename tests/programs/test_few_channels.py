@@ -34,7 +34,7 @@ LAYERS: dict[str, tuple[nn.Module, Shape]] = {
     "one window": (nn.Conv2d(32, 20, 4), (5, 32, 4, 4)),
     "one window with borders": (
         nn.Conv2d(32, 40, 4, padding=1, groups=2, stride=3),
-        (5, 32, 3, 4),
+        (2, 32, 3, 4),
     ),
 }
 WHOLE: dict[str, tuple[nn.Module, Shape, float]] = {

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from argus.ir.expr import Expr, evaluate
+from argus.ir.expr import evaluate
 from argus.ir.memory import GlobalTensor, GlobalView, SharedView
 from argus.ir.placement import MatrixOperand, TmaBox, VectorPlan
 from argus.layout import WARP_LANES, Fragment, SharedLayout

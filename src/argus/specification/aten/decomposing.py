@@ -35,7 +35,7 @@ class _Told:
 
     table: Table
     composite: Table
-    """What it does with composite operators: those of the table, and what stays whole."""
+    """What becomes of composite operators, those that stay whole among them."""
     others: Table
     """The rest of the table."""
     aside: tuple[Any, ...]
