@@ -237,7 +237,7 @@ def register_coords(plan: VectorPlan) -> tuple[Ints, ...]:
     return _register_coords(plan.layout, plan.width)
 
 
-@lru_cache(maxsize=256)
+@lru_cache(maxsize=64)
 def _register_coords(layout: Fragment, width: int) -> tuple[Ints, ...]:
     table = layout.table()
     shape = (table.shape[0], layout.num_regs // width, width)
