@@ -15,7 +15,7 @@ torch = pytest.importorskip("torch")
 
 from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.planning.predictions import prediction_of  # noqa: E402
-from argus.programs.products.products import ProductForm  # noqa: E402
+from argus.programs.products.product_forms import ProductForm  # noqa: E402
 from few import few  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 

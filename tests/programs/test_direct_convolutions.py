@@ -13,7 +13,7 @@ from argus.programs.convolutions import direct_convolutions  # noqa: E402
 from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.products.box_tiles import box_rows, box_sides  # noqa: E402
-from argus.programs.products.products import ProductForm  # noqa: E402
+from argus.programs.products.product_forms import ProductForm  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from few import few  # noqa: E402
@@ -163,3 +163,22 @@ def test_large_images_are_no_boxes() -> None:
     forms = [step.group.form for step in plan.kernels]
     (product,) = [f for f in forms if isinstance(f, ProductForm)]
     assert product.box is None
+
+
+def test_lines_that_become_columns_are_stored_so() -> None:
+    """A box is stored as it is read: another order of pixels takes another form."""
+
+    def call(x: Any, w: Any) -> Any:
+        made = torch.conv2d(x, w, padding=1).transpose(2, 3)
+        return made.contiguous(memory_format=torch.channels_last)
+
+    form = torch.channels_last
+    given = tuple(
+        torch.randn(s, dtype=HALF).to(memory_format=form)
+        for s in ((2, 16, 8, 9), (16, 16, 3, 3))
+    )
+    plan = plan_of(Formula(call), given)
+    assert not plan.left
+    got = run_plan(plan, given, plan.program.tensors, in_interpreter)
+    wanted = call(*(t.double() for t in given))
+    assert float((got.double() - wanted).norm() / wanted.norm()) < 1e-2

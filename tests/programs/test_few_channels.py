@@ -15,7 +15,7 @@ from torch import nn  # noqa: E402
 from argus.programs.planning.plan import plan_of  # noqa: E402
 from argus.programs.planning.predictions import prediction_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
-from argus.programs.products.products import ProductForm  # noqa: E402
+from argus.programs.products.product_forms import ProductForm  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from few import few  # noqa: E402

@@ -16,7 +16,7 @@ from torch.nn import functional  # noqa: E402
 
 from argus.programs.planning.plan import KernelStep, plan_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
-from argus.programs.products.products import ProductForm  # noqa: E402
+from argus.programs.products.product_forms import ProductForm  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 

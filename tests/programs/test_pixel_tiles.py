@@ -12,7 +12,7 @@ from argus.programs.convolutions.convolution_phases import ConvolutionPhases  # 
 from argus.programs.planning.plan import KernelStep, ProgramPlan, plan_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.products.pixel_tiles import PixelTile  # noqa: E402
-from argus.programs.products.products import ProductForm  # noqa: E402
+from argus.programs.products.product_forms import ProductForm  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula  # noqa: E402

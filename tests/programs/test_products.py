@@ -16,8 +16,8 @@ from argus.ir.dtypes import DType, bf16, f32  # noqa: E402
 from argus.programs.planning import grouping  # noqa: E402
 from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.products.product_forms import ProductForm  # noqa: E402
 from argus.programs.products.product_tiles import parts_of_sum  # noqa: E402
-from argus.programs.products.products import ProductForm  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from few import few  # noqa: E402

@@ -18,7 +18,7 @@ from argus.programs.compiled import CompiledProgram  # noqa: E402
 from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.planning.program_data import KernelFiles, plan_of_data  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
-from argus.programs.products.products import ProductForm  # noqa: E402
+from argus.programs.products.product_forms import ProductForm  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.tiles.tile_axes import GroupTiling  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402

@@ -13,7 +13,7 @@ torch = pytest.importorskip("torch")
 from argus.programs.convolutions import strided_convolutions  # noqa: E402
 from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
-from argus.programs.products.products import ProductForm  # noqa: E402
+from argus.programs.products.product_forms import ProductForm  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.tensors.tensor_program import ContractPrimitive  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402

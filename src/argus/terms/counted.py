@@ -19,7 +19,7 @@ from argus.terms.term import Term
 if TYPE_CHECKING:
     from argus.terms.world import World
 
-__all__ = ["counted_at", "of_count", "together", "twins"]
+__all__ = ["beside", "counted_at", "of_count", "twins"]
 
 
 _MOST = 8
@@ -37,32 +37,32 @@ def of_count(world: World, truth: Truth) -> IndexSet:
     return _above(world, truth, leaf, [*known, *twins(leaf.domain, variable)])
 
 
-def together(world: World, atoms: Iterable[Atom]) -> IndexSet:
+def beside(world: World, atoms: Iterable[Atom]) -> Iterator[tuple[IndexSet, IndexSet]]:
     """What entries and elements that a set mentions say of its counts: of each point.
 
-    Where nothing is kept, ``Keep[k] > 0`` holds of no k.
+    Where nothing is kept, ``Keep[k] > 0`` holds of no k: pairs of which one holds, that
+    the count is above 0, or that the point is none of its points.
     """
     every = list(atoms)
     counts = [a for a in every if isinstance(a, Truth) and _counts(a) is not None]
     entries = [a for a in every if isinstance(a, Entry)]
     asked = [a for a in every if isinstance(a, Truth) and a not in counts]
-    found = IndexSet.universe
+    elements = [e for x in asked[:_MOST] for e in _elements(x)]
     for truth in counts[:_MOST]:
         leaf = _counts(truth)
         assert leaf is not None
+        points = [*_points(leaf, elements)]
+        if _counted(truth) is not None:
+            (variable,) = leaf.variables
+            points += [
+                {variable: place}
+                for one in _entries(leaf.domain)
+                for other in entries[:_MOST]
+                for place in _where_alike(one, other, variable)
+            ]
         above = world.compare(Integer.atom(truth), "==", 1)
-        for env in _points(leaf, [e for x in asked[:_MOST] for e in _elements(x)]):
-            found = found & (above | ~world.substitute(leaf.domain, env))
-        if _counted(truth) is None:
-            continue
-        known = {
-            place: None
-            for one in _entries(leaf.domain)
-            for other in entries[:_MOST]
-            for place in _where_alike(one, other, leaf.variables[0])
-        }
-        found = found & _above(world, truth, leaf, known)
-    return found
+        for there in dict.fromkeys(world.substitute(leaf.domain, p) for p in points):
+            yield above, ~there
 
 
 def _counted(truth: Truth) -> Sum | None:

@@ -4,13 +4,14 @@ The facts of a set are those of the atoms that it mentions, of what these facts 
 in turn, and the requirements that share an atom with them. They are conjunctions: isl
 is slow on many alternatives, so that an implication becomes a fact only where its
 premise is known. What has alternatives by its nature, that a minimum is one of two, is
-kept apart (`alternatives`), and looked at where the rest does not decide. Leaving out
-facts is sound: less is proved.
+kept apart (`alternatives`), and looked at where the rest does not decide; what points
+say of counts is a fact while it has few pieces. Leaving out facts is sound: less is
+proved.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
 from argus.terms import comparisons, counted
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
     from argus.terms.world import World
 
 _Key = TypeVar("_Key")
+_MOST_PIECES = 64
+"""Pieces of what is known that has alternatives."""
 
 
 class Known:
@@ -88,9 +91,20 @@ def closure(world: World, monomials: tuple[Monomial, ...]) -> IndexSet:
             found = found & one
         found = found & _required(world, atoms, parts)
         found = found & comparisons.together(world, atoms)
-        found = found & counted.together(world, atoms)
+        found = found & _few_pieces(counted.beside(world, atoms))
         if not known.open:
             known.closures[key] = found
+    return found
+
+
+def _few_pieces(choices: Iterable[tuple[IndexSet, IndexSet]]) -> IndexSet:
+    """Of pairs of which one holds, those first ones that make few pieces together."""
+    found = IndexSet.universe
+    for one, other in choices:
+        more = found & (one | other)
+        if more.pieces > _MOST_PIECES:
+            break
+        found = more
     return found
 
 

@@ -202,6 +202,13 @@ class IndexSet:
             return self.of(found)
 
     @property
+    def pieces(self) -> int:
+        """How many alternatives its conditions have."""
+        if self._conjunction() is not None or isinstance(self.isl, bool):
+            return 0 if self.isl is False else 1
+        return self.isl.n_basic_set()
+
+    @property
     def monomials(self) -> tuple[Monomial, ...]:
         """Monomials that it depends on."""
         if self._monomials is None:

@@ -101,8 +101,10 @@ def test_of_hidden_rows_all_is_0_whatever_guards(change: dict[str, str]) -> None
     ],
 )
 def test_another_mask_or_guard_is_not_equal(change: dict[str, str]) -> None:
-    text = ROW.format(**{**OF_ROW, **change})
-    assert not decided_text(text).equal
+    found = decided_text(ROW.format(**{**OF_ROW, **change}))
+    assert not found.equal
+    # What is known of its counts had 45 000 alternatives, and took 18 s.
+    assert found.seconds < 6
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ from argus.programs.lowering.expressions import (
     walked,
 )
 from argus.programs.lowering.lowering import KernelStore, LoweredGroup, NotFusedError
-from argus.programs.products.products import TMA_BYTES, TMA_DIMENSIONS, addressed
+from argus.programs.products.product_forms import TMA_BYTES, TMA_DIMENSIONS, addressed
 
 MOST_ACROSS = 256
 """Elements of a query or of a value, at most: a tile has all of them."""

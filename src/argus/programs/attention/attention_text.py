@@ -30,8 +30,8 @@ from argus.programs.lowering.kernel_file import KernelSource, file_text
 from argus.programs.lowering.lowering import KernelStore, LoweredGroup
 from argus.programs.lowering.naming import KernelTensor, accessed
 from argus.programs.lowering.reference_text import reference_lines
+from argus.programs.products.product_forms import TMA_BYTES, TMA_DIMENSIONS
 from argus.programs.products.product_text import library_text
-from argus.programs.products.products import TMA_BYTES, TMA_DIMENSIONS
 from argus.programs.products.ring_text import (
     LOADING_REGISTERS,
     RingWriter,

@@ -12,13 +12,15 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
-from math import prod
 from typing import Any, cast
 
 from argus.diagnostics import ArgusError, fail
 from argus.ir.dtypes import DTYPES, boolean, f64
+from argus.programs.capturing.graph_results import GraphResults
+from argus.programs.capturing.nodes import is_mutable, orders_calls, require_numbers
 from argus.programs.capturing.open_numbers import OpenNumbers, is_open
 from argus.programs.capturing.operators import element_type, operator_named
+from argus.programs.capturing.strides import contiguous, same_places, spanned
 from argus.programs.operators.complex_operators import as_complex, complex_operator
 from argus.programs.operators.strided_operators import (
     WALKING,
@@ -31,7 +33,6 @@ from argus.programs.tensors.complex_tensor import (
     part_type,
     stored_shape,
 )
-from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.recorder import ProgramRecorder
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import (
@@ -91,8 +92,6 @@ class GraphCapture:
         self.fixed: dict[int, Any] = {}
         self.foreign: set[ProgramValue] = set()
         """Values that no kernel may read: on another device, or of another type."""
-        self.owners: dict[ProgramValue, Any] = {}
-        """Whose memory a value is, among the nodes of results."""
         self.device = self._device()
         self.open = OpenNumbers.of(graph.nodes, said)
         self.recorder.open_sizes = any(map(is_open, graph.nodes))
@@ -102,11 +101,12 @@ class GraphCapture:
 
         Raises ArgusError AG1041 for a graph that cannot be one.
         """
+        made = GraphResults(self.recorder, self.values, self.foreign, self.said)
         results: tuple[Any, ...] = ()
         told: tuple[Any, ...] = ()
         pairs: frozenset[int] = frozenset()
         for node in self.graph.nodes:
-            _require_numbers(node, self.said(node))
+            require_numbers(node, self.said(node))
             match node.op:
                 case "placeholder":
                     self.values[node] = self._given(node, given(node))
@@ -116,8 +116,8 @@ class GraphCapture:
                     self.values[node] = self._called(node)
                 case "output":
                     nodes: list[Any] = list(node.args[0])
-                    results = tuple(self._result(n) for n in nodes)
-                    told = tuple(self._told(n) for n in nodes)
+                    results = tuple(made.result(n) for n in nodes)
+                    told = tuple(made.told(n) for n in nodes)
                     pairs = frozenset(
                         i for i, n in enumerate(nodes)
                         if is_node(n) and isinstance(self.values[n], ComplexTensor)
@@ -148,7 +148,7 @@ class GraphCapture:
 
     def _given(self, node: Any, at: GivenFrom) -> Any:
         said = self.said(node)
-        if _orders(node):  # torch gives nothing for it
+        if orders_calls(node):  # torch gives nothing for it
             said = None
         if said is None or not hasattr(said, "shape"):
             # The graph is that of this number.
@@ -176,7 +176,7 @@ class GraphCapture:
         """A tensor from outside. With gaps or in another order: a line, seen so."""
         part = part_type(said)
         shape, strides = stored_shape(said)
-        dense = _same(shape, strides, contiguous(shape))
+        dense = same_places(shape, strides, contiguous(shape))
         extent = shape if dense else (spanned(shape, strides),)
         device, pairs = str(said.device), part is not None
         made = GivenPrimitive(at.kind, at.source, shape, strides, device, pairs)
@@ -273,7 +273,7 @@ class GraphCapture:
         name = str(node.target)
         if name in _TOLD or (said is not None and name.startswith("aten.sym_")):
             return said
-        if arrays and said is None and not _mutable(node.target):
+        if arrays and said is None and not is_mutable(node.target):
             self._check(node.target, args, named)
             return None
         if arrays:
@@ -398,7 +398,7 @@ class GraphCapture:
         part, (shape, strides) = part_type(said), stored_shape(said)
         order = tuple(sorted(range(len(shape)), key=lambda d: (-strides[d], d)))
         laid = tuple(shape[d] for d in order)
-        dense = _same(laid, tuple(strides[d] for d in order), contiguous(laid))
+        dense = same_places(laid, tuple(strides[d] for d in order), contiguous(laid))
         if not dense or order == tuple(range(len(shape))):
             order, laid = (), shape
         made = TorchPrimitive(call, index, order, part is not None)
@@ -410,130 +410,14 @@ class GraphCapture:
             found = found.through(permuted(laid, back))
         return self._seen(found, part is not None)
 
-    # -- results
-
-    def _told(self, node: Any) -> tuple[int, ...] | None:
-        said: Any = self.said(node) if is_node(node) else None
-        return stored_shape(said)[1] if hasattr(said, "stride") else None
-
-    def _result(self, node: Any) -> Any:
-        """A result: in memory of its own, unless torch returns a view of another."""
-        if not is_node(node):
-            return node
-        found = self.values[node]
-        if isinstance(found, ComplexTensor):
-            found = found.paired().pairs
-        if not isinstance(found, TensorArray):
-            return found
-        operand, root = found.operand, _root(node)
-        owner = self.owners.setdefault(operand.value, root)
-        given = isinstance(operand.value.made, GivenPrimitive)
-        if given and root.op in ("placeholder", "get_attr"):
-            return operand
-        told = self._told(node)
-        assert told is not None
-        if operand.value in self.foreign or 0 in operand.shape:
-            return operand
-        if owner is root and not given and _laid_so(operand, told):
-            return operand
-        return self._copied(operand, told, root)
-
-    def _copied(
-        self, operand: ViewedValue, told: tuple[int, ...], root: Any
-    ) -> ViewedValue:
-        """The operand as a value of its own, dense in the order of these strides."""
-        shape = operand.shape
-        dims = sorted(range(len(shape)), key=lambda d: (-told[d], d))
-        if dims == list(range(len(shape))):
-            copy = self.recorder.fresh_copy(operand)
-            self.owners[copy.value] = root
-            return copy
-        copy = self.recorder.fresh_copy(operand.through(permuted(shape, dims)))
-        self.owners[copy.value] = root
-        back = [dims.index(d) for d in range(len(shape))]
-        return copy.through(permuted(copy.shape, back))
-
-
-def _orders(node: Any) -> bool:
-    """Whether a node is a token, by which torch orders calls with effects."""
-    return any(
-        str(user.target) == "with_effects" and user.args[0] is node
-        for user in node.users
-    )
-
-
-def _mutable(target: Any) -> bool:
-    """Whether a call changes what it is given; not known of what is no operator."""
-    schema = getattr(target, "_schema", None)
-    return schema is None or bool(schema.is_mutable)
-
 
 def _by_strides(made: Any, said: Any, x: TensorArray, *args: Any) -> TensorArray:
     return made(x, said, *args)
 
 
-def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Strides of a dense tensor in row-major order, in elements."""
-    return tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
-
-
-def spanned(shape: tuple[int, ...], strides: tuple[int, ...]) -> int:
-    """Elements from the first to the last one, both counted; 0 for an empty tensor."""
-    if 0 in shape:
-        return 0
-    return 1 + sum((n - 1) * s for n, s in zip(shape, strides, strict=True))
-
-
-def _same(shape: tuple[int, ...], a: tuple[int, ...], b: tuple[int, ...]) -> bool:
-    """Whether strides are those of the same elements in memory."""
-    if 0 in shape:
-        return True
-    return all(n == 1 or x == y for n, x, y in zip(shape, a, b, strict=True))
-
-
-def _laid_so(operand: ViewedValue, told: tuple[int, ...]) -> bool:
-    found = offsets_through(operand)
-    return found is not None and _same(operand.shape, found[0], told)
-
-
-def _root(node: Any) -> Any:
-    """The node whose memory a node shows: itself, unless it is a view."""
-    while True:
-        if node.op != "call_function":
-            return node
-        if node.target is not operator.getitem:
-            schema = getattr(node.target, "_schema", None)
-            returned = schema.returns if schema is not None else ()
-            if not returned or returned[0].alias_info is None:
-                return node
-        node = next(a for a in node.args if is_node(a))
-
-
 def _is_number(array: TensorArray) -> bool:
     """Whether an array is one number that is known."""
     return not array.shape and constant_of(array.operand) is not None
-
-
-def _require_numbers(node: Any, said: Any) -> None:
-    """Raises ArgusError AG1041 for sizes that torch learns from elements.
-
-    And for tensors that do not store all of their elements, or not as numbers.
-    """
-    kinds = (a for a in node.args if str(a).startswith(("torch.qint", "torch.quint")))
-    for kind in kinds:  # of the result: torch says another one
-        raise fail("AG1041", None, f"{node.target} makes elements of type {kind}")
-    for one in leaves_of(said):
-        shape: Any = getattr(one, "shape", ())
-        layout = str(getattr(one, "layout", "torch.strided"))
-        if layout != "torch.strided":
-            raise fail("AG1041", None, f"{node.target} has elements that are sparse")
-        if not all(isinstance(n, int) for n in shape):
-            raise fail(
-                "AG1041",
-                None,
-                f"the size of {node.target} depends on elements",
-                help=IN_PYTHON,
-            )
 
 
 def _sizes(numbers: Any) -> tuple[int, ...]:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from argus.ir.dtypes import DType, bf16, f16, f32
-from argus.programs.products.products import TMA_BYTES
+from argus.programs.products.product_forms import TMA_BYTES
 from argus.programs.tensors.numpy_functions import contracted
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import ViewedValue

@@ -25,8 +25,8 @@ from argus.programs.convolutions.channels_last import (
     filters_last,
     products_last,
 )
+from argus.programs.products.product_forms import TMA_BYTES, TMA_DIMENSIONS
 from argus.programs.products.product_tiles import predicted_time
-from argus.programs.products.products import TMA_BYTES, TMA_DIMENSIONS
 from argus.programs.products.tma_dimensions import LARGEST
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.views import LinearView

@@ -31,8 +31,8 @@ from argus.programs.convolutions.flat_convolutions import (
     worth_flat,
 )
 from argus.programs.operators.window_operators import windows_of
+from argus.programs.products.product_forms import TMA_BYTES
 from argus.programs.products.product_tiles import predicted_time
-from argus.programs.products.products import TMA_BYTES
 from argus.programs.tensors.numpy_functions import contracted
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.views import permuted

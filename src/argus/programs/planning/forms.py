@@ -23,8 +23,9 @@ from argus.programs.products.box_tiles import BoxTile
 from argus.programs.products.pixel_factors import with_pixels
 from argus.programs.products.pixel_text import pixel_source
 from argus.programs.products.pixel_tiles import PixelTile
+from argus.programs.products.product_forms import ProductForm
 from argus.programs.products.product_text import product_source
-from argus.programs.products.products import ProductForm, product_form
+from argus.programs.products.products import product_form
 from argus.programs.products.tma_dimensions import with_few_dimensions
 from argus.programs.tiles.kernel_text import kernel_source
 from argus.programs.tiles.tile_axes import GroupTiling

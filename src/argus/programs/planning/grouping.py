@@ -35,7 +35,7 @@ from argus.programs.planning.worth import (
     no_short_sums,
     worthwhile,
 )
-from argus.programs.products.products import ProductForm
+from argus.programs.products.product_forms import ProductForm
 from argus.programs.tensors.loops import NotAffineError
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,

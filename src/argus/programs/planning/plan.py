@@ -36,7 +36,7 @@ from argus.programs.planning.merging import merged
 from argus.programs.planning.product_operands import prepare_products
 from argus.programs.planning.recurrences import steps_of
 from argus.programs.planning.splitting import split_reductions
-from argus.programs.products.products import ProductForm
+from argus.programs.products.product_forms import ProductForm
 from argus.programs.tensors.joining import join
 from argus.programs.tensors.recurrent_calls import RecurrentCall
 from argus.programs.tensors.row_order import in_order_of_readers

@@ -23,11 +23,9 @@ from argus.ir.dtypes import bf16, f16, f32
 from argus.programs.attention.attention_chains import softmax_before
 from argus.programs.lowering.lowering import over_windows
 from argus.programs.products.product_factors import Factor, rounded_inside, unit_of
+from argus.programs.products.product_forms import TMA_BYTES
 from argus.programs.products.product_tiles import parts_of_sum
-from argus.programs.products.products import (
-    TMA_BYTES,
-    short_sum,
-)
+from argus.programs.products.products import short_sum
 from argus.programs.tensors.offsets import digits_through, offsets_through
 from argus.programs.tensors.recorder import ProgramRecorder
 from argus.programs.tensors.rewriting import ProgramRewriter

@@ -6,8 +6,8 @@ from math import prod
 
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
 from argus.programs.planning.kernel_group import KernelGroup
+from argus.programs.products.product_forms import ProductForm
 from argus.programs.products.product_tiles import followed_long, hides_what_follows
-from argus.programs.products.products import ProductForm
 from argus.programs.tensors.joining import FEW, LONG
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from argus.programs.lowering.expressions import Border, ElementNode
 from argus.programs.lowering.kernel_file import KernelSource
-from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
+from argus.programs.lowering.lowering import LoweredGroup
 from argus.programs.lowering.naming import TableDim
+from argus.programs.products.product_forms import ProductForm
 from argus.programs.products.product_text import ProductWriter
-from argus.programs.products.products import ProductForm
 from argus.programs.tiles.tile_axes import TileAxis
 
 _LETTERS = {2: "IW", 3: "IHW", 4: "ILHW"}
@@ -168,9 +168,3 @@ class _BoxWriter(ProductWriter):
 
     def _tile_dims(self) -> str:
         return " ".join(self.letters[a.loop] for a in self.tiling.axes)
-
-    def _finish(self, buffer: str) -> None:
-        axes = [a.loop for a in self.tiling.axes]
-        if [d for d in self.output.loops if self.is_axis(d)] != axes:
-            raise NotFusedError("pixels that are stored in another order")
-        super()._finish(buffer)

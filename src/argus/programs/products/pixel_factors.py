@@ -15,7 +15,7 @@ from argus.programs.lowering.expressions import (
     PositionNode,
 )
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
-from argus.programs.products.products import ProductForm, with_factors
+from argus.programs.products.product_forms import ProductForm, with_factors
 from argus.programs.tensors.affine import Affine
 
 _MOST_TILES = 2**11

@@ -11,8 +11,8 @@ from argus.programs.lowering.expressions import Border
 from argus.programs.lowering.kernel_file import KernelSource
 from argus.programs.lowering.lowering import LoweredGroup
 from argus.programs.lowering.naming import KernelTensor, accessed
+from argus.programs.products.product_forms import ProductForm
 from argus.programs.products.product_text import ProductWriter
-from argus.programs.products.products import ProductForm
 from argus.programs.tensors.affine import Affine
 from argus.programs.tiles.tile_axes import TileAxis
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from math import ceil, prod
 
 from argus.ir.dtypes import DType, f32
-from argus.programs.products.products import addressed
+from argus.programs.products.product_forms import addressed
 from argus.programs.tensors.affine import Affine
 from argus.programs.tensors.offsets import digits_through, offsets_through
 from argus.programs.tensors.tensor_program import (

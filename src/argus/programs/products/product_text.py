@@ -22,7 +22,7 @@ from argus.programs.lowering.kernel_file import KernelSource, file_text
 from argus.programs.lowering.lowering import LoweredGroup
 from argus.programs.lowering.naming import KernelTensor, TableDim, accessed, table_dim
 from argus.programs.lowering.reference_text import reference_lines
-from argus.programs.products.products import TMA_BYTES, TMA_DIMENSIONS, ProductForm
+from argus.programs.products.product_forms import TMA_BYTES, TMA_DIMENSIONS, ProductForm
 from argus.programs.tiles.tile_axes import GroupTiling, TileAxis
 from argus.programs.tiles.tile_text import TileWriter
 

@@ -7,13 +7,14 @@ has rows that the other lacks: M those of the left factor, N those of the right 
 K is summed. Rows that both have, and further ones, are a batch; further columns are
 summed one after the other. What follows the sum is the epilogue: any expression over
 rows. `product_operands.py` has brought operands into elements that tensor cores take
-(`terms` are products of parts), `product_text.py` writes the kernel.
+(`terms` are products of parts), `product_text.py` writes the kernel of a form
+(`product_forms.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from math import ceil, prod
 
 from argus.ir.dtypes import DType, bf16, f16, f32
@@ -26,7 +27,7 @@ from argus.programs.lowering.expressions import (
     parts_of,
 )
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
-from argus.programs.lowering.sums_between import Between, summands, summed_between
+from argus.programs.lowering.sums_between import summands, summed_between
 from argus.programs.lowering.tables import scalar_index
 from argus.programs.products.box_tiles import (
     BoxTile,
@@ -36,7 +37,13 @@ from argus.programs.products.box_tiles import (
     provable,
     walked_pixels,
 )
-from argus.programs.products.pixel_tiles import PixelTile, pixel_tile
+from argus.programs.products.pixel_tiles import pixel_tile
+from argus.programs.products.product_forms import (
+    TMA_BYTES,
+    TMA_DIMENSIONS,
+    ProductForm,
+    addressed,
+)
 from argus.programs.products.product_tiles import (
     ProductTile,
     Rows,
@@ -45,10 +52,6 @@ from argus.programs.products.product_tiles import (
 )
 from argus.programs.tensors.affine import Affine
 
-TMA_BYTES = 16
-"""What TMA needs starts and strides to be multiples of."""
-TMA_DIMENSIONS = 5
-"""Most dimensions of a tensor that TMA walks."""
 _SHORT_SUM = 16
 _STAGES_BETWEEN = 4
 """Stages of a ring, at most, where tables say how long sums are: such sums are short,
@@ -57,68 +60,6 @@ _LEAST_STEP, _MOST_STAGES = 32, 12
 """Bytes of a step, at least, and stages of a ring with short steps."""
 _LEAST_ALONG = 16
 """Elements that lie side by side in the result, below which other rows are tiled."""
-
-
-@dataclass(frozen=True)
-class ProductForm:
-    """Which loops of a group are M (``row``), N (``column``) and K (``inner``).
-
-    ``batch`` and ``outer``: further rows and columns; of one of the latter, some are
-    summed ``between`` numbers. ``terms``: left and right factor
-    of each product that is summed. The factors are along K, or else (``turned``) along
-    their other loop. ``pixels``: further loops that the tile walks. ``box``: rows are
-    pixels of several loops, of which ``row`` is the last. ``rounded``: the left factor
-    is rounded to TF32 by the kernel, as it is read.
-    """
-
-    reduction: ReduceNode
-    terms: tuple[tuple[ElementNode, ElementNode], ...]
-    row: str
-    column: str
-    inner: str
-    batch: tuple[str, ...]
-    outer: tuple[str, ...]
-    turned: tuple[bool, bool]
-    tile: ProductTile
-    pixels: PixelTile | None = None
-    between: Between | None = None
-    box: BoxTile | None = None
-    rounded: bool = False
-
-    @property
-    def element(self) -> DType:
-        """Of what type the factors are."""
-        return self.terms[0][0].dtype
-
-
-def with_factors(
-    group: LoweredGroup,
-    form: ProductForm,
-    change: Callable[[ElementNode], ExpressionNode],
-) -> tuple[LoweredGroup, ProductForm]:
-    """The group and form with other elements as factors."""
-    factors = {node for pair in form.terms for node in pair}
-
-    def changed(node: ExpressionNode) -> ExpressionNode:
-        if isinstance(node, ElementNode) and node in factors:
-            return change(node)
-        return node
-
-    def element(node: ElementNode) -> ElementNode:
-        found = done[node]
-        assert isinstance(found, ElementNode)
-        return found
-
-    done: dict[ExpressionNode, ExpressionNode] = {}
-    stores = tuple(
-        replace(s, node=group.pool.rewritten(s.node, changed, done))
-        for s in group.stores
-    )
-    terms = tuple((element(a), element(b)) for a, b in form.terms)
-    reduction = done[form.reduction]
-    assert isinstance(reduction, ReduceNode)
-    found = replace(form, reduction=reduction, terms=terms)
-    return replace(group, stores=stores), found
 
 
 def product_form(group: LoweredGroup) -> ProductForm | None:
@@ -336,6 +277,9 @@ class _Loops:
         if found is None or self.precision == "split" or self.between:
             return None
         loops, rest, borders = found
+        stored = [self.group.stores[0].offset.factor(n) for n in loops]
+        if stored != sorted(stored, reverse=True):
+            return None  # a tile is stored as it is read
         batch = tuple(n for n in self.group.rows if n not in (*rows, along))
         if len(rest.terms) + len(borders) > TMA_DIMENSIONS:
             return None
@@ -471,14 +415,3 @@ def _with_steps_of(length: int, tile: ProductTile, dtype: DType) -> ProductTile:
     return replace(
         tile, bk=step, stages=min(_MOST_STAGES, tile.stages * tile.bk // step)
     )
-
-
-def addressed(offset: Affine, dtype: DType) -> bool:
-    """Whether TMA can address what lies at an offset, with one loop of factor 1.
-
-    Starts and strides are multiples of 16 bytes.
-    """
-    steps = [c for _, c in offset.terms if c != 1] + [offset.constant]
-    fits = all(c >= 0 and c * dtype.bytes % TMA_BYTES == 0 for c in steps)
-    units = sum(c == 1 for _, c in offset.terms)
-    return fits and units == 1

@@ -16,7 +16,11 @@ from argus.programs.lowering.expressions import (
 )
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
 from argus.programs.products.box_tiles import walked_pixels
-from argus.programs.products.products import TMA_DIMENSIONS, ProductForm, with_factors
+from argus.programs.products.product_forms import (
+    TMA_DIMENSIONS,
+    ProductForm,
+    with_factors,
+)
 from argus.programs.tensors.affine import Affine
 
 LARGEST = 2**16

@@ -21,7 +21,6 @@ from argus.terms import (
     Unknown,
     Variable,
     World,
-    union,
 )
 from argus.terms.apply import compared_terms
 from argus.terms.domains import DOMAINS, NumberNeed, need_of, needs, placed, said
@@ -174,21 +173,28 @@ def _is_shared(
     theirs: Sequence[tuple[NumberNeed, IndexSet]],
 ) -> bool:
     """Whether the reference needs the same wherever a set holds."""
-    parts: list[IndexSet] = []
+    able: list[tuple[IndexSet, NumberNeed]] = []
     for other, there in theirs:
         if other.kind not in (need.kind, "logarithm"):
             continue
         for env in _ways(world, where, need.term, other.term):
             at = _somewhere(world, where, _bounded(world, there, env), need.term)
             term = world.substitute(other.term, env) if env else other.term
-            if _follows(world, where & at, need, NumberNeed(other.kind, term)):
-                parts.append(at)
-                break
-    rest = where - union(parts)
-    if need.kind != "root" or not parts:
-        return world.is_empty(rest)
+            able.append((at, NumberNeed(other.kind, term)))
+    rest = where
+    # What is much like it first: that others are not it takes long to see.
+    mine = _read(world, need.term)
+    able.sort(key=lambda one: len(mine ^ _read(world, one[1].term)))
+    for at, other in able:
+        if world.is_empty(rest & at) or not _follows(world, rest & at, need, other):
+            continue
+        rest = rest - at
+        if world.is_empty(rest):
+            return True
+    if need.kind != "root" or rest is where:
+        return False
     # Of elements past an end, of which the reference says nothing, the sum is of none.
-    return world.is_empty(rest) or is_nonnegative(within(world, need.term, rest))
+    return is_nonnegative(within(world, need.term, rest))
 
 
 def _somewhere(world: World, where: IndexSet, there: IndexSet, term: Term) -> IndexSet:
@@ -253,6 +259,12 @@ def _ways(
     for own in dict.fromkeys((others - where.variables(), others)):
         if own:
             yield from _named(world, own, mine, theirs)
+
+
+def _read(world: World, term: Term) -> frozenset[str]:
+    """Names of the tensors whose elements a term mentions."""
+    found = inputs(world, term)
+    return frozenset(x.tensor for x in found if isinstance(x, Element))
 
 
 def _named(

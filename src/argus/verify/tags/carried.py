@@ -11,6 +11,7 @@ from argus.ir.expr import Const, Expr, Sym, binary, select
 from argus.verify.tags.accumulation import EXTRA, extra
 from argus.verify.tags.branches import is_constant
 from argus.verify.tags.kinds import join
+from argus.verify.tags.moving import rewritten
 from argus.verify.tags.scope import PathScope
 from argus.verify.tags.shifts import (
     EXTREMES,
@@ -38,7 +39,6 @@ from argus.verify.tags.values import (
     Vague,
     least_ends,
     least_limits,
-    rewritten,
 )
 from argus.verify.tags.world import TagWorld
 from argus.verify.verdict import Verdict

@@ -7,10 +7,7 @@ from dataclasses import replace
 from argus.ir.expr import Expr, Sym, binary
 from argus.verify.tags.carried import argument, shifted
 from argus.verify.tags.scope import PathScope
-from argus.verify.tags.values import (
-    AbstractValue,
-    Vague,
-)
+from argus.verify.tags.values import AbstractValue, Vague
 from argus.verify.verdict import Verdict
 
 __all__ = ["content", "content_after"]

@@ -19,12 +19,13 @@ from argus.ir.memory import SharedView
 from argus.verify.decide import negate
 from argus.verify.tags.compare import Agreement, unknown
 from argus.verify.tags.findings import operand
+from argus.verify.tags.moving import moved
 from argus.verify.tags.operands import read_stage
 from argus.verify.tags.sampling import Points
 from argus.verify.tags.scope import Loop, PathScope
 from argus.verify.tags.shared_tags import offsets_of
 from argus.verify.tags.state import WalkState
-from argus.verify.tags.values import AbstractValue, Coord, Ints, Tag, Vague, moved
+from argus.verify.tags.values import AbstractValue, Coord, Ints, Tag, Vague
 from argus.verify.verdict import Verdict
 
 __all__ = ["check"]

@@ -11,6 +11,7 @@ from argus.ir.expr import Expr, Sym, binary
 from argus.ir.memory import GlobalView
 from argus.verify.evidence import Step
 from argus.verify.tags.compare import agree, within
+from argus.verify.tags.moving import moved
 from argus.verify.tags.spread import ViewCoordinates, places, split
 from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import (
@@ -23,7 +24,6 @@ from argus.verify.tags.values import (
     Shape,
     Tag,
     Vague,
-    moved,
 )
 
 __all__ = ["elements", "loaded"]

@@ -26,16 +26,11 @@ from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, select
 from argus.ir.memory import SharedAlloc
 from argus.verify.decide import negate
+from argus.verify.tags.moving import rewritten
 from argus.verify.tags.scope import PathScope
 from argus.verify.tags.shifts import merged_shift
 from argus.verify.tags.slots import hole_of, overlay
-from argus.verify.tags.values import (
-    AbstractValue,
-    Coord,
-    Tag,
-    Vague,
-    rewritten,
-)
+from argus.verify.tags.values import AbstractValue, Coord, Tag, Vague
 from argus.verify.verdict import Verdict
 
 __all__ = ["Key", "Memory", "ReadResult", "StageWrite"]

@@ -22,10 +22,11 @@ from argus.isa import wgmma
 from argus.isa.descriptor import operand_addresses, violations
 from argus.layout import Fragment, wgmma_a_operand
 from argus.verify.tags.compare import Agreement, within
+from argus.verify.tags.moving import moved
 from argus.verify.tags.shared_tags import with_components
 from argus.verify.tags.slots import at_stage_zero, gather, leaving
 from argus.verify.tags.state import WalkState
-from argus.verify.tags.values import AbstractValue, Ints, moved
+from argus.verify.tags.values import AbstractValue, Ints
 from argus.verify.verdict import Verdict
 
 __all__ = [

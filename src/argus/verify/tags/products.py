@@ -33,6 +33,7 @@ from argus.verify.tags.contraction import (
     varies,
 )
 from argus.verify.tags.findings import operand
+from argus.verify.tags.moving import move_tag
 from argus.verify.tags.operands import (
     register_matrices,
     wgmma_registers,
@@ -56,7 +57,6 @@ from argus.verify.tags.values import (
     Vague,
     least_ends,
     least_limits,
-    move_tag,
 )
 from argus.verify.verdict import Verdict
 

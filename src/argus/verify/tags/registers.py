@@ -23,6 +23,7 @@ from argus.verify.tags.elementwise import elementwise
 from argus.verify.tags.findings import operand
 from argus.verify.tags.held import held
 from argus.verify.tags.loops import close
+from argus.verify.tags.moving import moved
 from argus.verify.tags.reductions import reduced
 from argus.verify.tags.reshaping import joined, reshaped
 from argus.verify.tags.scalars import scalar_of_tensors
@@ -33,7 +34,6 @@ from argus.verify.tags.values import (
     Coord,
     constant,
     known_number,
-    moved,
     uniform,
 )
 from argus.verify.verdict import Verdict

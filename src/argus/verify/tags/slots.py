@@ -11,6 +11,7 @@ from argus.ir.access import matrix_elements, vector_shared
 from argus.ir.expr import Const, evaluate
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.placement import VectorPlan
+from argus.verify.tags.moving import moved
 from argus.verify.tags.scope import PathScope
 from argus.verify.tags.shifts import merged_shift
 from argus.verify.tags.values import (
@@ -21,7 +22,6 @@ from argus.verify.tags.values import (
     Tag,
     Vague,
     least_ends,
-    moved,
 )
 
 __all__ = [

@@ -15,6 +15,7 @@ from argus.verify.tags.compare import Agreement, agree, unknown, value_of, withi
 from argus.verify.tags.findings import operand
 from argus.verify.tags.lanes import lane_sums, lane_union
 from argus.verify.tags.masks import excludes
+from argus.verify.tags.moving import moved
 from argus.verify.tags.shifts import shift_of
 from argus.verify.tags.spread import ViewCoordinates
 from argus.verify.tags.state import Stored, WalkState
@@ -29,7 +30,6 @@ from argus.verify.tags.values import (
     ReducedDimension,
     Tag,
     Vague,
-    moved,
 )
 from argus.verify.verdict import Verdict
 

@@ -21,6 +21,7 @@ from argus.isa.boxes import box_offsets
 from argus.verify.tags.boxes import box_place, ranks_of
 from argus.verify.tags.loads import elements, loaded
 from argus.verify.tags.memory import StageWrite
+from argus.verify.tags.moving import moved
 from argus.verify.tags.operands import read_stage
 from argus.verify.tags.shared_tags import without
 from argus.verify.tags.slots import leaving, overlay, scatter, slots_of
@@ -37,7 +38,6 @@ from argus.verify.tags.values import (
     Tag,
     Vague,
     known_number,
-    moved,
 )
 
 __all__ = [
