@@ -20,17 +20,17 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from argus.evaluation.drawing import DrawingMode, constants, specials
-from argus.evaluation.judge.agreeing import Disagreement, ObservedProgram, agree
+from argus.evaluation.judge.agreeing import ObservedProgram
+from argus.evaluation.judge.compared_runs import ComparedRuns, Disagreed, Driven
 from argus.evaluation.judge.drawing import EXTREME, LARGE, MEETING, MODES
 from argus.evaluation.judge.elsewhere import ChosenScalars, VariedPrograms
 from argus.evaluation.judge.finding import TILES, Places, asks_for_device
-from argus.evaluation.judge.plans import Drive
 from argus.evaluation.judge.settings import Setting, unbounded
 from argus.evaluation.judge.subject import Subject, own_request
 from argus.evaluation.tiles import (
@@ -38,7 +38,6 @@ from argus.evaluation.tiles import (
     Facet,
     Facets,
     NotExecutable,
-    Stuck,
     now,
     places,
 )
@@ -71,27 +70,6 @@ class Effort:
     search: float = 3.0
 
 
-@dataclass
-class Driven:
-    """What was found: a disagreement, or what no run has shown.
-
-    ``missed`` are sentences about the candidate's conditions that its runs have not
-    driven; ``own``: those that the problem's own kernel has, too, or shows itself.
-    ``why`` says where nothing could be compared.
-    """
-
-    found: Disagreement | None = None
-    where: str = ""
-    missed: tuple[str, ...] = ()
-    own: tuple[str, ...] = ()
-    why: str = ""
-    elements: int = 0
-    tried: list[str] = field(default_factory=list[str])
-    """For messages: with what it was run."""
-    runs: list[Drive] = field(default_factory=list[Drive])
-    """What was run, and agreed."""
-
-
 @dataclass(frozen=True, eq=False)
 class _Spot:
     """A block at sizes and scalars; None: the problem's own."""
@@ -99,10 +77,6 @@ class _Spot:
     block: int
     case: Case | None = None
     scalars: Mapping[str, int | float] | None = None
-
-
-class _Over(Exception):  # noqa: N818 - ends the runs
-    """The kernels disagree."""
 
 
 def driven(
@@ -138,7 +112,9 @@ class _Drive:
         self.subject = subject
         self.candidate = ObservedProgram(candidate, Facets(candidate))
         self.own = ObservedProgram(own, Facets(own))
-        self.tolerances = tolerances
+        self.runs = ComparedRuns(
+            subject, self.candidate, self.own, tolerances, effort.usual
+        )
         self.effort = effort
         self.equal = equal
         self.seed = int.from_bytes(os.urandom(3), "little")
@@ -146,16 +122,11 @@ class _Drive:
         self.special = specials(programs, subject.scalars.values())
         self.wide = unbounded(subject, programs)
         self.others = VariedPrograms(subject, programs, constants(programs))
-        self.made = Driven()
         self.begin = now()
         self.latest = self.begin + effort.most
         self.places = Places()
-        self.stuck: list[str] = []
-        self.slowest = 0.0
         self.directed: list[_Spot] = []
         """Blocks that were run for a condition."""
-        self.plain: set[tuple[bool, tuple[int | float, ...]]] = set()
-        """Blocks that were compared with plain numbers: where, and of which kernel."""
         self.elsewhere: set[Facet] = set()
         """Other sizes or scalars may show them, and no run has."""
         self.short: set[Facet] = set()
@@ -170,13 +141,13 @@ class _Drive:
             self._other_scalars()
             self._small()
             self._meetings(self._elsewhere())
-        except _Over:
-            return self.made
+        except Disagreed:
+            return self.runs.made
         except NotExecutable as why:
-            self.made.why = str(why)
-            return self.made
+            self.runs.made.why = str(why)
+            return self.runs.made
         self._say()
-        return self.made
+        return self.runs.made
 
     # --------------------------------------------------------------------- steps
 
@@ -220,7 +191,7 @@ class _Drive:
                 if count == MANY:
                     tried.add((of_own, place))
                 setting = self._setting(MODES[0], multiprocessors=count)
-                self._pair(setting, [place], of_own)
+                self.runs.run(setting, [place], of_own)
                 if not of_own and count == MANY:
                     self.directed.append(_Spot(place))
         grid = self._grid(self.candidate)
@@ -232,8 +203,8 @@ class _Drive:
                 break
             if (False, block) not in tried:
                 tried.add((False, block))
-                self._pair(self._setting(next(modes)), [block], False)
-        self._pair(self._setting(LARGE, slack=8.0), [grid // 2], False)
+                self.runs.run(self._setting(next(modes)), [block], False)
+        self.runs.run(self._setting(LARGE, slack=8.0), [grid // 2], False)
         self._persistent()
 
     def _persistent(self) -> None:
@@ -243,11 +214,11 @@ class _Drive:
         """
         if self.equal:
             return
-        quick = self.slowest * 2 * TILES < self.effort.usual * 4
+        quick = self.runs.slowest * 2 * TILES < self.effort.usual * 4
         if quick and asks_for_device(self.candidate.program):
             some = -(-self._grid(self.candidate) // TILES)
             setting = self._setting(MODES[0], multiprocessors=some)
-            self._pair(setting, [int(self.seed) % some], False)
+            self.runs.run(setting, [int(self.seed) % some], False)
 
     def _different(self, side: ObservedProgram) -> list[Facet]:
         """The facets of a kernel; of the problem's own what the candidate has not.
@@ -301,7 +272,7 @@ class _Drive:
             extreme = mode in EXTREME
             setting = self._setting(mode, slack=8.0 if extreme else 1.0)
             for block in blocks:
-                self._pair(setting, [block], False)
+                self.runs.run(setting, [block], False)
                 unseen = {*self.candidate.facets.unseen(), *self.own.facets.unseen()}
                 if not unseen.intersection([*left, *theirs]):
                     break
@@ -323,11 +294,11 @@ class _Drive:
                 again = number >= len(MEETING)
                 if self._late(until if again else self.latest, ()):
                     if not again:
-                        self.stuck.append(_NO_TIME)
+                        self.runs.stuck.append(_NO_TIME)
                     return
                 slack = 8.0 if mode.large else 1.0
                 setting = self._setting(mode, spot.case, spot.scalars, slack)
-                self._pair(setting, [spot.block], False)
+                self.runs.run(setting, [spot.block], False)
             if all(f.required or not self._open(f) for f in self._unseen()):
                 return
 
@@ -390,7 +361,7 @@ class _Drive:
         solved = self.others.solved(program, facet, scalars)
         if isinstance(solved, tuple):
             case, block = solved
-            self._pair(self._setting(MODES[0], case, scalars), [block], of_own)
+            self.runs.run(self._setting(MODES[0], case, scalars), [block], of_own)
             return _Spot(block, case, scalars)
         return never if solved == "never" else "unknown"
 
@@ -410,7 +381,7 @@ class _Drive:
             env, deadline = setting.env(program), now() + _SCALED
             place = places(program, [facet], setting.tensors(), env, deadline)[facet]
             if isinstance(place, int):
-                self._pair(setting, [place], of_own)
+                self.runs.run(setting, [place], of_own)
                 return _Spot(place, case, scalars)
         return None
 
@@ -424,7 +395,7 @@ class _Drive:
             scalars = self.others.drawn_scalars(rng)
             setting = self._setting(MODES[0], scalars=scalars)
             if all(setting.admits(p.program) for p in (self.candidate, self.own)):
-                self._pair(setting, [int(rng.integers(0, grid))], False)
+                self.runs.run(setting, [int(rng.integers(0, grid))], False)
 
     def _small(self) -> None:
         """All blocks, at small sizes that are drawn at random."""
@@ -437,7 +408,7 @@ class _Drive:
             setting = self._setting(mode, case, multiprocessors=4)
             grid = self._grid(self.candidate, setting)
             if grid <= _ALL:
-                self._pair(setting, list(range(grid)), False)
+                self.runs.run(setting, list(range(grid)), False)
 
     # ---------------------------------------------------------------------- time
 
@@ -452,58 +423,12 @@ class _Drive:
             self.short.update(left)
         return late
 
-    # ---------------------------------------------------------------------- runs
-
-    def _pair(self, setting: Setting, blocks: list[int], of_own: bool) -> None:
-        """Compare blocks, with plain numbers first: large ones hide small errors.
-
-        What is shown once counts: a condition on sizes shall be shown by those.
-        """
-        sizes, scalars = setting.case.sizes, setting.scalars
-        where = (*sizes.values(), *scalars.values(), setting.multiprocessors, *blocks)
-        if (of_own, where) not in self.plain:
-            self.plain.add((of_own, where))
-            if setting.mode is not MODES[0]:
-                plain = replace(setting, mode=MODES[0], slack=1.0)
-                self._compared(plain, blocks, of_own)
-        self._compared(setting, blocks, of_own)
-
-    def _compared(self, setting: Setting, blocks: list[int], of_own: bool) -> None:
-        begin = now()
-        try:
-            made = agree(
-                self.candidate,
-                self.own,
-                setting,
-                blocks,
-                of_own=of_own,
-                tolerances=self.tolerances,
-                seconds=self.effort.usual,
-            )
-        except Stuck as why:
-            self.candidate.facets.keep(False)
-            self.own.facets.keep(False)
-            own_scalars = setting.scalars == self.subject.scalars
-            if setting.case is self.subject.case and own_scalars:
-                shown = ", ".join(map(str, blocks[:4]))
-                self.stuck.append(f"block {shown} cannot be run: {why}")
-            return
-        self.slowest = max(self.slowest, now() - begin)
-        self.made.elements += made.elements
-        self.made.tried.append(setting.where())
-        if made.found is not None:
-            self.made.found = made.found
-            whose = "the problem's own kernel" if of_own else "the candidate"
-            shown = ", ".join(map(str, blocks[:4]))
-            self.made.where = f"block {shown} of {whose}, {setting.where()}"
-            raise _Over
-        if made.elements:
-            self.made.runs.append(made.drive)
+    # ------------------------------------------------------------------- results
 
     def _say(self) -> None:
-        if not self.made.elements:
+        if not self.runs.made.elements:
             nothing = "no element is written by blocks of both"
-            self.made.why = (*self.stuck, nothing)[0]
+            self.runs.made.why = (*self.runs.stuck, nothing)[0]
             return
         theirs = {f.mark for f in (*self.own.facets.all, *self.own.facets.flips)}
         never = {f for f, place in self.places.known.items() if place == "never"}
@@ -518,9 +443,9 @@ class _Drive:
         missed = [f for f in missed if f in decide and (f.required or f in self.short)]
         rest = {f for f in self.own.facets.unseen() if f not in never and f.decides}
         more = [f for f in self._different(self.own) if f in rest]
-        self.made.missed = (*_texts(missed), *dict.fromkeys(self.stuck))
+        self.runs.made.missed = (*_texts(missed), *dict.fromkeys(self.runs.stuck))
         said = [f for f in left if f not in missed]
-        self.made.own = _texts([*said, *more])
+        self.runs.made.own = _texts([*said, *more])
 
 
 def _texts(facets: Iterable[Facet]) -> tuple[str, ...]:
