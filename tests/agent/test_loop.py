@@ -4,6 +4,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -23,6 +25,7 @@ from argus.agent.state import RunState
 from argus.runs.history import history, taken_out
 from argus.runs.records import Budget, Event, Finished, Resumed, Started
 from argus.runs.store import Run, RunStore
+from few import few
 
 TRIALS = 13
 
@@ -47,30 +50,42 @@ def whole(tmp_path_factory) -> list[Event]:
         return trace(run)
 
 
-def test_a_run_gets_faster_and_says_so(store: RunStore):
-    with new_run(store, trials=30) as run:
-        optimiser = finished(run)
-        state = optimiser.state
-        start = state.time_of(0)
-        assert state.best is not None and state.best.microseconds is not None
-        assert start == pytest.approx(7200.0)
-        assert state.best.microseconds < 0.3 * start
-        assert len(state.done) == 30
-        last = run.events()[-1]
-        assert last == Finished(reason="budget: trials", best=state.best.number)
-        assert history(run.stamped()).best.number == state.best.number
+@dataclass(frozen=True)
+class Ended:
+    """A run of thirty trials, to its end, and what judged it."""
+
+    run: Run
+    state: RunState
+    judge: FakeJudge
 
 
-def test_every_trial_has_a_verdict_and_both_times(store: RunStore):
-    with new_run(store, trials=20) as run:
-        state = finished(run).state
-        for trial in state.done:
-            assert trial.verdict is not None
-            if trial.verdict.status == "correct":
-                assert trial.verdict.predicted is not None
-                assert trial.verdict.measured is not None
-            assert trial.learned is not None
-            assert sum(trial.proposed.probabilities) == pytest.approx(1.0)
+@pytest.fixture(scope="module")
+def ended(tmp_path_factory) -> Iterator[Ended]:
+    judge = FakeJudge()
+    with new_run(RunStore(tmp_path_factory.mktemp("ended")), trials=30) as run:
+        yield Ended(run, finished(run, judge).state, judge)
+
+
+def test_a_run_gets_faster_and_says_so(ended: Ended):
+    state = ended.state
+    start = state.time_of(0)
+    assert state.best is not None and state.best.microseconds is not None
+    assert start == pytest.approx(7200.0)
+    assert state.best.microseconds < 0.3 * start
+    assert len(state.done) == 30
+    last = ended.run.events()[-1]
+    assert last == Finished(reason="budget: trials", best=state.best.number)
+    assert history(ended.run.stamped()).best.number == state.best.number
+
+
+def test_every_trial_has_a_verdict_and_both_times(ended: Ended):
+    for trial in ended.state.done:
+        assert trial.verdict is not None
+        if trial.verdict.status == "correct":
+            assert trial.verdict.predicted is not None
+            assert trial.verdict.measured is not None
+        assert trial.learned is not None
+        assert sum(trial.proposed.probabilities) == pytest.approx(1.0)
 
 
 def test_no_program_is_evaluated_twice_before_the_end(store: RunStore):
@@ -95,7 +110,11 @@ class Killed(BaseException):
     """Stands for the end of the process, which nothing catches."""
 
 
-@pytest.mark.parametrize("point", [1, 2, 3, 5, 8, 13, 21, 30, 39, 44, 50, 53])
+POINTS = [1, 2, 3, 5, 8, 13, 21, 30, 39, 44, 50, 53]
+"""Events after which it is: a trial has four, and then come those of the end."""
+
+
+@pytest.mark.parametrize("point", few(POINTS, 1, 2, 3, 5, 30, 53))
 def test_a_run_that_was_cut_off_ends_like_one_that_was_not(
     store: RunStore, whole, point: int, monkeypatch
 ):
@@ -250,28 +269,25 @@ def test_the_speed_of_light_is_enough(store: RunStore):
         assert len(state.done) == 1
 
 
-def test_the_best_are_measured_again_and_the_best_is_taken_apart(store: RunStore):
-    with new_run(store, trials=30) as run:
-        state = finished(run).state
-        best = state.best
-        assert best is not None
-        assert best.number in state.finals
-        assert len(state.finals) >= 2
-        design = state.design(best.number)
-        assert design is not None
-        ids = set(FakeSpace().optimisations(design))
-        assert set(state.ablations) == ids >= {"tma", "wgmma"}
-        for event in state.ablations.values():
-            time_without = event.verdict.microseconds
-            assert time_without is not None
-            assert time_without > best.microseconds
+def test_the_best_are_measured_again_and_the_best_is_taken_apart(ended: Ended):
+    state = ended.state
+    best = state.best
+    assert best is not None
+    assert best.number in state.finals
+    assert len(state.finals) >= 2
+    design = state.design(best.number)
+    assert design is not None
+    ids = set(FakeSpace().optimisations(design))
+    assert set(state.ablations) == ids >= {"tma", "wgmma"}
+    for event in state.ablations.values():
+        time_without = event.verdict.microseconds
+        assert time_without is not None
+        assert time_without > best.microseconds
 
 
-def test_what_goes_together_is_taken_out_once(store: RunStore):
-    judge = FakeJudge()
-    with new_run(store, trials=30) as run:
-        state = finished(run, judge).state
-        found = history(run.stamped())
+def test_what_goes_together_is_taken_out_once(ended: Ended):
+    state, judge = ended.state, ended.judge
+    found = history(ended.run.stamped())
     slowest, *others = taken_out(found.ablations)
     assert slowest.names == ("tma", "wgmma")
     assert slowest.title == "tma + wgmma"
@@ -283,15 +299,13 @@ def test_what_goes_together_is_taken_out_once(store: RunStore):
     assert last.count(without) == 1
 
 
-def test_all_that_holds_the_gpu_is_counted(store: RunStore):
-    judge = FakeJudge()
-    with new_run(store, trials=30) as run:
-        state = finished(run, judge).state
-        assert state.finals and state.ablations
-        # Each evaluation takes half a second, those at the end of the run as well.
-        assert state.spent.gpu_seconds == 0.5 * len(judge.evaluations)
-        assert history(run.stamped()).cost == state.spent
-        assert RunState.rebuild(run.events(), run.get).spent == state.spent
+def test_all_that_holds_the_gpu_is_counted(ended: Ended):
+    run, state = ended.run, ended.state
+    assert state.finals and state.ablations
+    # Each evaluation takes half a second, those at the end of the run as well.
+    assert state.spent.gpu_seconds == 0.5 * len(ended.judge.evaluations)
+    assert history(run.stamped()).cost == state.spent
+    assert RunState.rebuild(run.events(), run.get).spent == state.spent
 
 
 def test_limits_stay_until_others_are_given(store: RunStore):

@@ -258,7 +258,10 @@ def test_every_command_is_here() -> None:
 @pytest.mark.compiler
 @pytest.mark.usefixtures("no_gpu", "run")
 @pytest.mark.parametrize("command", EVERY)
-def test_one_object_and_nothing_else(argus, tmp_path, command: str) -> None:
+def test_one_object_and_nothing_else(
+    argus, tmp_path, monkeypatch, command: str
+) -> None:
+    monkeypatch.setattr("argus.report.page.page", lambda run, state: f"of {run.id}")
     words = [w.format(folder=tmp_path / "new") for w in EVERY[command]]
     ran = argus(*command.split(), *words, "--json")
     data = ran.json  # all of stdout

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import cache
 
 from argus.equivalence.references import Reference, load, reference_of
 from argus.evaluation.equal.refuting import Tried, refute
@@ -19,6 +20,7 @@ def kernels(body: str) -> Mapping[str, Kernel]:
     return load_kernels("made.py", HEAD + body).kernels
 
 
+@cache
 def tried(body: str, *, present: tuple[str, ...] = (), seed: int = 0) -> Tried:
     """The search on the kernel `k` of a file."""
     kernel = kernels(body)["k"]

@@ -8,6 +8,7 @@ from argus.evaluation.proving import proved_all
 from argus.lang.kernel import load_kernels
 from argus.targets import DEFAULT_TARGET
 from argus.verify.verdict import Verdict
+from few import rest
 
 KERNEL = """
 import argus as ag
@@ -58,11 +59,13 @@ def test_what_is_the_same_number_is_equal(
     ("value", "wanted", "given", "made"),
     [
         ("(x - z).to(i64)", "x - z", "u32", "i64"),
-        ("(x - z).to(i64)", "x - z", "u64", "i64"),
         ("x.to(i32)", "x", "u32", "i32"),
         ("x.to(u32)", "x", "i32", "u32"),
-        ("x.to(i64)", "x", "u64", "i64"),
-        ("(-x).to(i64)", "-x", "u32", "i64"),
+        *rest(
+            ("(x - z).to(i64)", "x - z", "u64", "i64"),
+            ("x.to(i64)", "x", "u64", "i64"),
+            ("(-x).to(i64)", "-x", "u32", "i64"),
+        ),
     ],
 )
 def test_what_wraps_is_not_proved(

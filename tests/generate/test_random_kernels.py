@@ -65,7 +65,7 @@ def test_kernels_combine_features() -> None:
 
 def test_mutants_parse_and_differ() -> None:
     kinds: Counter[str] = Counter()
-    for seed in range(75):
+    for seed in range(40):
         generated = generate(seed)
         mutant = mutate(generated, seed)
         kinds[mutant.kind] += 1

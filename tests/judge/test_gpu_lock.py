@@ -6,7 +6,7 @@ import multiprocessing
 import os
 import signal
 import time
-from multiprocessing.connection import Connection
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from argus.evaluation.judge.local import _without_verdict
 from argus.evaluation.judge.process import Outcome
 
 SPAWN = multiprocessing.get_context("fork")
-BRIEF = 0.3
+BRIEF = 0.15
 
 
 def _holder(folder: Path, kind: str, told: Connection) -> None:
@@ -75,7 +75,8 @@ def test_nobody_shares_an_exclusive_lock(holders: Any) -> None:
     assert not sharer.has_it(BRIEF)
     assert not other.has_it(BRIEF)
     first.end()
-    got = [h for h in (sharer, other) if h.has_it(2.0)]
+    wait([sharer.mine, other.mine], 10.0)
+    got = [h for h in (sharer, other) if h.has_it(BRIEF)]
     assert len(got) == 1, "one of them, and the other after it"
     got[0].end()
     left = other if got[0] is sharer else sharer

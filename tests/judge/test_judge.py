@@ -31,8 +31,9 @@ GOOD = Candidate(source=TASK, kernel="affine")
 GEMM_SOURCE = (KERNELS / "gemm/kernel.py").read_text()
 NORMS_SOURCE = (KERNELS / "norms/kernel.py").read_text()
 SLOW = Candidate(
-    source=(FOLDER / "long_loop.txt").read_text(encoding="utf-8"), kernel="affine"
+    source=(FOLDER / "grid_large.txt").read_text(encoding="utf-8"), kernel="affine"
 )
+"""It hangs in the interpreter; terms say at once that they do not know."""
 
 
 def one(judge: LocalJudge, problem: object, candidate: Candidate) -> JudgeVerdict:
@@ -285,33 +286,33 @@ def test_an_interrupt_ends_what_runs(judge: LocalJudge) -> None:
 
 
 def test_processes_end_with_the_judge(tmp_path: Path) -> None:
-    script = tmp_path / "main.py"
-    script.write_text(
-        textwrap.dedent(
-            f"""
-            import sys
-            sys.path.insert(0, {str(Path(__file__).parents[1])!r})
-            if __name__ == "__main__":
-                import multiprocessing, threading, time
-                from judge.test_judge import SLOW, AFFINE, _child
-                from argus.evaluation.judge import LocalJudge
-                judge = LocalJudge(workers=1, gpus=())
-                run = threading.Thread(target=judge.evaluate, args=(AFFINE, [SLOW]))
-                run.start()
-                print(_child(run), flush=True)
-                time.sleep(60)
-            """
-        )
-    )
+    """Of a script that comes through a pipe, and that no process can run again."""
+    script = f"""
+        import sys
+        sys.path.insert(0, {str(Path(__file__).parents[1])!r})
+        import multiprocessing, threading, time
+        from judge.test_judge import SLOW, AFFINE, GOOD, _child
+        from argus.evaluation.judge import LocalJudge
+        judge = LocalJudge(workers=1, gpus=())
+        print(judge.check(AFFINE, [GOOD])[0].status, flush=True)
+        run = threading.Thread(target=judge.evaluate, args=(AFFINE, [SLOW]))
+        run.start()
+        print(_child(run), flush=True)
+        time.sleep(60)
+    """
     folder = tmp_path / "t"  # short: it is part of a socket's name
     folder.mkdir()
     running = subprocess.Popen(
-        [sys.executable, str(script)],
+        [sys.executable, "-"],
+        stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
         env={**os.environ, "TMPDIR": str(folder)},
     )
-    assert running.stdout is not None
+    assert running.stdin is not None and running.stdout is not None
+    running.stdin.write(textwrap.dedent(script))
+    running.stdin.close()
+    assert running.stdout.readline() == "correct\n"
     pid = int(running.stdout.readline())
     os.kill(pid, 0)
     running.kill()

@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 import sys
 import time
+from functools import cache
 from pathlib import Path
 
 from argus.compiler import build
@@ -29,7 +30,17 @@ FOLDER = Path(__file__).parents[2] / "src" / "argus" / "knowledge" / "entries"
 
 
 def kernels(code: CodeBlock, name: str) -> list[Kernel]:
-    return list(load_kernels(f"{name}.py", code.source).kernels.values())
+    return _kernels(f"{name}.py", code.source)
+
+
+@cache
+def _kernels(file: str, source: str) -> list[Kernel]:
+    return list(load_kernels(file, source).kernels.values())
+
+
+@cache
+def _placed(kernel: Kernel, target: str) -> Program:
+    return placed_program(request(kernel, target))
 
 
 def request(kernel: Kernel, target: str) -> Request:
@@ -38,7 +49,7 @@ def request(kernel: Kernel, target: str) -> Request:
 
 
 def placed(code: CodeBlock, name: str) -> list[Program]:
-    return [placed_program(request(k, code.target)) for k in kernels(code, name)]
+    return [_placed(k, code.target) for k in kernels(code, name)]
 
 
 def reports(code: CodeBlock, name: str) -> list[Report]:
@@ -50,7 +61,7 @@ def reports(code: CodeBlock, name: str) -> list[Report]:
         if code.build:
             made = build(asked).cubin.usage
             usage = Usage(made.registers, made.spill_stores)
-        found.append(verify(placed_program(asked), usage=usage))
+        found.append(verify(_placed(kernel, code.target), usage=usage))
     return found
 
 

@@ -8,13 +8,14 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 from pathlib import Path
 from typing import Any
 
 import jsonschema
 import pytest
 import typer
-from stand_ins import WRONG, FakeBench
+from stand_ins import WRONG
 from talking_to import answer, begin, failure, with_client
 
 from argus.agent import session
@@ -224,12 +225,14 @@ def test_progress_is_told(home, bench):
     with_client(home, bench, use)
 
 
-def test_calls_side_by_side(home):
+def test_calls_side_by_side(home, bench, monkeypatch):
     """Questions do not wait for a submission; another submission is told to."""
-    bench = FakeBench(delay=2.5)
+    monkeypatch.setattr("argus.agent.session.desk._PATIENCE", 0.1)
+    judged = threading.Event()
 
     async def use(client: Client) -> None:
         await begin(client)
+        bench.gate = lambda: judged.wait(60)
         source = (await answer(client, "next"))["draft"]["source"]
         submitting = asyncio.create_task(answer(client, "submit", source=source))
         for _ in range(100):
@@ -239,23 +242,26 @@ def test_calls_side_by_side(home):
         assert (await answer(client, "check", source=source))["ok"]
         refused = await failure(client, "submit", source=source)
         assert refused["code"] == "AG1002"
-        assert not submitting.done() or submitting.result()
+        assert not submitting.done()
+        judged.set()
         assert (await submitting)["trial"] == 1
         assert len((await answer(client, "status"))["trials"]) == 2
 
     with_client(home, bench, use)
 
 
-def test_a_client_that_gives_up_loses_the_answer_and_nothing_else(home):
-    bench = FakeBench(delay=1.5)
+def test_a_client_that_gives_up_loses_the_answer_and_nothing_else(home, bench):
+    judged = threading.Event()
 
     async def use(client: Client) -> None:
         await begin(client)
+        bench.gate = lambda: judged.wait(60)
         source = (await answer(client, "next"))["draft"]["source"]
         with pytest.raises(MCPError):
             await client.call_tool(
                 "submit", {"source": source}, read_timeout_seconds=0.3
             )
+        judged.set()
         for _ in range(100):
             await asyncio.sleep(0.05)
             found = await answer(client, "status")
@@ -310,6 +316,8 @@ def test_a_session_over_stdio(tmp_path: Path):
             evil = f"open({str(sentinel)!r}, 'w').close()\n{source}"
             refused = await answer(client, "check", source=evil)
             assert refused["verdict"]["status"] == "rejected"
+            tested = await answer(client, "test", source=evil)
+            assert tested["verdict"]["status"] == "rejected"
             # By its path, relative to where the server was started.
             (tmp_path / "k.py").write_text(source)
             checked = await answer(client, "check", file="k.py")
@@ -317,6 +325,8 @@ def test_a_session_over_stdio(tmp_path: Path):
             found = await answer(client, "profile", file="k.py")
             assert found["occupancy"]["blocks"] > 0
             assert sum(found["instructions"].values()) > 50 or found["notes"][1:]
+            dry = await answer(client, "bench", file="k.py")
+            assert (dry["kind"], dry["left"]["trials"]) == ("predicted", 1)
             text = await answer(client, "explain", file="k.py", stage="cuda")
             assert "__global__" in text["text"]
             done = await answer(client, "submit", file="k.py", note="the draft")

@@ -186,7 +186,7 @@ MODULES: dict[str, tuple[Callable[[], nn.Module], tuple[Any, ...], int]] = {
     "places": (lambda: Formula(_places), (random(2, 40, 33), random(1030, 1100)), 2),
     "one walk": (
         lambda: Formula(_one_walk),
-        (random(265, 10240), random(265, 8704)),
+        (random(133, 10240), random(133, 8704)),
         2,
     ),
     "scans": (lambda: Formula(_scans), (random(3, 41),), 8),

@@ -21,6 +21,7 @@ from argus.programs.planning.plan import plan_of, plan_program  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
+from few import few  # noqa: E402
 from programs.modules import Formula, random  # noqa: E402
 
 forward, backward = attention_operators().attention, attention_operators().gradients
@@ -41,8 +42,12 @@ def exact(inputs: tuple[Any, ...], options: dict[str, Any]) -> list[Any]:
     return list(torch.autograd.grad(out, (q, k, v), inputs[3].double()))
 
 
-@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
-@pytest.mark.parametrize("name", MASKS)
+NARROW, WIDE = torch.bfloat16, torch.float32
+BOTH = [*((name, NARROW) for name in MASKS), *((n, WIDE) for n in few(MASKS, "added"))]
+"""In f32 all are products and maps, whichever the mask."""
+
+
+@pytest.mark.parametrize(("name", "dtype"), BOTH)
 def test_gradients_are_kernels(name: str, dtype: Any) -> None:
     q, k, v, grad = inputs = tuple(x.to(dtype) for x in (Q, K, V, G))
     options = dict(MASKS[name])

@@ -10,6 +10,7 @@ torch = pytest.importorskip("torch")
 
 from argus.programs.capturing.capture import decompositions  # noqa: E402
 from argus.specification.aten.decomposing import decomposed  # noqa: E402
+from few import few  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::FutureWarning")  # torch's, of itself
@@ -28,22 +29,37 @@ def graph(made: Any) -> str:
     return f"{made.graph}\n{made.graph_signature}"
 
 
-@pytest.mark.parametrize(
-    ("module", "inputs"),
-    [
-        (torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.GELU()).eval(), (X,)),
-        (torch.nn.BatchNorm2d(4).train(), (X,)),
-        (torch.nn.MaxPool2d(3, 2, 1), (X,)),
-        (Formula(lambda x: F.scaled_dot_product_attention(x, x, x)), (X,)),
-        (Formula(lambda x: F.interpolate(x, scale_factor=2, mode="bilinear")), (X,)),
-        (Formula(lambda x: F.interpolate(x, scale_factor=2)), (X,)),
-        (Formula(lambda x, y: F.multilabel_margin_loss(x, y)), (X[:, :, 0, 0], LABELS)),
-        (Formula(lambda x: torch.einsum("abij,abkj->aik", x, x).std(-1)), (X,)),
-        (Formula(lambda x: F.dropout(x, 0.5, training=True)), (X,)),
-    ],
-)
-@pytest.mark.parametrize("table", [decompositions, torch.export.default_decompositions])
-def test_the_graph_is_torchs(table: Any, module: Any, inputs: tuple[Any, ...]) -> None:
+CASES = {
+    "product": (
+        torch.nn.Sequential(torch.nn.Linear(6, 8), torch.nn.GELU()).eval(),
+        (X,),
+    ),
+    "norm": (torch.nn.BatchNorm2d(4).train(), (X,)),
+    "pool": (torch.nn.MaxPool2d(3, 2, 1), (X,)),
+    "attention": (Formula(lambda x: F.scaled_dot_product_attention(x, x, x)), (X,)),
+    "between": (
+        Formula(lambda x: F.interpolate(x, scale_factor=2, mode="bilinear")),
+        (X,),
+    ),
+    "nearest": (Formula(lambda x: F.interpolate(x, scale_factor=2)), (X,)),
+    "labels": (
+        Formula(lambda x, y: F.multilabel_margin_loss(x, y)),
+        (X[:, :, 0, 0], LABELS),
+    ),
+    "einsum": (Formula(lambda x: torch.einsum("abij,abkj->aik", x, x).std(-1)), (X,)),
+    "dropout": (Formula(lambda x: F.dropout(x, 0.5, training=True)), (X,)),
+}
+TORCHS = torch.export.default_decompositions
+BOTH = [
+    *((decompositions, name) for name in CASES),
+    *((TORCHS, name) for name in few(CASES, "product", "attention", "labels")),
+]
+"""Modules of one kind are taken apart alike, whichever the table."""
+
+
+@pytest.mark.parametrize(("table", "name"), BOTH)
+def test_the_graph_is_torchs(table: Any, name: str) -> None:
+    module, inputs = CASES[name]
     found = exported(module, *inputs)
     expected = found.run_decompositions(dict(table()))
     assert graph(decomposed(found, table)) == graph(expected)
@@ -64,3 +80,16 @@ def test_operators_are_as_they_were() -> None:
     before = dict(margins.py_kernels)
     decomposed(exported(torch.nn.ReLU(), X), decompositions)
     assert before and dict(margins.py_kernels) == before
+
+
+def test_torch_does_not_look_at_the_table_again(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Of each of its thousand operators, whether it is composite."""
+    decomposed(exported(torch.nn.ReLU(), X), decompositions)
+    asked: list[Any] = []
+    monkeypatch.setattr(
+        "torch.export.exported_program._is_preservable_cia_op", asked.append
+    )
+    decomposed(exported(torch.nn.Tanh(), X), decompositions)
+    assert not asked

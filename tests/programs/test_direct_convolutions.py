@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -40,6 +41,7 @@ CASES: dict[str, Case] = {
 }  # fmt: skip
 
 
+@cache
 def _planned(name: str) -> tuple[ProgramPlan, tuple[Any, Any], Any]:
     element, shape, filters, options, _ = CASES[name]
     function = {4: torch.conv2d, 5: torch.conv3d}[len(shape)]

@@ -34,7 +34,7 @@ LAYERS: dict[str, tuple[nn.Module, Shape]] = {
     "one window": (nn.Conv2d(32, 20, 4), (5, 32, 4, 4)),
     "one window with borders": (
         nn.Conv2d(32, 40, 4, padding=1, groups=2, stride=3),
-        (5, 32, 3, 4),
+        (2, 32, 3, 4),
     ),
 }
 WHOLE: dict[str, tuple[nn.Module, Shape, float]] = {
@@ -48,7 +48,7 @@ WHOLE: dict[str, tuple[nn.Module, Shape, float]] = {
 
 
 KEPT = few(
-    LAYERS, "few of a line", "few of a group", "an image", "one channel in phases",
+    LAYERS, "few of a line", "an image", "one channel in phases",
     "of one pixel, cropped", "of one row", "one window with borders",
 )  # fmt: skip
 
@@ -78,7 +78,7 @@ def test_such_products_are_proved(name: str) -> None:
         assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
 
 
-@pytest.mark.parametrize("name", WHOLE)
+@pytest.mark.parametrize("name", few(WHOLE, "decoder", "patches", "generator"))
 def test_such_layers_take_no_longer_than_they_have_to(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:

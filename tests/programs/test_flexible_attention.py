@@ -15,6 +15,7 @@ from torch.nn.attention.flex_attention import (  # noqa: E402
 )
 
 from argus.programs.backend import GraphReport, argus_backend  # noqa: E402
+from few import few  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's, about itself
 
@@ -32,7 +33,11 @@ FUNCTIONS: dict[str, tuple[Function, Function]] = {
 }
 
 
-@pytest.mark.parametrize("name", list(FUNCTIONS))
+TRIED = few(FUNCTIONS, "slopes of heads", "bounded scores", "no key for some")
+"""A window and documents are masks like the last, by positions and by a table."""
+
+
+@pytest.mark.parametrize("name", TRIED)
 def test_functions_of_scores_and_positions_are_in_the_kernel(name: str) -> None:
     scored, seen = FUNCTIONS[name]
     blocks = None

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -49,7 +50,16 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(joining, "_LEAST", 0)
 
 
-def _planned(function: Any) -> tuple[ProgramPlan, Any, Any]:
+Planned = tuple[ProgramPlan, Any, Any]
+
+
+def _planned(function: Any) -> Planned:
+    return _planned_for(function, joining._LEAST)
+
+
+@cache
+def _planned_for(function: Any, least: int) -> Planned:
+    """``least``: what the plan depends on, beside the function."""
     torch.manual_seed(0)
     inputs = tuple(torch.randn(s) for s in INPUTS)
     wanted = function(*(t.double() for t in inputs))

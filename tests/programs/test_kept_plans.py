@@ -24,6 +24,7 @@ from argus.programs.planning.plan import plan_program  # noqa: E402
 from argus.programs.planning.program_data import KernelFiles  # noqa: E402
 from argus.runtime.cache import default_cache  # noqa: E402
 from argus.runtime.store import CacheWarning  # noqa: E402
+from few import few  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's, about itself
 
@@ -50,7 +51,7 @@ CASES: dict[str, tuple[Callable[..., Any], dict[str, nn.Module], tuple[Any, ...]
     "convolution": (
         lambda x, c, n: torch.nn.functional.max_pool2d(n(c(x)), 2),
         {"c": nn.Conv2d(3, 8, 3), "n": nn.BatchNorm2d(8)},
-        (drawn(2, 3, 10, 12),),
+        (drawn(1, 3, 6, 8),),
     ),
     "joined": (
         lambda x, a, b: torch.cat([torch.relu(a(x)), b(x)], 1),
@@ -154,9 +155,15 @@ def changed(x: Any) -> dict[str, Callable[[], Any]]:
 
 def test_what_differs_has_another_key_and_what_does_not_the_same() -> None:
     found: dict[str, str] = {}
-    for name, made in changed(drawn(4, 8)).items():
-        key, again = program_key(made()), program_key(made())
-        assert key is not None and key == again, name
+    programs = changed(drawn(4, 8))
+    twice = few(
+        programs, "the product", "a folded 2", "a number given", "both results",
+        "in training", "torch's call",
+    )  # fmt: skip
+    for name, made in programs.items():
+        key = program_key(made())
+        assert key is not None, name
+        assert name not in twice or key == program_key(made()), name
         assert key not in found, (name, found[key])
         found[key] = name
 

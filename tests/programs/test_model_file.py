@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import io
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -119,6 +121,18 @@ def file_of(folder: Path, text: str) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def names_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Any]:
+    """The names of a file that is written for a model of `MODELS`, anew each time."""
+
+    @cache
+    def text(name: str) -> str:
+        file = file_of(tmp_path_factory.mktemp("model"), MODELS[name])
+        return written_model(model_plans(file)).text
+
+    return lambda name: executed(text(name))
+
+
 def executed(text: str) -> dict[str, Any]:
     """The names of a file's text, which need not be on disk."""
     names: dict[str, Any] = {}
@@ -140,9 +154,9 @@ MODES = [
 
 @pytest.mark.parametrize(("name", "training"), MODES)
 def test_a_written_model_is_the_model(
-    name: str, training: bool, tmp_path: Path
+    name: str, training: bool, names_of: Callable[[str], Any]
 ) -> None:
-    names = executed(written_model(model_plans(file_of(tmp_path, MODELS[name]))).text)
+    names = names_of(name)
     old, new = made(names, "Model"), made(names, "ModelNew")
     # The same numbers were drawn, and they have the same names.
     for key, tensor in old.state_dict().items():
@@ -167,10 +181,8 @@ def test_a_written_model_is_the_model(
             torch.testing.assert_close(tensor, new.state_dict()[key])
 
 
-def test_weights_are_those_of_the_module(tmp_path: Path) -> None:
-    names = executed(
-        written_model(model_plans(file_of(tmp_path, MODELS["product"]))).text
-    )
+def test_weights_are_those_of_the_module(names_of: Callable[[str], Any]) -> None:
+    names = names_of("product")
     new = made(names, "ModelNew").eval()
     (x,) = names["get_inputs"]()
     first = new(x)
@@ -186,10 +198,8 @@ def test_weights_are_those_of_the_module(tmp_path: Path) -> None:
     assert torch.equal(new(x), twin(x))
 
 
-def test_names_of_inputs_and_other_shapes(tmp_path: Path) -> None:
-    names = executed(
-        written_model(model_plans(file_of(tmp_path, MODELS["nested"]))).text
-    )
+def test_names_of_inputs_and_other_shapes(names_of: Callable[[str], Any]) -> None:
+    names = names_of("nested")
     new = made(names, "ModelNew").eval()
     x, more, scale = names["get_inputs"]()
     assert torch.equal(new(x, scale=scale, more=more)["a"], x * scale)

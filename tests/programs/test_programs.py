@@ -22,6 +22,7 @@ from argus.programs.products.product_forms import ProductForm  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.tiles.tile_axes import GroupTiling  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
+from few import rest  # noqa: E402
 from programs.modules import MODULES, Formula  # noqa: E402
 
 EQUAL = (
@@ -91,8 +92,8 @@ def test_a_convolution_is_as_precise_as_torch_is_told_to_be(
     allowed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", allowed)
-    model = torch.nn.Conv2d(16, 18, 3, 2, 1, dilation=2, bias=False).eval()
-    inputs = (torch.randn(1, 16, 9, 11),)
+    model = torch.nn.Conv2d(16, 17, (2, 3), 2, 1, dilation=2, bias=False).eval()
+    inputs = (torch.randn(1, 16, 7, 9),)
     plan = plan_of(model, inputs)
     (step,) = plan.kernels
     assert ("tf32" in step.source.text) == allowed
@@ -136,7 +137,7 @@ def test_what_follows_a_convolution_is_in_its_kernel() -> None:
     torch.testing.assert_close(got, model(x).detach(), rtol=2e-3, atol=2e-3)
 
 
-@pytest.mark.parametrize("taps", [(3, 3), (2, 1, 3)])
+@pytest.mark.parametrize("taps", [(3, 3), *rest((2, 1, 3))])
 def test_convolutions_of_few_channels_are_in_full_f32(taps: tuple[int, ...]) -> None:
     """As cuDNN's: three products as tf32, over three times the channels."""
     torch.manual_seed(0)
@@ -366,7 +367,7 @@ def test_places_are_those_of_the_first_of_equal_numbers(name: str, dim: int) -> 
 
 
 def test_softmax_of_long_rows_with_infinities_and_nan_is_that_of_torch() -> None:
-    x = torch.randn(265, 10240)
+    x = torch.randn(133, 10240)
     x[1, :5000], x[2], x[3, 5], x[4, 6] = -torch.inf, -torch.inf, torch.nan, torch.inf
     x[5], x[5, 7] = -torch.inf, 1.0
     plan = plan_of(Formula(lambda x: x.softmax(1)), (x,))
@@ -376,7 +377,7 @@ def test_softmax_of_long_rows_with_infinities_and_nan_is_that_of_torch() -> None
 
 
 def test_moments_of_numbers_far_from_0_are_as_precise_as_those_of_torch() -> None:
-    x = torch.randn(1, 265, 64, 136) + 1e4
+    x = torch.randn(1, 133, 64, 136) + 1e4
     norm = torch.nn.functional.instance_norm
     plan = plan_of(Formula(norm), (x,))
     (got,) = interpreted(plan, (x,))
@@ -390,7 +391,7 @@ def test_moments_of_numbers_far_from_0_are_as_precise_as_those_of_torch() -> Non
 def test_positions_of_whole_numbers_are_proved() -> None:
     """Of 64 bits too, whose least number is the padding."""
     wide = torch.int64
-    for dtype, dim in ((torch.uint8, 1), (torch.int32, 2), (wide, 1), (wide, 2)):
+    for dtype, dim in ((torch.uint8, 1), (torch.int32, 2), (wide, 1), *rest((wide, 2))):
         x = torch.randint(0, 9, (3, 70, 40), dtype=dtype)
         plan = plan_of(Formula(lambda x, d=dim: x.argmin(d)), (x,))
         (got,) = interpreted(plan, (x,))

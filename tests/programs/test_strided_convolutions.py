@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from math import prod
 from typing import Any
 
@@ -47,7 +48,16 @@ PATCHES: dict[str, Case] = {
 }
 
 
-def _planned(name: str, element: Any = None) -> tuple[ProgramPlan, Any, Any, float]:
+Planned = tuple[ProgramPlan, Any, Any, float]
+
+
+def _planned(name: str, element: Any = None) -> Planned:
+    return _planned_for(name, element, strided_convolutions._GAIN)
+
+
+@cache
+def _planned_for(name: str, element: Any, gain: float) -> Planned:
+    """``gain``: what the plan depends on, beside the case."""
     shape, filters, stride, padding, near = (CASES | PATCHES)[name]
     function = [None, None, torch.conv1d, torch.conv2d, torch.conv3d][len(shape) - 1]
     torch.manual_seed(0)

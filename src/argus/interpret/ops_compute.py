@@ -111,7 +111,8 @@ def _elementwise(group: ThreadGroup, op: o.Elementwise) -> Array:
         result = np.asarray(function.numpy(*args))
     layout = layout_of(group, op.result)
     shape = (group.threads, layout.num_regs)
-    return np.broadcast_to(rounded(result, op.result.dtype), shape)
+    held = rounded(result, op.result.dtype)
+    return held if held.shape == shape else np.broadcast_to(held, shape)
 
 
 def _scalar(group: ThreadGroup, arg: Expr, wide: DType) -> Array:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from argus.ir.expr import Expr, evaluate
+from argus.ir.expr import evaluate
 from argus.ir.memory import GlobalTensor, GlobalView, SharedView
 from argus.ir.placement import MatrixOperand, TmaBox, VectorPlan
 from argus.layout import WARP_LANES, Fragment, SharedLayout
@@ -199,14 +199,25 @@ def _place(
 ) -> GlobalPlace:
     """The same as arrays of ``shape``, also of a tile that has no axes."""
     values = {**env, **{f"%{i}": c for i, c in enumerate(tile_coord)}}
-    coords = tuple(_spread(c, values, shape) for c in view.coords)
+    coords: list[Ints] = []
     exists = np.ones(shape, dtype=np.bool_)
-    for coord, extent in zip(coords, view.tensor.shape, strict=True):
-        exists &= (coord >= 0) & (coord < evaluate(extent, env))
+    for formula, extent in zip(view.coords, view.tensor.shape, strict=True):
+        coord = np.asarray(evaluate(formula, values), dtype=np.int64)
+        _leave_out(exists, coord, evaluate(extent, env))
+        # Most are the same number everywhere: filling is faster than broadcasting.
+        coords.append(coord if coord.shape == shape else np.full(shape, coord))
     for limit in view.limits:
-        value, extent = evaluate(limit.value, values), evaluate(limit.extent, values)
+        value = np.asarray(evaluate(limit.value, values))
+        _leave_out(exists, value, evaluate(limit.extent, values))
+    return GlobalPlace(tuple(coords), exists)
+
+
+def _leave_out(exists: Any, value: Any, extent: Any) -> None:
+    """What is not from 0 to an extent does not exist, in place."""
+    if value.ndim or np.ndim(extent):
         exists &= (value >= 0) & (value < extent)
-    return GlobalPlace(coords, exists)
+    elif not 0 <= value < extent:
+        exists[...] = False
 
 
 def vector_global(
@@ -223,9 +234,17 @@ def vector_global(
 
 def register_coords(plan: VectorPlan) -> tuple[Ints, ...]:
     """Tile coordinates of each element, per axis [threads, accesses, width]."""
-    table = plan.layout.table().astype(np.int64)
-    shape = (table.shape[0], plan.accesses, plan.width)
-    return tuple(table[:, :, axis].reshape(shape) for axis in range(table.shape[2]))
+    return _register_coords(plan.layout, plan.width)
+
+
+@lru_cache(maxsize=64)
+def _register_coords(layout: Fragment, width: int) -> tuple[Ints, ...]:
+    table = layout.table()
+    shape = (table.shape[0], layout.num_regs // width, width)
+    found = [table[:, :, axis].astype(np.int64) for axis in range(table.shape[2])]
+    for coords in found:
+        coords.setflags(write=False)
+    return tuple(coords.reshape(shape) for coords in found)
 
 
 def element_offset(tensor: GlobalTensor, coords: Sequence[Any], env: Env) -> Any:
@@ -234,7 +253,3 @@ def element_offset(tensor: GlobalTensor, coords: Sequence[Any], env: Env) -> Any
     for coord, stride in zip(coords, tensor.strides, strict=True):
         total = total + coord * evaluate(stride, env)
     return total
-
-
-def _spread(e: Expr, values: Env, shape: tuple[int, ...]) -> Ints:
-    return np.broadcast_to(np.asarray(evaluate(e, values), dtype=np.int64), shape)

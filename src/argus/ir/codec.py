@@ -46,6 +46,8 @@ def numbers(stored: Array, dtype: DType) -> Array:
 def rounded(values: Array, dtype: DType) -> Array:
     """Numbers as stored elements, to nearest even; to encoded types by way of f32."""
     kind = _values(dtype)
+    if not dtype.encoded and values.dtype == kind:  # nothing to round
+        return np.ascontiguousarray(values).astype(kind)
     with np.errstate(over="ignore", invalid="ignore"):
         if dtype.encoded:
             values = np.asarray(values).astype(np.float32, copy=False)

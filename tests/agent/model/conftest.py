@@ -1,5 +1,7 @@
+import ssl
 import sys
 from collections.abc import Callable, Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -7,11 +9,12 @@ import pytest
 # Modules that the tests of this folder share.
 sys.path.insert(0, str(Path(__file__).parent))
 
-from desk import Desk
+from desk import Desk, small_task
 from server import KEY, Server
 
 from argus.agent.model.agent import ModelAgent
 from argus.agent.model.settings import given_options, settings_of
+from argus.runs.records import Task
 
 QUICK = ("timeout=5", "backoff=0.01", "longest_wait=0.5", "retries=2")
 
@@ -42,7 +45,20 @@ def model(server: Server) -> Iterator[Callable[..., ModelAgent]]:
         agent.close()
 
 
+@pytest.fixture(scope="session", autouse=True)
+def certificates_are_read_once() -> Iterator[None]:
+    """Each client reads them, though no server here has one."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(ssl, "create_default_context", cache(ssl.create_default_context))
+        yield
+
+
+@pytest.fixture(scope="session")
+def task(tmp_path_factory: pytest.TempPathFactory) -> Task:
+    return small_task(tmp_path_factory.mktemp("task"))
+
+
 @pytest.fixture
-def desk(tmp_path: Path) -> Desk:
+def desk(task: Task) -> Desk:
     """Orders for the small task, and a judge that knows its kernels."""
-    return Desk(tmp_path)
+    return Desk(task)

@@ -21,6 +21,7 @@ from argus.runs.records import (
     Predicted,
     Problem,
     Proposal,
+    Task,
 )
 
 WRONG = JudgeVerdict(
@@ -100,11 +101,16 @@ class KnowingJudge:
         )
 
 
+def small_task(folder: Path) -> Task:
+    """The task of the small kernel's file."""
+    return file_task(written(folder), {"M": 64, "N": 512})
+
+
 class Desk:
     """`order()` is an order to change the start kernel."""
 
-    def __init__(self, folder: Path) -> None:
-        self.task = file_task(written(folder), {"M": 64, "N": 512})
+    def __init__(self, task: Task) -> None:
+        self.task = task
         self.judge = KnowingJudge()
 
     def order(

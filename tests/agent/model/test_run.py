@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -75,17 +74,21 @@ def test_the_command_makes_a_gemm_faster(server, tmp_path: Path, monkeypatch):
 
     server.answer = answer
     home, best = tmp_path / "home", tmp_path / "best.py"
-    environment = {**os.environ, "ARGUS_HOME": str(home), "COLUMNS": "80"}
-    main = "from argus.cli import main; main()"
-    command = [sys.executable, "-c", main, "optimize"]
-    command += [str(TUTORIAL / "step1_naive.py"), "--size", "M=128", "--size", "N=128"]
+    monkeypatch.setenv("ARGUS_HOME", str(home))
+    monkeypatch.setenv("COLUMNS", "80")
+    command = [
+        "optimize",
+        str(TUTORIAL / "step1_naive.py"),
+        "--size",
+        "M=128",
+        "--size",
+        "N=128",
+    ]
     command += ["--size", "K=256", "--agent", "model", "--model", "openai:test"]
     command += ["--base-url", server.url, "--trials", "2", "--no-ablate"]
     command += ["--model-option", "price=1/2", "--usd", "5", "--out", str(best)]
-    done = subprocess.run(
-        command, env=environment, capture_output=True, text=True, timeout=200
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = Commands().invoke(app, command)
+    assert done.exit_code == 0, done.output
     assert f"kernels by openai:test at {server.url}" in " ".join(done.stdout.split())
     assert "times are predicted" in done.stdout
     assert "ag.ring" in best.read_text()
@@ -118,7 +121,6 @@ def test_the_command_makes_a_gemm_faster(server, tmp_path: Path, monkeypatch):
         assert (change.after, change.trials) == (ADVICE, (1,))
         assert found.started.environment["model"].startswith("openai:test")
     assert ADVICE in (home / "policy.json").read_text()
-    monkeypatch.setenv("ARGUS_HOME", str(home))
     folder = tmp_path / "exported"
     shown = Commands().invoke(app, ["runs", "show", "--trial", "1"])
     assert "As proposed." in shown.output, shown.output

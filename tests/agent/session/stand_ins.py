@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import time
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -40,10 +40,14 @@ LIMIT = 1.0
 
 @dataclass
 class FakeBench:
-    """Times by the knobs; ``gpu``: whether they pass for measured ones."""
+    """Times by the knobs; ``gpu``: whether they pass for measured ones.
+
+    ``gate`` is called before a candidate is evaluated, and returns when it may be.
+    """
 
     gpu: bool = False
     delay: float = 0.0
+    gate: Callable[[], object] | None = None
     refused: set[str] = field(default_factory=set[str])
     asked: list[str] = field(default_factory=list[str])
     closed: bool = False
@@ -100,6 +104,8 @@ class FakeBench:
     ) -> list[JudgeVerdict]:
         self.asked += ["evaluate"] * len(candidates)
         time.sleep(self.delay)
+        if self.gate is not None:
+            self.gate()
         return [self._measured(self._verdict(c)) for c in candidates]
 
     def _measured(self, verdict: JudgeVerdict) -> JudgeVerdict:

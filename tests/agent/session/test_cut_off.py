@@ -26,7 +26,9 @@ from argus.agent import session
 from argus.diagnostics import ArgusError
 
 if __name__ == "__main__":
-    desk = desk_at(Path(sys.argv[2]), FakeBench(delay=float(sys.argv[4])))
+    delay = float(sys.argv[4])
+    gate = None if delay else sys.stdin.readline
+    desk = desk_at(Path(sys.argv[2]), FakeBench(delay=delay, gate=gate))
     source = Path(sys.argv[3]).read_text()
     print("ready", flush=True)
     sys.stdin.readline()
@@ -151,6 +153,7 @@ def test_an_end_that_was_cut_off_is_made_again(desk: Desk, monkeypatch):
 
 
 def child(folder: Path, source: Path, delay: float) -> subprocess.Popen[str]:
+    """A process that submits. ``delay``: seconds of its judge; 0: until `go` again."""
     here = str(Path(__file__).parent)
     arguments = [sys.executable, "-c", CHILD, here, str(folder), str(source)]
     made = subprocess.Popen(
@@ -208,9 +211,13 @@ def test_two_submissions_at_once(desk: Desk, home: Path, tmp_path: Path):
     begun(desk)
     path = tmp_path / "kernel.py"
     path.write_text(draft(desk))
-    both = [child(home / "runs", path, 5.0) for _ in range(2)]
+    both = [child(home / "runs", path, 0) for _ in range(2)]
     for process in both:
         go(process)
+    while all(process.poll() is None for process in both):
+        time.sleep(0.05)
+    (judged,) = (process for process in both if process.poll() is None)
+    go(judged)
     assert sorted(map(told, both)) == ["1", "AG1002"]
     found = session.status(desk)
     assert [r.trial for r in found.trials] == [0, 1]

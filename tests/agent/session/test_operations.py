@@ -331,7 +331,8 @@ def test_what_hung_is_not_run_again(home):
     assert len(fresh.refused) == 1
 
 
-def test_a_busy_run_says_so_and_questions_are_answered(desk: Desk):
+def test_a_busy_run_says_so_and_questions_are_answered(desk: Desk, monkeypatch):
+    monkeypatch.setattr("argus.agent.session.desk._PATIENCE", 0.1)
     run = begun(desk)
     source = draft(desk)
     with desk.store.open(run):

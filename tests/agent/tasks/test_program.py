@@ -36,9 +36,9 @@ def get_inputs():
 """
 
 
-@pytest.fixture
-def net(tmp_path: Path) -> ProgramTasks:
-    path = tmp_path / "net.py"
+@pytest.fixture(scope="module")
+def net(tmp_path_factory: pytest.TempPathFactory) -> ProgramTasks:
+    path = tmp_path_factory.mktemp("net") / "net.py"
     path.write_text(NET)
     return program_tasks(path)
 
@@ -120,6 +120,7 @@ def test_what_is_wrong_or_slower_is_not_taken(net: ProgramTasks) -> None:
 
 
 def test_one_kernel_alone(net: ProgramTasks, tmp_path: Path) -> None:
+    (tmp_path / "net.py").write_text(NET)
     name = next(k.step.source.name for k in net.kernels if k.task is not None)
     only = program_tasks(tmp_path / "net.py", kernel=name)
     assert {k.step.source.name for k in only.kernels if k.task} == {name}

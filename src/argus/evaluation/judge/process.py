@@ -5,8 +5,8 @@
 Processes are forked from multiprocessing's fork server, which has the compiler loaded
 already (`preload`) and never touches CUDA. Whatever happens in there, this returns.
 
-As with all of multiprocessing, a program that uses this has its main part below
-``if __name__ == "__main__":``.
+What they run is the judge's own: the main script of the program that uses this is not
+run again in each of them, so that it may be any script, or what a pipe brings.
 """
 
 from __future__ import annotations
@@ -19,9 +19,11 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from multiprocessing import spawn
 from multiprocessing.connection import Connection
 from multiprocessing.context import ForkServerContext, ForkServerProcess
 from typing import Any, Literal
+from unittest.mock import patch
 
 from argus.evaluation.judge.limits import Job, Limits
 from argus.evaluation.judge.printed import Printed
@@ -54,7 +56,33 @@ class Outcome:
     log: str = ""
 
 
+_NAME = "argus-judge"
+
+
+class _JudgeProcess(ForkServerProcess):
+    """A process that runs no main script before its target.
+
+    Multiprocessing runs the main script of the program that started it again (2 s,
+    where that loads torch), which targets of a script need. It is a part of the data
+    that it prepares, which it lets nobody choose.
+    """
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # noqa: N802 - the name is multiprocessing's
+        prepared = spawn.get_preparation_data
+
+        def without_script(name: str) -> dict[str, Any]:
+            found = prepared(name)
+            if name == _NAME:  # others may be started by other threads
+                found = {k: x for k, x in found.items() if "init_main" not in k}
+            return found
+
+        with patch.object(spawn, "get_preparation_data", without_script):
+            return ForkServerProcess._Popen(process_obj)
+
+
 _lock = threading.Lock()
+_starting = threading.Lock()
 _prepared: list[ForkServerContext] = []
 
 
@@ -66,8 +94,7 @@ def context(torch: bool = False) -> ForkServerContext:
     with _lock:
         if not _prepared:
             made = multiprocessing.get_context("forkserver")
-            wanted = [_PRELOAD, "__main__"]
-            made.set_forkserver_preload([*wanted, "torch"] if torch else wanted)
+            made.set_forkserver_preload([_PRELOAD, *(["torch"] if torch else [])])
             _prepared.append(made)
         return _prepared[0]
 
@@ -118,11 +145,12 @@ def _start(
     inbox, out = made.Pipe(duplex=False)
     text = "" if job is None else job.model_dump_json()
     memory = None if on_gpu else limits.memory
-    process = made.Process(
-        target=main, args=(out, task, text, gpu, log, memory), daemon=True
+    process = _JudgeProcess(
+        target=main, args=(out, task, text, gpu, log, memory), name=_NAME, daemon=True
     )
     try:
-        process.start()
+        with _starting:
+            process.start()
     except BaseException:
         inbox.close()
         raise

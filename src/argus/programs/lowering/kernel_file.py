@@ -51,8 +51,9 @@ def file_text(
     parameters = [f"    {t}," for t in tensors]
     body = "\n".join(lines)
     whole = "\n".join([*before, *parameters, body])
-    types = sorted(t for t in map(type_name, DTYPES.values()) if _mentions(whole, t))
-    read = [n for n in sizes if n not in statics and _mentions(body, n)]
+    types = sorted(_words(whole).intersection(map(type_name, DTYPES.values())))
+    mentioned = _words(body)
+    read = [n for n in sizes if n not in statics and n in mentioned]
     return "\n".join(
         [
             f'"""{title}"""',
@@ -80,5 +81,5 @@ def file_text(
     )
 
 
-def _mentions(text: str, word: str) -> bool:
-    return re.search(rf"\b{word}\b", text) is not None
+def _words(text: str) -> set[str]:
+    return set(re.findall(r"\w+", text))

@@ -26,10 +26,13 @@ class Affine:
     def __add__(self, other: Affine | int) -> Affine:
         if isinstance(other, int):
             return Affine(self.terms, self.constant + other)
+        constant = self.constant + other.constant
+        if not (self.terms and other.terms):
+            return Affine(self.terms or other.terms, constant)
         total = dict(self.terms)
         for name, factor in other.terms:
             total[name] = total.get(name, 0) + factor
-        return Affine.of(total, self.constant + other.constant)
+        return Affine.of(total, constant)
 
     def __mul__(self, factor: int) -> Affine:
         return Affine.of({n: c * factor for n, c in self.terms}, self.constant * factor)
@@ -44,10 +47,17 @@ class Affine:
 
     def replaced(self, loops: Mapping[str, Affine]) -> Affine:
         """With sums in place of some indices."""
-        total = Affine((), self.constant)
+        constant = self.constant
+        total: dict[str, int] = {}
         for name, factor in self.terms:
-            total = total + loops.get(name, Affine.loop(name)) * factor
-        return total
+            found = loops.get(name)
+            if found is None:
+                total[name] = total.get(name, 0) + factor
+                continue
+            constant += found.constant * factor
+            for inner, times in found.terms:
+                total[inner] = total.get(inner, 0) + times * factor
+        return Affine.of(total, constant)
 
     @property
     def loops(self) -> frozenset[str]:

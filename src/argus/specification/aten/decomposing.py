@@ -4,7 +4,8 @@ Torch overrides each composite operator that there is, some hundred, whenever a 
 taken apart: 0.1 s of CPU time, ten times that of a small graph itself. Those that it
 takes apart anyway, without being told how, need none. They are taken apart above the
 gradients then, and no longer below, where operators inside of them may be written in
-Python: of those that the table knows otherwise, that is set aside.
+Python: of those that the table knows otherwise, that is set aside. Which operators of
+the table are composite is asked once, too: torch asks each time, of each of them.
 """
 
 from __future__ import annotations
@@ -24,6 +25,8 @@ _COMPOSITE = "CompositeImplicitAutograd"
 _GRADIENTS = "Autograd"
 _COLLECT = "_collect_all_valid_cia_ops"
 """Torch's function of all composite operators that may stay whole."""
+_SPLIT = "_split_decomp_table_to_cia_and_python_decomp"
+"""Torch's function of what a table says of composite operators, and of all others."""
 
 
 @dataclass(frozen=True)
@@ -31,8 +34,10 @@ class _Told:
     """What torch is told of operators."""
 
     table: Table
-    overridden: frozenset[Any]
-    """The composite ones among all that it has."""
+    composite: Table
+    """What becomes of composite operators, those that stay whole among them."""
+    others: Table
+    """The rest of the table."""
     aside: tuple[Any, ...]
     """Those that are written in Python where gradients are, and known otherwise."""
 
@@ -47,15 +52,17 @@ def decomposed(exported: Any, table: Callable[[], Table]) -> Any:
     from torch.export import exported_program
 
     collect: Any = vars(exported_program).get(_COLLECT)
-    if collect is None:  # another torch
+    split: Any = vars(exported_program).get(_SPLIT)
+    if collect is None or split is None:  # another torch
         return exported.run_decompositions(dict(table()))
     native: Any = vars(torch)["_C"]
     registered = native._dispatch_get_registrations_for_dispatch_key(_COMPOSITE)
-    told = _told(table, collect, frozenset(registered))
-    with (
-        patch.object(exported_program, _COLLECT, lambda: told.overridden),
-        _aside(told.aside),
-    ):
+    told = _told(table, collect, split, frozenset(registered))
+
+    def known(_: Table) -> tuple[dict[Any, Any], ...]:
+        return dict(told.composite), dict(told.others)
+
+    with patch.object(exported_program, _SPLIT, known), _aside(told.aside):
         return exported.run_decompositions(dict(told.table))
 
 
@@ -63,9 +70,12 @@ def decomposed(exported: Any, table: Callable[[], Table]) -> Any:
 def _told(
     table: Callable[[], Table],
     collect: Callable[[], set[Any]],
+    split: Callable[[dict[Any, Any]], tuple[Table, Table]],
     registered: frozenset[str],
 ) -> _Told:
     """``registered``: the composite operators that torch has now, for the cache."""
+    from torch.export import exported_program
+
     whole = table()
     composite = collect()
     alone = {op for op in composite if op in whole and _is_torchs(op, whole[op])}
@@ -77,7 +87,10 @@ def _told(
         if key in op.py_kernels and left.get(op) is not op.py_kernels[key]
         if not op.has_kernel_for_dispatch_key(_key(_COMPOSITE))
     )
-    return _Told(left, frozenset(composite - alone), tuple(aside))
+    overridden = frozenset(composite - alone)
+    with patch.object(exported_program, _COLLECT, lambda: overridden):
+        parts = split(dict(left))
+    return _Told(left, *parts, tuple(aside))
 
 
 def _is_torchs(op: Any, how: Any) -> bool:
