@@ -138,6 +138,79 @@ def gather(I: i32["P"], X: f32["R N"], Y: f32["P N"], *, BP: int = 16, BN: int =
 def reference(I, X):
     return X[I]
 """
+_INTS = """@ag.kernel
+def ints(
+    X: i32["M N"], W: i32["N"], Y: i32["M N"], c: i32 = 3, *,
+    BM: int = 16, BN: int = 64,
+):
+    M, N = X.shape
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    x = ag.load(X[i * BM :, j * BN :], (BM, BN))
+    w = ag.load(W[j * BN :], (BN,))
+    m = ag.broadcast(i * BM + ag.index(x, "M"), x)
+    y = x * c + w
+    # HERE
+    Y[i * BM :, j * BN :] = y
+
+
+@ag.reference
+def reference(X, W, c=3):
+    return c * X + W
+"""
+_PAIR = """@ag.kernel
+def pair(
+    X: f32["M N"], Y: f32["M N"], S: f32["M"], *, BM: int = 16, BN: int = 1024
+):
+    M, N = X.shape
+    ag.require(N <= BN, "a row is held in registers")
+    i = ag.block(ag.cdiv(M, BM))
+    x = ag.load(X[i * BM :, 0:], (BM, BN))
+    y = x * 2.0
+    s = ag.sum(x, "N")
+    # HERE
+    Y[i * BM :, 0:] = y
+    S[i * BM :] = s
+
+
+@ag.reference
+def reference(X):
+    return 2 * X, X.sum(axis=1)
+"""
+_LENGTHS = """@ag.kernel
+def lengths(L: i32["B"], X: f32["B N"], Y: f32["B N"], *, BN: int = 256):
+    N = X.shape[1]
+    b, j = ag.block(X.shape[0], ag.cdiv(N, BN))
+    x = ag.load(X[b, j * BN :], (BN,))
+    n = j * BN + ag.index(x, "N")
+    e = L[b]
+    y = ag.where(n < e, x, 0.0)
+    # HERE
+    Y[b, j * BN :] = y
+
+
+@ag.reference
+def reference(L, X):
+    return np.where(np.arange(X.shape[1])[None] < L[:, None], X, 0.0)
+"""
+_SCALARS = """@ag.kernel
+def scalars(
+    X: f32["M N"], Y: f32["M N"], a: f32 = 1.0, c: i32 = 2, d: i32 = 1, *,
+    BM: int = 16, BN: int = 64,
+):
+    M, N = X.shape
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    x = ag.load(X[i * BM :, j * BN :], (BM, BN))
+    y = x * a
+    if c > d:
+        y = y * 2.0
+    # HERE
+    Y[i * BM :, j * BN :] = y
+
+
+@ag.reference
+def reference(X, a=1.0, c=2, d=1):
+    return X * a * (2.0 if c > d else 1.0)
+"""
 
 _SIZES: dict[str, dict[str, int]] = {
     "elements": {"M": 8192, "N": 8192},
@@ -146,6 +219,15 @@ _SIZES: dict[str, dict[str, int]] = {
     "window": {"S": 8192, "T": 8192, "D": 64},
     "sums": {"M": 8192, "N": 4096},
     "gather": {"P": 65536, "R": 4096, "N": 1024},
+    "ints": {"M": 8192, "N": 8192},
+    "pair": {"M": 16384, "N": 1024},
+    "lengths": {"B": 2048, "N": 4096},
+    "scalars": {"M": 4096, "N": 4096},
+}
+_PASSED: dict[str, dict[str, int | float]] = {
+    "elements": {"alpha": 0.75},
+    "ints": {"c": 5},
+    "scalars": {"a": 0.5, "c": 7, "d": 3},
 }
 _TEXTS = {
     "elements": _ELEMENTS,
@@ -154,11 +236,15 @@ _TEXTS = {
     "window": _WINDOW,
     "sums": _SUMS,
     "gather": _GATHER,
+    "ints": _INTS,
+    "pair": _PAIR,
+    "lengths": _LENGTHS,
+    "scalars": _SCALARS,
 }
 PROBLEMS = {
     name: FileProblem(
         name=name, kernel=name, reference=_HEAD + text, sizes=_SIZES[name],
-        scalars={"alpha": 0.75} if name == "elements" else {},
+        scalars=_PASSED.get(name, {}),
     )
     for name, text in _TEXTS.items()
 }  # fmt: skip
@@ -235,5 +321,23 @@ RIGHT = [
     ),
     _made("sums", "other tiles", "", BM=32, BN=256),
     _made("gather", "other tiles", "", BP=32, BN=128),
+    _made(
+        "elements",
+        "a branch on sizes",
+        "HERE: if M * N > 2**25:;     y = w + x * alpha",
+    ),
+    _made(
+        "elements",
+        "a mask of two",
+        "HERE: y = ag.where(m < M, ag.where(n < N, y, 0.0), 0.0)",
+    ),
+    _made("ints", "another order", "HERE: y = w + c * x"),
+    _made("pair", "another order", "HERE: y = x + x"),
+    _made("lengths", "the other way", "HERE: y = ag.where(n >= e, 0.0, x)"),
+    _made(
+        "scalars",
+        "the other way",
+        "HERE: y = x * a; if c <= d:;     y = y * 0.5; y = y * 2.0",
+    ),
 ]
 """Kernels that are right, and must pass."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Collection
 from pathlib import Path
 
 import numpy as np
@@ -13,10 +15,12 @@ from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.drawing import constants, specials
 from argus.evaluation.judge.agreeing import least_tolerance
 from argus.evaluation.judge.candidate import environment, request_of
+from argus.evaluation.judge.drawing import LARGE as LARGE_MODE
 from argus.evaluation.judge.drawing import MODES, drawn
 from argus.evaluation.judge.driving import driven
 from argus.evaluation.judge.elsewhere import VariedPrograms
 from argus.evaluation.judge.knobs import settled
+from argus.evaluation.judge.settings import unbounded
 from argus.evaluation.judge.subject import Subject, own_request, subject_of
 from argus.evaluation.oracle import make_inputs
 from argus.evaluation.tiles import (
@@ -33,7 +37,7 @@ from argus.interpret import run
 from argus.interpret.numbers import compute
 from argus.ir.dtypes import DTYPES
 from argus.ir.expr import evaluate
-from argus.ir.program import SM_COUNT, Program
+from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.kernels.library import LIBRARY, Case
 from argus.requests import placed_program, tile_program
 from argus.runs.records import Candidate, FileProblem, LibraryProblem
@@ -182,7 +186,7 @@ def _cheat(why: str) -> tuple[Subject, Facets, dict[str, object]]:
     program = tile_program(request_of(cheat.candidate, subject))
     facets = Facets(program)
     env = environment(program, subject.arguments(), subject) | {SM_COUNT.name: 9}
-    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,))
+    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,), frozenset())
     found = places(program, facets.all, tensors, env, float("inf"))
     shown = {f.text.rpartition(": ")[2]: p for f, p in found.items() if f.compares}
     return subject, facets, dict(shown)
@@ -212,7 +216,7 @@ def test_facets_are_seen_as_blocks_run() -> None:
     program = tile_program(request_of(cheat.candidate, subject))
     facets = Facets(program)
     env = environment(program, subject.arguments(), subject) | {SM_COUNT.name: 9}
-    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,))
+    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,), frozenset())
 
     def left() -> list[str]:
         return [f.text for f in facets.unseen() if "== 300" in f.text]
@@ -228,7 +232,7 @@ def test_who_writes_an_element() -> None:
     subject = subject_of(PROBLEMS["elements"])
     program = tile_program(own_request(subject))
     env = environment(program, subject.arguments(), subject) | {SM_COUNT.name: 9}
-    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,))
+    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,), frozenset())
     at = np.array([5000 * 8192 + 77])
     assert writers(program, tensors, env, {"Y": at}).tolist() == [312 * 128 + 1]
 
@@ -263,7 +267,7 @@ def test_each_judgement_draws_other_numbers() -> None:
 def test_cases_have_other_sizes() -> None:
     subject = subject_of(PROBLEMS["sums"])
     case = Case("", {"M": 1 << 20, "N": 1 << 20})
-    tensors = drawn(subject.entry, case, MODES[0], 1, (0.0,))
+    tensors = drawn(subject.entry, case, MODES[0], 1, (0.0,), frozenset())
     assert tensors["X"].shape == (1 << 20, 1 << 20)
 
 
@@ -325,7 +329,7 @@ def test_a_branch_hands_on_what_was_chosen_before() -> None:
     handed = [f for f in facets.all if "the branch hands on" in f.text]
     assert len(handed) == 2
     env = environment(program, subject.arguments(), subject) | {SM_COUNT.name: 9}
-    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,))
+    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (0.0,), frozenset())
     run_blocks(program, tensors, env, [0], watch=facets)
     assert not facets.seen.intersection(handed)
     run_blocks(program, tensors, env, [300 * 128], watch=facets)
@@ -345,19 +349,117 @@ def test_scalars_and_sizes_are_found_together() -> None:
     others, program, facet = _elsewhere(
         "a size and a scalar", "(alpha == 3.0)` is true"
     )
-    scalars = others.scalars(program, facet)
-    assert scalars == {"alpha": 3.0}
-    solved = others.solved(program, facet, scalars)
+    chosen = next(others.scalars(program, facet))
+    assert chosen.values == {"alpha": 3.0} and chosen.changed
+    solved = others.solved(program, facet, chosen.values)
     assert isinstance(solved, tuple) and solved[0].sizes["M"] == 777
 
 
 def test_large_sizes_are_found_and_none_where_there_are_none() -> None:
     others, program, facet = _elsewhere("a very large grid", "is true")
-    solved = others.solved(program, facet)
+    solved = others.solved(program, facet, {"alpha": 0.75})
     assert isinstance(solved, tuple) and solved[0].sizes["M"] > 16 * 65535
     others, program, facet = _elsewhere(
         "a large and narrow problem", "and (N < 100))` is true"
     )
-    solved = others.solved(program, facet)
+    solved = others.solved(program, facet, {"alpha": 0.75})
     assert isinstance(solved, tuple)
     assert solved[0].sizes["M"] > 1000000 and solved[0].sizes["N"] < 100
+
+
+def _of(base: str, why: str) -> tuple[Subject, Program]:
+    cheat = next(c for c in CHEATS if (c.base, c.why) == (base, why))
+    subject = subject_of(cheat.problem)
+    return subject, tile_program(request_of(cheat.candidate, subject))
+
+
+@pytest.mark.parametrize(("rows", "shown"), [(20, False), (32, True)])
+def test_what_holds_beside_a_tensor_alone_is_not_shown(rows: int, shown: bool) -> None:
+    """Rows beside it are 0 in inputs and outputs; here others are, where all exist."""
+    subject, program = _of("elements", "an output that was 0")
+    case = Case("", {"M": rows, "N": 64})
+    env = environment(program, subject.entry.arguments(case), subject)
+    tensors = drawn(subject.entry, case, MODES[0], 1, (), frozenset())
+    table = np.zeros(TABLE, np.float32) if shown else np.ones(TABLE, np.float32)
+    tensors["Y"] = Written((rows, 64), DTYPES["f32"], table, 1)
+    facets = Facets(program)
+    blocks = range(-(-rows // 16))
+    run_blocks(program, tensors, env | {SM_COUNT.name: 9}, blocks, watch=facets)
+    (holds,) = (f for f in facets.all if "`eq` holds" in f.text)
+    assert (holds in facets.seen) is shown
+
+
+def test_branches_are_conditions_that_meet() -> None:
+    subject, program = _of("elements", "branches that meet")
+    handed = [f for f in Facets(program).all if "the branch hands on" in f.text]
+    assert [f.compares for f in handed] == [True, True]
+    env = environment(program, subject.arguments(), subject) | {SM_COUNT.name: 9}
+    tensors = drawn(subject.entry, subject.case, MODES[0], 1, (), frozenset())
+    found = places(program, handed, tensors, env, math.inf)
+    assert found[handed[0]] == 300 * 128 + 77
+
+
+@pytest.mark.parametrize(
+    ("base", "why", "words"),
+    [
+        ("scalars", "a sum of scalars", "== 1000)` is true"),
+        ("scalars", "equal scalars", "== d)` is true"),
+        ("scalars", "a product of scalars", "> 1000000.0)` is true"),
+        ("elements", "a scalar of one sign", "< 0.0)` is true"),
+    ],
+)
+def test_scalars_that_meet_a_condition_are_found(
+    base: str, why: str, words: str
+) -> None:
+    subject, program = _of(base, why)
+    own = tile_program(own_request(subject))
+    others = VariedPrograms(subject, (program, own), constants((program, own)))
+    facet = next(f for f in Facets(program).all if words in f.text)
+    params = [p for p in program.params if isinstance(p, ScalarParam)]
+    assert facet.when is not None
+    found = list(others.scalars(program, facet))
+    assert len(found) == (2 if base == "scalars" else 1)
+    for chosen in found:
+        assert chosen.settled and chosen.changed
+        env = {p.sym.name: chosen.values[p.name] for p in params}
+        assert evaluate(facet.when, env)
+
+
+def test_other_scalars_leave_a_condition_on_sizes_too_open() -> None:
+    subject, program = _of("elements", "a product of a scalar and a size")
+    own = tile_program(own_request(subject))
+    others = VariedPrograms(subject, (program, own), constants((program, own)))
+    facet = next(f for f in Facets(program).all if "> 10000000.0)` is true" in f.text)
+    chosen = next(others.scalars(program, facet))
+    assert chosen.values["alpha"] * 8192 > 1e7 and not chosen.settled
+
+
+def test_scalars_are_drawn_about_as_large_as_they_are() -> None:
+    subject, program = _of("scalars", "two scalars")
+    others = VariedPrograms(subject, (program,), ())
+    rng = np.random.default_rng(0)
+    for _ in range(20):
+        made = others.drawn_scalars(rng)
+        assert 0.25 <= made["a"] <= 1.0 and 3 <= made["c"] <= 15 and made["c"] != 7
+
+
+@pytest.mark.parametrize(("base", "wide"), [("ints", {"X", "W", "Y"}), ("gather", ())])
+def test_whole_numbers_that_are_no_indices_are_of_all_sizes(
+    base: str, wide: Collection[str]
+) -> None:
+    subject = subject_of(PROBLEMS[base])
+    found = unbounded(subject, [tile_program(own_request(subject))])
+    assert found == set(wide)
+    tensors = drawn(subject.entry, subject.case, LARGE_MODE, 1, (0.0,), found)
+    if wide:
+        inputs = tensors["X"]
+        assert isinstance(inputs, Drawn) and abs(inputs.table).max() > 1 << 30
+
+
+@pytest.mark.parametrize("why", ["a bump at one size", "a pole at one size"])
+def test_what_is_large_near_one_size_is_said(why: str) -> None:
+    _, program = _of("elements", why)
+    (bump,) = (f for f in Facets(program).all if not f.drivable)
+    assert "near some sizes or scalars" in bump.text
+    _, program = _of("elements", "a difference of a scalar")
+    assert all(f.drivable for f in Facets(program).all)

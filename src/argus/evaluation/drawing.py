@@ -15,7 +15,7 @@ from typing import assert_never
 import numpy as np
 
 from argus.evaluation.tiles.values import fitted
-from argus.interpret.numbers import Array
+from argus.interpret.numbers import Array, storage
 from argus.ir import ops as o
 from argus.ir.dtypes import DType
 from argus.ir.expr import Binary, Const, Expr, Select, Sym
@@ -67,6 +67,8 @@ class DrawingMode:
     """Whole numbers of 32 bits and more may be negative: they are no indices."""
     rows: bool = False
     """Some rows are 0, or have one element that is not: nothing is seen, or one."""
+    wide: bool = False
+    """Whole numbers are of all sizes, where nothing bounds them."""
     poison: bool = True
     finite: bool = True
 
@@ -114,17 +116,17 @@ def floats(
 def entries(
     dtype: DType,
     shape: int,
-    high: int,
+    bounds: tuple[int, int],
     mode: DrawingMode,
     rng: np.random.Generator,
     special: Sequence[float],
 ) -> Array:
-    """Whole numbers below ``high``, or truths."""
-    high = 2 if dtype.kind == "bool" else max(high, 1)
-    some = mode.among([s for s in special if s == int(s) and 0 <= s < high])
+    """Whole numbers from the first of ``bounds`` to below the second, or truths."""
+    low, high = (0, 2) if dtype.kind == "bool" else (bounds[0], max(bounds[1], 1))
+    some = mode.among([s for s in special if s == int(s) and low <= s < high])
     if mode.every:
         return fitted(rng.choice(some, shape), dtype)
-    values = rng.integers(0, high, shape)
+    values = rng.integers(low, high, shape, storage(dtype))
     if mode.special:
         put(values, some, mode.share, rng)
     return fitted(values, dtype)

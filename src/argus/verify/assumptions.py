@@ -144,7 +144,11 @@ def _first_block(scope: _Scope, op: o.Assume) -> Iterator[Obligation]:
     facts = [*around, _Fact(cond, f"`{op.text}` is assumed of every block")]
     facts = [_Fact(substitute(f.cond, first), f.text) for f in facts]
     claim = "the first block satisfies what is assumed of every one"
-    if _contradict(facts) is Verdict.PROVED:
+    known = _contradict(facts)
+    if known is Verdict.UNKNOWN:
+        reason = f"the solver does not say whether block 0 can satisfy `{op.text}`"
+        yield Obligation(RULE, claim, op.span, known, "z3", reason)
+    if known is Verdict.PROVED:
         found = Counterexample(
             f"block 0 of no launch satisfies `{op.text}`",
             "from here on everything would be proved",

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 
+from argus.diagnostics import Span
 from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import load_kernels
 from argus.requests import Request, tile_program
 from argus.verify.assumptions import obligations
+from argus.verify.decide.decision import Decision
+from argus.verify.tags.annotated import contradiction
+from argus.verify.tags.compare import Agreement
+from argus.verify.tags.place import WalkPlace
 from argus.verify.verdict import Obligation, Verdict
 
 KERNEL = """
@@ -108,3 +115,54 @@ def test_what_the_solver_does_not_say_is_unknown() -> None:
     given = "ag.assume(lambda a, b: (a - b) * (a - b) == 1, I, pairs=True)"
     (said,) = found(given)
     assert said.verdict in (Verdict.UNKNOWN, Verdict.REFUTED)
+
+
+@pytest.mark.parametrize("verdict", [Verdict.UNKNOWN, Verdict.REFUTED])
+def test_what_is_not_known_of_block_0_is_said(
+    verdict: Verdict, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No time for the question whether anything is possible is no answer to it."""
+    monkeypatch.setattr(
+        "argus.verify.assumptions.prove", lambda *_, **__: Decision(verdict, "z3")
+    )
+    text = KERNEL.format(given="b = ag.block(P)\n    ag.assume(b < V)")
+    text = text.replace("i = ag.block(ag.cdiv(P, 16))", "i = b")
+    (kernel,) = load_kernels("assuming.py", text).kernels.values()
+    said = obligations(tile_program(Request(kernel, default_dtypes(kernel, {}))))
+    open_ = verdict is Verdict.UNKNOWN
+    assert [o.verdict for o in said] == [Verdict.UNKNOWN] * open_
+
+
+class _Place:
+    """A place of which the solver says a verdict."""
+
+    def __init__(self, verdict: Verdict) -> None:
+        self.verdict = verdict
+        self.scope = self
+        self.said: list[Verdict] = []
+
+    def contradictory(self) -> Decision:
+        """See `argus.verify.tags.scope.Scope`."""
+        return Decision(self.verdict, "z3", "timeout")
+
+    def report(
+        self, rule: str, claim: str, span: Span, found: Agreement, *_: str
+    ) -> None:
+        """See `argus.verify.tags.state.WalkPlace`."""
+        self.said.append(found.verdict)
+
+
+@pytest.mark.parametrize(
+    ("possible", "said"),
+    [
+        (Verdict.REFUTED, []),
+        (Verdict.PROVED, [Verdict.REFUTED]),
+        (Verdict.UNKNOWN, [Verdict.UNKNOWN]),
+    ],
+)
+def test_requirements_that_may_contradict_each_other(
+    possible: Verdict, said: list[Verdict]
+) -> None:
+    place = _Place(possible)
+    contradiction(cast(WalkPlace, place), Span("kernel.py", 1, 1, 1, 1))
+    assert place.said == said

@@ -73,7 +73,7 @@ class _Last:
     def ended(self, op: o.AnyOp, tiles: Mapping[o.Tile, Array], env: Env) -> None:
         """See :class:`argus.evaluation.tiles.Watch`."""
 
-    def existed(self, op: o.AnyOp, exists: Array) -> None:
+    def existed(self, op: o.AnyOp, exists: Array, env: Env) -> None:
         """See :class:`argus.evaluation.tiles.Watch`."""
         self.span = op.span
 

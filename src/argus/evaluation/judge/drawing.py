@@ -26,17 +26,17 @@ MODES = (
     DrawingMode("special"),
     DrawingMode("shifted", shift=2.0, poison=False),
 )
-LARGE = DrawingMode("large", scale=64.0, poison=False)
+LARGE = DrawingMode("large", scale=64.0, poison=False, wide=True)
 MEETING = (
     DrawingMode("few", every=True, few=True),
     DrawingMode("mixed", scale=3.0, share=2, poison=False),
-    DrawingMode("mixed, large", scale=3.0, share=2, large=True),
+    DrawingMode("mixed, large", scale=3.0, share=2, large=True, wide=True),
 )
 """For places where a condition holds: whatever depends on data shall meet it there."""
 EXTREME = (
     DrawingMode("negative", shift=-3.0, poison=False),
     DrawingMode("all negative", scale=64.0, shift=-12.0, special=False),
-    DrawingMode("constants", every=True, poison=False),
+    DrawingMode("constants", every=True, poison=False, wide=True),
     LARGE,
     DrawingMode("small", scale=1 / 1024, special=False),
     DrawingMode("huge", scale=8192.0, special=False, poison=False),
@@ -53,8 +53,12 @@ def drawn(
     mode: DrawingMode,
     seed: int,
     special: tuple[float, ...],
+    wide: frozenset[str],
 ) -> dict[str, BlockTensor]:
-    """The tensors of a case: inputs by formula, tables as they are, empty outputs."""
+    """The tensors of a case: inputs by formula, tables as they are, empty outputs.
+
+    ``wide``: tensors of whole numbers that may be any.
+    """
     arguments = entry.arguments(case)
     found: dict[str, BlockTensor] = {}
     tables: dict[str, Any] = {}
@@ -69,7 +73,10 @@ def drawn(
             if dtype.is_float:
                 table = floats(dtype, TABLE, mode, rng, special)
             else:
-                table = entries(dtype, TABLE, argument.high, mode, rng, special)
+                bounds = 0, argument.high
+                if mode.wide and argument.name in wide:
+                    bounds = dtype.integers[0], dtype.integers[1] + 1
+                table = entries(dtype, TABLE, bounds, mode, rng, special)
             found[argument.name] = Drawn(shape, dtype, table, own)
         else:
             whole = rng.integers(0, max(argument.high, 1), shape)

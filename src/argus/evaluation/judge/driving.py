@@ -19,25 +19,25 @@ from __future__ import annotations
 
 import itertools
 import os
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
 from argus.evaluation.drawing import DrawingMode, constants, specials
-from argus.evaluation.judge.agreeing import Disagreement, ObservedProgram, agree
+from argus.evaluation.judge.agreeing import ObservedProgram
+from argus.evaluation.judge.compared_runs import ComparedRuns, Disagreed, Driven
 from argus.evaluation.judge.drawing import EXTREME, LARGE, MEETING, MODES
-from argus.evaluation.judge.elsewhere import VariedPrograms
+from argus.evaluation.judge.elsewhere import ChosenScalars, VariedPrograms
 from argus.evaluation.judge.finding import TILES, Places, asks_for_device
-from argus.evaluation.judge.plans import Drive
-from argus.evaluation.judge.settings import Setting
+from argus.evaluation.judge.settings import Setting, unbounded
 from argus.evaluation.judge.subject import Subject, own_request
 from argus.evaluation.tiles import (
     MANY,
     Facet,
     Facets,
     NotExecutable,
-    Stuck,
     now,
     places,
 )
@@ -53,6 +53,7 @@ _ALL = 256
 _DIRECTED = 8
 """Blocks that were found for a condition, and are run with other numbers, too."""
 _TRIES = 2
+_NO_TIME = "no time was left for numbers of all kinds where conditions hold"
 _SCALED = 0.3
 """Seconds of looking for a block at twice or half the sizes."""
 
@@ -69,29 +70,13 @@ class Effort:
     search: float = 3.0
 
 
-@dataclass
-class Driven:
-    """What was found: a disagreement, or what no run has shown.
+@dataclass(frozen=True, eq=False)
+class _Spot:
+    """A block at sizes and scalars; None: the problem's own."""
 
-    ``missed`` are sentences about the candidate's conditions that its runs have not
-    driven; ``own``: those that the problem's own kernel has, too, or shows itself.
-    ``why`` says where nothing could be compared.
-    """
-
-    found: Disagreement | None = None
-    where: str = ""
-    missed: tuple[str, ...] = ()
-    own: tuple[str, ...] = ()
-    why: str = ""
-    elements: int = 0
-    tried: list[str] = field(default_factory=list[str])
-    """For messages: with what it was run."""
-    runs: list[Drive] = field(default_factory=list[Drive])
-    """What was run, and agreed."""
-
-
-class _Over(Exception):  # noqa: N818 - ends the runs
-    """The kernels disagree."""
+    block: int
+    case: Case | None = None
+    scalars: Mapping[str, int | float] | None = None
 
 
 def driven(
@@ -127,40 +112,42 @@ class _Drive:
         self.subject = subject
         self.candidate = ObservedProgram(candidate, Facets(candidate))
         self.own = ObservedProgram(own, Facets(own))
-        self.tolerances = tolerances
+        self.runs = ComparedRuns(
+            subject, self.candidate, self.own, tolerances, effort.usual
+        )
         self.effort = effort
         self.equal = equal
         self.seed = int.from_bytes(os.urandom(3), "little")
         programs = candidate, own
         self.special = specials(programs, subject.scalars.values())
+        self.wide = unbounded(subject, programs)
         self.others = VariedPrograms(subject, programs, constants(programs))
-        self.made = Driven()
         self.begin = now()
         self.latest = self.begin + effort.most
         self.places = Places()
-        self.stuck: list[str] = []
-        self.slowest = 0.0
-        self.directed: list[int] = []
-        self.plain: set[tuple[bool, tuple[int | float, ...]]] = set()
-        """Blocks that were compared with plain numbers: where, and of which kernel."""
+        self.directed: list[_Spot] = []
+        """Blocks that were run for a condition."""
         self.elsewhere: set[Facet] = set()
-        """Other sizes may show them, and no run has."""
+        """Other sizes or scalars may show them, and no run has."""
+        self.short: set[Facet] = set()
+        """Their search was ended by a limit, so that nothing is known of them."""
 
     def run(self) -> Driven:
         """All steps; the first disagreement ends them."""
         try:
             self._own_sizes()
-            self._meetings()
+            self._meetings(self.directed)
             self._data()
+            self._other_scalars()
             self._small()
-            self._elsewhere()
-        except _Over:
-            return self.made
+            self._meetings(self._elsewhere())
+        except Disagreed:
+            return self.runs.made
         except NotExecutable as why:
-            self.made.why = str(why)
-            return self.made
+            self.runs.made.why = str(why)
+            return self.runs.made
         self._say()
-        return self.made
+        return self.runs.made
 
     # --------------------------------------------------------------------- steps
 
@@ -180,6 +167,7 @@ class _Drive:
             mode,
             self.seed,
             self.special,
+            self.wide,
             slack,
             multiprocessors,
         )
@@ -195,26 +183,28 @@ class _Drive:
                 place = self.places.known.get(facet)
                 if not isinstance(place, int) or (of_own, place) in tried:
                     continue
-                if facet in side.facets.seen or now() > self.latest:
+                if facet in side.facets.seen:
+                    continue
+                if self._late(self.latest, [facet]):
                     continue
                 count = self.places.counts.get(facet, MANY)
                 if count == MANY:
                     tried.add((of_own, place))
                 setting = self._setting(MODES[0], multiprocessors=count)
-                self._pair(setting, [place], of_own)
+                self.runs.run(setting, [place], of_own)
                 if not of_own and count == MANY:
-                    self.directed.append(place)
+                    self.directed.append(_Spot(place))
         grid = self._grid(self.candidate)
         rng = np.random.default_rng(self.seed)
         usual = now() + self.effort.usual
         order = [grid - 1, 0, *(int(b) for b in rng.integers(0, grid, 6))]
         for i, block in enumerate(order):
-            if now() > usual and (i or tried):
+            if i >= len(MODES) and self._late(usual, ()):
                 break
             if (False, block) not in tried:
                 tried.add((False, block))
-                self._pair(self._setting(next(modes)), [block], False)
-        self._pair(self._setting(LARGE, slack=8.0), [grid // 2], False)
+                self.runs.run(self._setting(next(modes)), [block], False)
+        self.runs.run(self._setting(LARGE, slack=8.0), [grid // 2], False)
         self._persistent()
 
     def _persistent(self) -> None:
@@ -224,11 +214,11 @@ class _Drive:
         """
         if self.equal:
             return
-        quick = self.slowest * 2 * TILES < self.effort.usual * 4
+        quick = self.runs.slowest * 2 * TILES < self.effort.usual * 4
         if quick and asks_for_device(self.candidate.program):
             some = -(-self._grid(self.candidate) // TILES)
             setting = self._setting(MODES[0], multiprocessors=some)
-            self._pair(setting, [int(self.seed) % some], False)
+            self.runs.run(setting, [int(self.seed) % some], False)
 
     def _different(self, side: ObservedProgram) -> list[Facet]:
         """The facets of a kernel; of the problem's own what the candidate has not.
@@ -256,6 +246,8 @@ class _Drive:
         for side in (self.candidate, self.own):
             facets = self._different(side)
             self.places.search(side.program, facets, setting, deadline)
+            known = self.places.known
+            self._late(deadline, [f for f in facets if known.get(f) == "unknown"])
 
     def _data(self) -> None:
         """Extreme numbers, while conditions on data are left."""
@@ -266,25 +258,31 @@ class _Drive:
             unseen = set(self.own.facets.unseen())
             theirs = [f for f in self._different(self.own) if f in unseen]
             theirs = [f for f in theirs if self._open(f)]
-            if not (left or theirs) or now() > self.latest:
+            if not (left or theirs):
+                return
+            if self._late(self.latest, [*left, *theirs]):
                 return
             grid = self._grid(self.candidate)
             some = [0, grid - 1, int(rng.integers(0, grid))]
-            blocks = list(dict.fromkeys([*self.directed[:_DIRECTED], *some]))
-            if not any(f.required for f in (*left, *theirs)) and now() > short:
+            directed = (spot.block for spot in self.directed[:_DIRECTED])
+            blocks = list(dict.fromkeys([*directed, *some]))
+            required = any(f.required for f in (*left, *theirs))
+            if not required and self._late(short, ()):
                 return
             extreme = mode in EXTREME
             setting = self._setting(mode, slack=8.0 if extreme else 1.0)
             for block in blocks:
-                self._pair(setting, [block], False)
+                self.runs.run(setting, [block], False)
                 unseen = {*self.candidate.facets.unseen(), *self.own.facets.unseen()}
                 if not unseen.intersection([*left, *theirs]):
                     break
 
-    def _meetings(self) -> None:
+    def _meetings(self, spots: Sequence[_Spot]) -> None:
         """Numbers of all kinds where conditions hold that few blocks show.
 
-        A condition on data may hold elsewhere, and matter only here.
+        A condition on data may hold elsewhere, and matter only here. Each block meets
+        some numbers, and some blocks those of each kind; that there was no time for
+        it is said, and leaves the candidate undecided.
         """
         until = min(now() + self.effort.usual, self.latest)
         theirs = {f.mark for f in self.own.facets.all}
@@ -292,11 +290,15 @@ class _Drive:
         if not any(self._open(f) for f in mine):
             return  # nothing of its own depends on data
         for number, mode in enumerate(MEETING * _TRIES):
-            for block in self.directed[:_DIRECTED]:
-                if now() > (until if number else self.latest):
+            for spot in spots[: _DIRECTED if number else None]:
+                again = number >= len(MEETING)
+                if self._late(until if again else self.latest, ()):
+                    if not again:
+                        self.runs.stuck.append(_NO_TIME)
                     return
                 slack = 8.0 if mode.large else 1.0
-                self._pair(self._setting(mode, slack=slack), [block], False)
+                setting = self._setting(mode, spot.case, spot.scalars, slack)
+                self.runs.run(setting, [spot.block], False)
             if all(f.required or not self._open(f) for f in self._unseen()):
                 return
 
@@ -309,10 +311,14 @@ class _Drive:
     def _open(self, facet: Facet) -> bool:
         return facet.decides and self.places.known.get(facet) == "data"
 
-    def _elsewhere(self) -> None:
-        """Sizes and scalars at which conditions flip that cannot at the own ones."""
+    def _elsewhere(self) -> list[_Spot]:
+        """Sizes and scalars at which conditions flip that cannot at the own ones.
+
+        Returns blocks of the candidate that were run there.
+        """
         deadline = min(self.latest, now() + self.effort.search)
-        theirs = {f.mark for f in self.own.facets.all}
+        theirs = {f.mark for f in (*self.own.facets.all, *self.own.facets.flips)}
+        found: list[_Spot] = []
         for side in (self.candidate, self.own):
             of_own = side is self.own
             for facet in self._different(side):
@@ -320,110 +326,126 @@ class _Drive:
                     continue
                 if not facet.compares and (of_own or facet.mark in theirs):
                     continue
-                if facet not in side.facets.unseen():
+                unseen = {*side.facets.unseen(), *side.facets.flips}
+                if facet not in unseen:
                     continue
-                settled = now() <= deadline and self._flip(side, facet)
-                if not settled and facet in side.facets.unseen():
+                if self._late(deadline, [facet]):
+                    continue
+                spot = self._flip(side, facet)
+                if isinstance(spot, _Spot) and not of_own:
+                    found.append(spot)
+                if spot != "never" and facet in side.facets.unseen():
                     self.elsewhere.add(facet)
+        return found
 
-    def _flip(self, side: ObservedProgram, facet: Facet) -> bool:
-        """Run a block at sizes that show a facet; whether no sizes do."""
+    def _flip(
+        self, side: ObservedProgram, facet: Facet
+    ) -> _Spot | Literal["never", "unknown"]:
+        """Run a block that shows a facet, at other scalars or sizes; which one.
+
+        "never": none does.
+        """
         of_own, program = side is self.own, side.program
-        scalars = self.others.scalars(program, facet)
-        cases = self.others.scaled()
-        if scalars is not None:
-            cases = itertools.chain([self.subject.case], cases)
-        for case in cases:
-            setting = self._setting(MODES[0], case, scalars)
-            env, deadline = setting.env(program), now() + _SCALED
-            found = places(program, [facet], setting.tensors(), env, deadline)
-            place = found.get(facet)
-            if isinstance(place, int):
-                self._pair(setting, [place], of_own)
-                return False
+        flips = facet in side.facets.flips
+        made: _Spot | None = None
+        for chosen in self.others.scalars(program, facet):
+            if chosen.changed or made is None:
+                made = self._at_scalars(side, facet, chosen, flips) or made
+        if made is not None:
+            return made
+        if flips:  # of sizes, ends and turns: proofs are about those
+            return "never"
+        chosen = next(self.others.scalars(program, facet))
+        never: Literal["never", "unknown"] = "never" if chosen.settled else "unknown"
+        scalars = chosen.values
         solved = self.others.solved(program, facet, scalars)
         if isinstance(solved, tuple):
             case, block = solved
-            self._pair(self._setting(MODES[0], case, scalars), [block], of_own)
-        return solved == "never"
+            self.runs.run(self._setting(MODES[0], case, scalars), [block], of_own)
+            return _Spot(block, case, scalars)
+        return never if solved == "never" else "unknown"
+
+    def _at_scalars(
+        self, side: ObservedProgram, facet: Facet, chosen: ChosenScalars, flips: bool
+    ) -> _Spot | None:
+        """Run a block that shows a facet with these scalars, if one is found soon."""
+        of_own, program, scalars = side is self.own, side.program, chosen.values
+        cases: Iterable[Case] = () if flips else self.others.scaled()
+        if chosen.changed:
+            cases = itertools.chain([self.subject.case], cases)
+        for case in cases:
+            setting = self._setting(MODES[0], case, scalars)
+            if not (setting.admits(self.candidate.program)
+                    and setting.admits(self.own.program)):  # fmt: skip
+                continue
+            env, deadline = setting.env(program), now() + _SCALED
+            place = places(program, [facet], setting.tensors(), env, deadline)[facet]
+            if isinstance(place, int):
+                self.runs.run(setting, [place], of_own)
+                return _Spot(place, case, scalars)
+        return None
+
+    def _other_scalars(self) -> None:
+        """Some blocks with scalars that are not the problem's own."""
+        if self.equal or not self.subject.scalars:
+            return
+        rng = np.random.default_rng(self.seed)
+        grid = self._grid(self.candidate)
+        for _ in range(_TRIES):
+            scalars = self.others.drawn_scalars(rng)
+            setting = self._setting(MODES[0], scalars=scalars)
+            if all(setting.admits(p.program) for p in (self.candidate, self.own)):
+                self.runs.run(setting, [int(rng.integers(0, grid))], False)
 
     def _small(self) -> None:
         """All blocks, at small sizes that are drawn at random."""
         rng = np.random.default_rng(self.seed)
         until = now() + self.effort.usual
-        for mode in MODES:
+        for number, mode in enumerate(MODES):
             case = self.others.small(rng)
-            if case is None or now() > until:
+            if case is None or (number and self._late(until, ())):
                 continue
             setting = self._setting(mode, case, multiprocessors=4)
             grid = self._grid(self.candidate, setting)
             if grid <= _ALL:
-                self._pair(setting, list(range(grid)), False)
+                self.runs.run(setting, list(range(grid)), False)
 
-    # ---------------------------------------------------------------------- runs
+    # ---------------------------------------------------------------------- time
 
-    def _pair(self, setting: Setting, blocks: list[int], of_own: bool) -> None:
-        """Compare blocks, with plain numbers first: large ones hide small errors.
+    def _late(self, until: float, left: Iterable[Facet]) -> bool:
+        """Whether it is too late for something, by which ``left`` would be looked for.
 
-        What is shown once counts: a condition on sizes shall be shown by those.
+        All limits are asked for here, so that what is left is never taken for seen:
+        nothing, where what there is no time for has no condition as its cause.
         """
-        sizes, scalars = setting.case.sizes, setting.scalars
-        where = (*sizes.values(), *scalars.values(), setting.multiprocessors, *blocks)
-        if (of_own, where) not in self.plain:
-            self.plain.add((of_own, where))
-            if setting.mode is not MODES[0]:
-                plain = replace(setting, mode=MODES[0], slack=1.0)
-                self._compared(plain, blocks, of_own)
-        self._compared(setting, blocks, of_own)
+        late = now() > until
+        if late:
+            self.short.update(left)
+        return late
 
-    def _compared(self, setting: Setting, blocks: list[int], of_own: bool) -> None:
-        begin = now()
-        try:
-            made = agree(
-                self.candidate,
-                self.own,
-                setting,
-                blocks,
-                of_own=of_own,
-                tolerances=self.tolerances,
-                seconds=self.effort.usual,
-            )
-        except Stuck as why:
-            self.candidate.facets.keep(False)
-            self.own.facets.keep(False)
-            if setting.case is self.subject.case:
-                shown = ", ".join(map(str, blocks[:4]))
-                self.stuck.append(f"block {shown} cannot be run: {why}")
-            return
-        self.slowest = max(self.slowest, now() - begin)
-        self.made.elements += made.elements
-        self.made.tried.append(setting.where())
-        if made.found is not None:
-            self.made.found = made.found
-            whose = "the problem's own kernel" if of_own else "the candidate"
-            shown = ", ".join(map(str, blocks[:4]))
-            self.made.where = f"block {shown} of {whose}, {setting.where()}"
-            raise _Over
-        if made.elements:
-            self.made.runs.append(made.drive)
+    # ------------------------------------------------------------------- results
 
     def _say(self) -> None:
-        if not self.made.elements:
+        if not self.runs.made.elements:
             nothing = "no element is written by blocks of both"
-            self.made.why = (*self.stuck, nothing)[0]
+            self.runs.made.why = (*self.runs.stuck, nothing)[0]
             return
-        theirs = {f.mark for f in self.own.facets.all}
+        theirs = {f.mark for f in (*self.own.facets.all, *self.own.facets.flips)}
         never = {f for f, place in self.places.known.items() if place == "never"}
-        never -= self.elsewhere
+        never -= self.elsewhere | self.short
         found = {f for f, p in self.places.known.items() if isinstance(p, int)}
         left = [f for f in self._unseen() if f not in never]
         left = [f for f in left if f.decides or f in found | self.elsewhere]
-        missed = [f for f in left if f.required and f.mark not in theirs]
+        left += [f for f in self.short if f in self.candidate.facets.flips]
+        missed = [f for f in left if f.mark not in theirs]
+        # Ends of tensors and turns of loops, which other sizes may show, are proved.
+        decide = {f for f in missed if f.decides or f in found}
+        missed = [f for f in missed if f in decide and (f.required or f in self.short)]
         rest = {f for f in self.own.facets.unseen() if f not in never and f.decides}
         more = [f for f in self._different(self.own) if f in rest]
-        self.made.missed = (*_texts(missed), *dict.fromkeys(self.stuck))
+        self.runs.made.missed = (*_texts(missed), *dict.fromkeys(self.runs.stuck))
         said = [f for f in left if f not in missed]
-        self.made.own = _texts([*said, *more])
+        self.runs.made.own = _texts([*said, *more])
 
 
 def _texts(facets: Iterable[Facet]) -> tuple[str, ...]:

@@ -17,12 +17,12 @@ import numpy as np
 from argus.evaluation.judge.drawing import MODES
 from argus.evaluation.judge.settings import Setting, case_of
 from argus.evaluation.judge.subject import Subject
-from argus.evaluation.tiles import MANY, Facet, other_sizes
-from argus.ir.expr import Expr, evaluate, symbols
+from argus.evaluation.tiles import MANY, Facet, conditions, other_sizes
+from argus.ir.expr import Binary, Expr, evaluate, symbols
 from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.kernels.library import Case
 
-__all__ = ["VariedPrograms"]
+__all__ = ["ChosenScalars", "VariedPrograms"]
 
 _LEAST, _MOST = 1 << 16, 1 << 22
 """What sizes may grow to, at least; where that shows nothing, and tensors need not fit
@@ -33,6 +33,23 @@ _SMALL = 1 << 22
 """Products of sizes up to which all blocks of a small case are run."""
 _SMALLEST = 300
 """Small sizes are at most so large."""
+_TURNS = 2
+"""How often each scalar is chosen anew, beside what the others are by then."""
+_LARGEST_SCALAR = 2.0**31
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+
+
+@dataclass(frozen=True)
+class ChosenScalars:
+    """Scalars to look for a condition with.
+
+    ``changed``: they are not the problem's own. ``settled``: whether no others could
+    show it where these do not: no condition is on scalars and something else.
+    """
+
+    values: Mapping[str, int | float]
+    changed: bool
+    settled: bool
 
 
 @dataclass(frozen=True)
@@ -65,11 +82,12 @@ class VariedPrograms:
         return found
 
     def admitted(self, sizes: Mapping[str, int]) -> Case | None:
-        """The case of these sizes, if both kernels take it."""
+        """The case of these sizes, if both kernels take it with the own scalars."""
         case = case_of(self.subject, {**self.subject.case.sizes, **sizes})
         if case is None:
             return None
-        setting = Setting(self.subject, case, self.subject.scalars, MODES[0], 0, ())
+        own = self.subject.scalars
+        setting = Setting(self.subject, case, own, MODES[0], 0, (), frozenset())
         return case if all(setting.admits(p) for p in self.programs) else None
 
     def scaled(self) -> Iterator[Case]:
@@ -84,15 +102,14 @@ class VariedPrograms:
         self,
         program: Program,
         facet: Facet,
-        scalars: Mapping[str, int | float] | None = None,
+        scalars: Mapping[str, int | float],
     ) -> tuple[Case, int] | Literal["never", "unknown"]:
         """A case in which a block, which is named, shows a facet of a program.
 
-        ``scalars``: others than the problem's. "never" if there is none.
+        With these scalars; "never" if there is none.
         """
-        given = self.subject.scalars if scalars is None else scalars
         known: dict[str, int | float] = {
-            p.sym.name: given[p.name]
+            p.sym.name: scalars[p.name]
             for p in program.params
             if isinstance(p, ScalarParam)
         }
@@ -122,44 +139,87 @@ class VariedPrograms:
 
     def _blocks(self, case: Case) -> int:
         """The larger number of blocks of the two programs."""
-        setting = Setting(self.subject, case, self.subject.scalars, MODES[0], 0, ())
+        own = self.subject.scalars
+        setting = Setting(self.subject, case, own, MODES[0], 0, (), frozenset())
         grids = (evaluate(p.grid, setting.env(p)) for p in self.programs)
         return max(int(grid) for grid in grids)
 
-    def scalars(self, program: Program, facet: Facet) -> dict[str, int | float] | None:
-        """Scalars for which all conditions on them alone turn out as a facet needs it.
+    def scalars(self, program: Program, facet: Facet) -> Iterator[ChosenScalars]:
+        """Scalars for which all conditions on them turn out as a facet needs it.
 
-        None where there are no such conditions, or no scalars were found.
+        Of a condition on sizes, too, at the problem's own. Small ones are taken before
+        large ones, beside which small errors are not seen; where a condition is on
+        several of them, either may be the one that is changed.
         """
-        assert facet.when is not None
-        params = {p.sym.name: p for p in program.params if isinstance(p, ScalarParam)}
-        conditions = [(facet.when, True)]
-        conditions += [step for step in facet.scope if isinstance(step, tuple)]
-        own: list[tuple[Expr, bool]] = []
-        for cond, taken in conditions:
-            names = {s.name for s in symbols(cond)}
-            if names and names <= params.keys():
-                own.append((cond, taken))
-        if not own:
-            return None
-        env = {n: self.subject.scalars[p.name] for n, p in params.items()}
-        for name in dict.fromkeys(s.name for cond, _ in own for s in symbols(cond)):
-            is_float = params[name].dtype.startswith("f")
-            # As many conditions as one of the numbers can fulfil.
-            env[name] = max(
-                (env[name], *self._tries(is_float)),
-                key=lambda value: _fulfilled(own, {**env, name: value}),
-            )
-        if _fulfilled(own, env) < len(own):
-            return None
-        return {p.name: env[n] for n, p in params.items()}
+        forward = self._scalars(program, facet, 1)
+        yield forward
+        backward = self._scalars(program, facet, -1)
+        if backward.values != forward.values:
+            yield backward
 
-    def _tries(self, is_float: bool) -> Iterator[int | float]:
+    def _scalars(self, program: Program, facet: Facet, order: int) -> ChosenScalars:
+        params = {p.sym.name: p for p in program.params if isinstance(p, ScalarParam)}
+        own = self.subject.scalars
+        env: dict[str, int | float] = {n: own[p.name] for n, p in params.items()}
+        given = {p.name for p in params.values()}
+        values = {n: v for n, v in own.items() if n in given}
+        own_conditions = [
+            (e, taken)
+            for e, taken in conditions(facet)
+            if any(s.name in params for s in symbols(e))
+        ]
+        if not own_conditions:
+            return ChosenScalars(values, changed=False, settled=True)
+        known = params.keys() | self.subject.case.sizes.keys()
+        named = [{s.name for s in symbols(e)} for e, _ in own_conditions]
+        told = [
+            c for c, names in zip(own_conditions, named, strict=True) if names <= known
+        ]
+        sizes = self.subject.case.sizes
+        mentioned = dict.fromkeys(n for x in named for n in sorted(x) if n in params)
+        for name in [*mentioned][::order] * _TURNS:
+            is_float = params[name].dtype.startswith("f")
+            tries = (*self._tries(), *_roots(told, {**sizes, **env}, name))
+            exact = _single if is_float else int
+            # As many conditions as one of the numbers can fulfil, and a small one.
+            env[name] = max(
+                (env[name], *(exact(v) for v in tries if _fits(v))),
+                key=lambda value: (
+                    _fulfilled(told, {**sizes, **env, name: value}),
+                    value == env[name],
+                    -abs(value),
+                ),
+            )
+        found = {p.name: env[n] for n, p in params.items()}
+        fulfilled = _fulfilled(told, {**sizes, **env}) == len(told)
+        alone = all(names <= params.keys() for names in named)
+        return ChosenScalars(
+            found if fulfilled else values,
+            changed=fulfilled and found != values,
+            settled=alone and fulfilled,
+        )
+
+    def drawn_scalars(self, rng: np.random.Generator) -> dict[str, int | float]:
+        """Scalars at random, about as large as the problem's own, and of their signs.
+
+        A kernel is for all of them, and might have the problem's own written into it.
+        """
+        made: dict[str, int | float] = {}
+        for name, own in self.subject.scalars.items():
+            factor = float(rng.uniform(0.5, 2.0))
+            if isinstance(own, float):
+                made[name] = float(np.float32(factor * own)) if own else factor
+            else:
+                near = int(rng.integers(own // 2, 2 * own + 2)) if own > 0 else own
+                made[name] = near + (own >= 0 and near == own)
+        return made
+
+    def _tries(self) -> Iterator[float]:
         """Numbers at which conditions on scalars may turn out otherwise."""
         for c in (*self.numbers, 0.0, 1.0, 1e6, -1e6):
-            near = [math.nextafter(c, s) for s in (1e30, -1e30)]
-            for value in (c, c + 1, c - 1, *near):
-                yield float(value) if is_float else int(value)
+            single = np.float32(c)
+            near = [float(np.nextafter(single, np.float32(s))) for s in (1e30, -1e30)]
+            yield from (c, c + 1, c - 1, *near)
 
     def small(self, rng: np.random.Generator) -> Case | None:
         """Small sizes at random; None where they are too many, or not taken."""
@@ -180,6 +240,33 @@ def _grouped(sizes: dict[str, int], own: Mapping[str, int]) -> dict[str, int]:
         sizes["H"] = ratio * sizes["G"]
         sizes["B"] = min(sizes.get("B", 1), 2)
     return sizes
+
+
+def _single(value: float) -> float:
+    """As a kernel gets it: scalars are f32."""
+    return float(np.float32(value))
+
+
+def _fits(value: float) -> bool:
+    return math.isfinite(value) and abs(value) < _LARGEST_SCALAR
+
+
+def _roots(
+    conditions: list[tuple[Expr, bool]], env: Mapping[str, Any], name: str
+) -> Iterator[float]:
+    """Values of a scalar at which sides of a comparison are equal, or nearly so."""
+    for cond, _ in conditions:
+        if not (isinstance(cond, Binary) and cond.op in _COMPARISONS):
+            continue
+        off: list[float] = []
+        for value in (0, 1):
+            with contextlib.suppress(KeyError, ZeroDivisionError, OverflowError):
+                at = {**env, name: value}
+                off.append(float(evaluate(cond.left, at) - evaluate(cond.right, at)))
+        if len(off) == 2 and off[0] != off[1] and all(map(math.isfinite, off)):
+            root = off[0] / (off[0] - off[1])
+            for factor in (1, 2, 0.5):
+                yield from (factor * root, factor * root + 1, factor * root - 1)
 
 
 def _fulfilled(conditions: list[tuple[Expr, bool]], env: Mapping[str, Any]) -> int:

@@ -14,7 +14,6 @@ from typing import Any
 
 from argus.diagnostics import ArgusError
 from argus.evaluation.arrays import TorchArrays
-from argus.evaluation.drawing import specials
 from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.agreeing import differs, written
 from argus.evaluation.judge.checking import Clock
@@ -109,8 +108,7 @@ class Replay:
 
     def _drive(self, drive: Drive, plan: Plan) -> tuple[JudgeVerdict | None, str]:
         """What is wrong with one drive, or None; and why it was not launched."""
-        special = specials(self.programs, self.subject.scalars.values())
-        setting = setting_of(drive, self.subject, special)
+        setting = setting_of(drive, self.subject, self.programs)
         arguments = self.subject.entry.arguments(setting.case)
         if sum(math.prod(a.shape) * a.dtype.bytes for a in arguments) > _BYTES:
             return None, "too large"

@@ -12,17 +12,18 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from argus.diagnostics import ArgusError
-from argus.evaluation.drawing import DrawingMode
+from argus.evaluation.drawing import DrawingMode, specials
 from argus.evaluation.judge.candidate import environment
 from argus.evaluation.judge.drawing import BY_NAME, drawn
 from argus.evaluation.judge.plans import Drive
 from argus.evaluation.judge.subject import Subject
-from argus.evaluation.tiles import MANY, BlockTensor, Written
+from argus.evaluation.tiles import MANY, BlockTensor, Written, indexing
 from argus.ir.expr import holds
 from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.kernels.library import Case
+from argus.runs.records import FileProblem
 
-__all__ = ["Setting", "case_of", "setting_of"]
+__all__ = ["Setting", "case_of", "setting_of", "unbounded"]
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Setting:
     mode: DrawingMode
     seed: int
     special: tuple[float, ...]
+    wide: frozenset[str]
+    """Tensors of whole numbers that may be any (`unbounded`)."""
     slack: float = 1.0
     """Factor of the tolerance."""
     multiprocessors: int = MANY
@@ -61,7 +64,8 @@ class Setting:
     @cached_property
     def _drawn(self) -> dict[str, BlockTensor]:
         entry = self.subject.entry
-        return drawn(entry, self.case, self.mode, self.seed, self.special)
+        numbers = self.special, self.wide
+        return drawn(entry, self.case, self.mode, self.seed, *numbers)
 
     def admits(self, program: Program) -> bool:
         """Whether a program takes these sizes."""
@@ -103,8 +107,8 @@ def case_of(subject: Subject, sizes: Mapping[str, int]) -> Case | None:
     return case
 
 
-def setting_of(drive: Drive, subject: Subject, special: tuple[float, ...]) -> Setting:
-    """What a record stands for; ``special`` as of the same two kernels.
+def setting_of(drive: Drive, subject: Subject, programs: Sequence[Program]) -> Setting:
+    """What a record of the two kernels stands for.
 
     Raises ValueError for sizes that the problem does not have.
     """
@@ -117,7 +121,20 @@ def setting_of(drive: Drive, subject: Subject, special: tuple[float, ...]) -> Se
         drive.scalars,
         BY_NAME[drive.mode],
         drive.seed,
-        special,
+        specials(programs, subject.scalars.values()),
+        unbounded(subject, programs),
         drive.slack,
         drive.multiprocessors,
     )
+
+
+def unbounded(subject: Subject, programs: Sequence[Program]) -> frozenset[str]:
+    """Tensors of whole numbers that are no indices, and of which nothing is assumed.
+
+    Of a library problem the entry says how large they are.
+    """
+    assumed = any(kind == "assume" for kind, _ in subject.stated)
+    if assumed or not isinstance(subject.problem, FileProblem):
+        return frozenset()
+    whole = {a.name for a in subject.arguments() if a.dtype.kind == "int"}
+    return frozenset(whole.difference(*map(indexing, programs)))

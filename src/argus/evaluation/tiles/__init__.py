@@ -21,12 +21,13 @@ order are right is shown elsewhere.
 """
 
 from argus.clock import now
+from argus.evaluation.tiles.collecting import indexing
 from argus.evaluation.tiles.endings import NotExecutable, Stuck
 from argus.evaluation.tiles.execute import MANY, ExecutedBlocks, run_blocks
 from argus.evaluation.tiles.facet import Facet
 from argus.evaluation.tiles.facets import Facets
 from argus.evaluation.tiles.search import Place, places
-from argus.evaluation.tiles.solving import ChosenSizes, other_sizes
+from argus.evaluation.tiles.solving import ChosenSizes, conditions, other_sizes
 from argus.evaluation.tiles.tensors import BlockTensor, Drawn, IndexTable, Written
 from argus.evaluation.tiles.writers import writers
 
@@ -43,6 +44,8 @@ __all__ = [
     "Place",
     "Stuck",
     "Written",
+    "conditions",
+    "indexing",
     "now",
     "other_sizes",
     "places",

@@ -16,7 +16,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
-from argus.evaluation.tiles.decisions import Probe
+from argus.evaluation.tiles.decisions import NOWHERE, Probe, Seen
 from argus.evaluation.tiles.meaning import MeaningReader
 from argus.interpret.numbers import Array
 from argus.ir import ops as o
@@ -99,9 +99,19 @@ class ChoiceReader:
                 assert_never(op)
 
     def merge(self, op: o.If) -> None:
-        """What a branch hands on."""
+        """What a branch hands on, and which way it went."""
+        mark = f"branch {self._meaning.scalar(op.cond)}"
         for m in op.tiles:
-            self._keep(m.result, _joined([self.of(m.then), self.of(m.other)]))
+            shape = m.result.shape
+
+            def taken(
+                _: Mapping[o.Tile, Array], env: Env, shape: tuple[int, ...] = shape
+            ) -> Array:
+                return np.full(shape, bool(evaluate(op.cond, env)))
+
+            found = _joined([self.of(m.then), self.of(m.other)])
+            own = Choice(mark, taken, op.cond)
+            self._keep(m.result, {**found, mark: own} if m.then != m.other else found)
 
     def leave(self, op: o.For) -> None:
         """What the last iteration of a loop hands on."""
@@ -165,13 +175,13 @@ def both(a: Choice, b: Choice, *, same: bool) -> Probe:
     ``same``: whether both hold, whether both fail; else one of them alone.
     """
 
-    def probe(tiles: Mapping[o.Tile, Array], env: Env) -> tuple[bool, bool]:
+    def probe(tiles: Mapping[o.Tile, Array], env: Env) -> Seen:
         left, right = a.held(tiles, env), b.held(tiles, env)
         if left is None or right is None:
-            return False, False
+            return NOWHERE
         if same:
-            return bool((left & right).any()), bool((~left & ~right).any())
-        return bool((left & ~right).any()), bool((~left & right).any())
+            return left & right, ~left & ~right
+        return left & ~right, ~left & right
 
     return probe
 

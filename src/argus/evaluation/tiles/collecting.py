@@ -10,7 +10,9 @@ import numpy as np
 
 from argus.evaluation.tiles.choices import Choice, ChoiceReader, both
 from argus.evaluation.tiles.decisions import (
+    NOWHERE,
     Probe,
+    Seen,
     Ways,
     axes_of,
     element_choice,
@@ -27,18 +29,23 @@ from argus.interpret.numbers import Array
 from argus.ir import ops as o
 from argus.ir.dtypes import boolean
 from argus.ir.expr import Binary, Const, Expr, binary, symbols
+from argus.ir.memory import GlobalTensor, GlobalView
 from argus.ir.program import Program
+from argus.ir.walk import used, walk
 
-__all__ = ["Collected"]
+__all__ = ["Collected", "indexing"]
 
 Env = dict[str, Any]
+_PLACE = "a number that follows from a position enters what is computed"
+_BUMP = "a number may be large near some sizes or scalars alone"
 
 
 class Collected:
     """All facets of a typed program, in its order.
 
     ``pairs`` are looked at before an operation, ``ends`` after what it contains,
-    ``views`` when an access knows which of its elements exist.
+    ``views`` when an access knows which of its elements exist, ``stored`` those that
+    count where a store does.
     """
 
     def __init__(self, program: Program) -> None:
@@ -47,6 +54,8 @@ class Collected:
         self.views: dict[o.AnyOp, tuple[Facet, Facet]] = {}
         self.all: list[Facet] = []
         self.flips: list[Facet] = []
+        self.stored: dict[o.AnyOp, list[Pair]] = {}
+        self._stores = _StoreReader(program)
         self._meaning = MeaningReader(program)
         self._choices = ChoiceReader(self._meaning)
         self._collect(program.body, ())
@@ -128,7 +137,14 @@ class Collected:
             for i, words in enumerate(said)
         )
         table = self.pairs if table is None else table
-        table.setdefault(op, []).append(Pair(probe, (first, second)))
+        # Where a place is known it is looked for, and compared whole.
+        stores: frozenset[o.AnyOp] | None = None
+        if first.when is None and isinstance(op, o.Elementwise | o.Cast):
+            stores = self._stores.of(op.result)
+        pair = Pair(probe, (first, second), stores)
+        table.setdefault(op, []).append(pair)
+        for store in stores or ():
+            self.stored.setdefault(store, []).append(pair)
         self.all += [first, second]
 
     def _flip(
@@ -152,11 +168,12 @@ class Collected:
     def _truth(
         self, op: o.AnyOp, e: Expr, scope: Scope, table: dict[o.AnyOp, list[Pair]]
     ) -> None:
-        def probe(_: Mapping[o.Tile, Array], env: Env) -> tuple[bool, bool]:
+        def probe(_: Mapping[o.Tile, Array], env: Env) -> Seen:
             value = value_of(e, env)
             if value is None:
-                return False, False
-            return bool(np.any(value)), not bool(np.all(value))
+                return NOWHERE
+            truth = np.asarray(value, np.bool_)
+            return truth, ~truth
 
         mark = f"scalar {self._meaning.scalar(e)}"
         said = f"`{e}` is true", f"`{e}` is false"
@@ -180,12 +197,10 @@ class Collected:
         condition, names = when
         first, second = (f"`{e}` is {name}" for name in names)
 
-        def probe(_: Mapping[o.Tile, Array], env: Env) -> tuple[bool, bool]:
+        def probe(_: Mapping[o.Tile, Array], env: Env) -> Seen:
             found = [value_of(c, env) for c in condition]
-            return (
-                found[0] is not None and bool(np.any(found[0])),
-                found[1] is not None and bool(np.any(found[1])),
-            )
+            made = [np.asarray(f is not None and f, np.bool_) for f in found]
+            return made[0], made[1]
 
         said, axes = (first, second), axes_of(op, e)
         mark = f"scalar {self._meaning.scalar(e)}"
@@ -196,13 +211,11 @@ class Collected:
         name = op.var.name
         for least in (1, 2):
 
-            def probe(
-                _: Mapping[o.Tile, Array], env: Env, least: int = least
-            ) -> tuple[bool, bool]:
+            def probe(_: Mapping[o.Tile, Array], env: Env, least: int = least) -> Seen:
                 count = value_of(iterations, env)
-                return count is not None and count >= least, (
-                    count is not None and count < least
-                )
+                if count is None:
+                    return NOWHERE
+                return np.asarray(count >= least), np.asarray(count < least)
 
             said = (
                 f"the loop over `{name}` runs {('', 'once', 'twice')[least]} or more",
@@ -215,9 +228,7 @@ class Collected:
     def _view(
         self, op: o.LoadGlobal | o.StoreGlobal | o.CopyAsync | o.CopyOut, scope: Scope
     ) -> None:
-        view = op.src if isinstance(op, o.CopyAsync) else (
-            op.dst if isinstance(op, o.CopyOut) else op.view
-        )  # fmt: skip
+        view = _view_of(op)
         masked = isinstance(op, o.LoadGlobal | o.StoreGlobal) and op.mask is not None
         when: tuple[Expr, Expr] | None = None
         if not view.gathers and not masked:
@@ -254,8 +265,11 @@ class Collected:
 
     def _tile(self, op: o.AnyOp, scope: Scope) -> None:
         """Facets of what an operation computes, element by element."""
-        for mark in self._meaning.places(op):
-            words = "a number that follows from a position enters what is computed"
+        unseen = [
+            *((mark, _PLACE) for mark in self._meaning.places(op)),
+            *((mark, _BUMP) for mark in self._meaning.bumps(op)),
+        ]
+        for mark, words in unseen:
             text = _sentence(op, words)
             facet = Facet(op, text, f"place {mark}", scope, None, drivable=False)
             self.all.append(facet)
@@ -276,9 +290,9 @@ class Collected:
         if not op.src.dtype.is_float or op.result.dtype.is_float:
             return
 
-        def probe(tiles: Mapping[o.Tile, Array], _: Env) -> tuple[bool, bool]:
+        def probe(tiles: Mapping[o.Tile, Array], _: Env) -> Seen:
             there = abs(tiles[op.src]) >= 1
-            return bool(there.any()), not bool(there.all())
+            return there, ~there
 
         said = "the cast gives some number but 0", "the cast gives 0"
         self._add(op, probe, said, self._meaning.tile(op.result), scope, None)
@@ -342,22 +356,28 @@ class Collected:
                         env: Env,
                         taken: bool = taken,
                         choice: Choice = choice,
-                    ) -> tuple[bool, bool]:
+                    ) -> Seen:
                         if bool(value_of(op.cond, env)) != taken:
-                            return False, False
+                            return NOWHERE
                         there = choice.held(tiles, env)
-                        if there is None:
-                            return False, False
-                        return bool(there.any()), not bool(there.all())
+                        return NOWHERE if there is None else (there, ~there)
 
+                    when: Ways = (None, None)
+                    if choice.when is not None:
+                        cond = op.cond if taken else inverted(op.cond)
+                        when = (
+                            binary("and", cond, choice.when),
+                            binary("and", cond, inverted(choice.when)),
+                        )
                     mark = f"branch {self._meaning.scalar(op.cond)} {taken} "
                     said = (
                         "the branch hands on an element for which a condition holds",
                         "the branch hands on an element for which a condition fails",
                     )
                     self._add(
-                        op, probe, said, mark + choice.mark, scope, (None, None),
-                        tile.shape, table=self.ends, required=False,
+                        op, probe, said, mark + choice.mark, scope, when,
+                        tile.shape, table=self.ends, compares=choice.when is not None,
+                        required=False,
                     )  # fmt: skip
 
 
@@ -366,3 +386,64 @@ def _sentence(op: o.AnyOp, words: str) -> str:
     source = linecache.getline(op.span.file, line).strip()
     shown = f" (`{source[:80]}`)" if source else ""
     return f"line {line}{shown}: {words}"
+
+
+_Viewing = o.LoadGlobal | o.StoreGlobal | o.CopyAsync | o.CopyOut
+
+
+def _view_of(op: _Viewing) -> GlobalView:
+    if isinstance(op, o.CopyAsync):
+        return op.src
+    return op.dst if isinstance(op, o.CopyOut) else op.view
+
+
+def indexing(program: Program) -> frozenset[str]:
+    """Tensors whose numbers may say where something is: tables of a program.
+
+    Where tiles name elements, all that hold whole numbers.
+    """
+    found: set[str] = set()
+    for op in walk(program.body):
+        if isinstance(op, o.LoadScalar):
+            found.add(op.tensor.name)
+        if isinstance(op, _Viewing) and _view_of(op).gathers:
+            params = (p for p in program.params if isinstance(p, GlobalTensor))
+            found.update(p.name for p in params if p.dtype.kind == "int")
+    return frozenset(found)
+
+
+class _StoreReader:
+    """Which stores the elements of a tile reach, each of them at its own place.
+
+    What a kernel computes beside a tensor is not stored. A condition that held there
+    alone has shown nothing of what the kernel does where it holds.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._users: dict[o.Tile, list[o.AnyOp]] = {}
+        for op in walk(program.body):
+            for tile in used(op):
+                self._users.setdefault(tile, []).append(op)
+
+    def of(self, tile: o.Tile) -> frozenset[o.AnyOp] | None:
+        """The stores that it reaches element by element; None if it is used otherwise.
+
+        Elements beside a tensor may enter a sum, or move to where they are stored.
+        """
+        found: set[o.AnyOp] = set()
+        left, seen = [tile], {tile}
+        while left:
+            here = left.pop()
+            for op in self._users.get(here, ()):
+                after: list[o.Tile] = []
+                if isinstance(op, o.Elementwise | o.Cast):
+                    after = [op.result]
+                elif isinstance(op, o.If):
+                    after = [m.result for m in op.tiles if here in (m.then, m.other)]
+                elif isinstance(op, o.StoreGlobal) and op.mask is not here:
+                    found.add(op)
+                else:
+                    return None
+                left += [t for t in after if t not in seen]
+                seen.update(after)
+        return frozenset(found) or None

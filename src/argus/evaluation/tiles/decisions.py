@@ -34,7 +34,9 @@ from argus.ir.memory import GlobalView
 from argus.ir.walk import expressions
 
 __all__ = [
+    "NOWHERE",
     "Probe",
+    "Seen",
     "Ways",
     "axes_of",
     "element_choice",
@@ -49,7 +51,10 @@ __all__ = [
 
 Env = dict[str, Any]
 Ways = tuple[Expr | None, Expr | None]
-Probe = Callable[[Mapping[o.Tile, Array], Env], tuple[bool, bool]]
+Seen = tuple[Array, Array]
+"""Where something turns out in the one way, and where in the other."""
+NOWHERE: Seen = (np.array(False), np.array(False))
+Probe = Callable[[Mapping[o.Tile, Array], Env], Seen]
 Choice = tuple[Probe, tuple[str, str], Ways]
 Test = Callable[[list[Any]], tuple[Any, Any]]
 
@@ -259,14 +264,14 @@ def element_choice(op: o.Elementwise, args: list[Expr | None]) -> Choice | None:
 def _probe(op: o.Elementwise, test: Test) -> Probe:
     """Look at what the arguments are."""
 
-    def probe(tiles: Mapping[o.Tile, Array], env: Env) -> tuple[bool, bool]:
+    def probe(tiles: Mapping[o.Tile, Array], env: Env) -> Seen:
         values = [
             tiles[a] if isinstance(a, o.Tile) else np.asarray(evaluate(a, env))
             for a in op.args
         ]
         with np.errstate(all="ignore"):
             there, other = test(values)
-        return bool(np.any(there)), bool(np.any(other))
+        return np.asarray(there), np.asarray(other)
 
     return probe
 

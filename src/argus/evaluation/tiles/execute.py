@@ -287,7 +287,7 @@ class _Cluster:
         if mask is not None:
             exists = exists & mask
         if self.watch is not None:
-            self.watch.existed(op, exists)
+            self.watch.existed(op, exists, role.env)
         return (at if exists.all() else np.where(exists, at, 0)), exists
 
     def _read(

@@ -42,7 +42,12 @@ class Facet:
 
 @dataclass(eq=False)
 class Pair:
-    """Two facets of one condition, and what looks which of them are there."""
+    """Two facets of one condition, and what looks which of them are there.
+
+    ``stores``: all that its elements reach, each at its own place. Then only those
+    count that are stored: others lie beside a tensor. None where that is not so.
+    """
 
     probe: Probe
     facets: tuple[Facet, Facet]
+    stores: frozenset[o.AnyOp] | None = None

@@ -20,11 +20,14 @@ from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any
 
+import numpy as np
+
 from argus.evaluation.tiles.collecting import Collected
+from argus.evaluation.tiles.decisions import Seen
 from argus.evaluation.tiles.facet import Facet, Pair
 from argus.interpret.numbers import Array
 from argus.ir import ops as o
-from argus.ir.program import Program
+from argus.ir.program import BLOCK_INDEX, Program
 
 __all__ = ["Facets"]
 
@@ -37,6 +40,9 @@ class Facets:
     def __init__(self, program: Program) -> None:
         found = Collected(program)
         self._pairs, self._ends, self._views = found.pairs, found.ends, found.views
+        self._stored = found.stored
+        self._open: dict[tuple[Any, Pair], Seen] = {}
+        """What blocks have shown of elements that they may store later."""
         self._seen: set[Facet] = set()
         self._kept: set[Facet] = set()
         self.all = found.all
@@ -64,19 +70,30 @@ class Facets:
         for pair in table[op]:
             if self._seen.issuperset(pair.facets):
                 continue
-            for facet, there in zip(pair.facets, pair.probe(tiles, env), strict=True):
-                if there:
+            shown = pair.probe(tiles, env)
+            if pair.stores is not None:
+                self._open[env[BLOCK_INDEX.name], pair] = shown
+                continue
+            for facet, there in zip(pair.facets, shown, strict=True):
+                if there.any():
                     self._seen.add(facet)
 
     def keep(self, compared: bool) -> None:
         """A run is over: what it has shown counts if all it wrote was compared."""
+        self._open.clear()
         if compared:
             self._kept = set(self._seen)
         else:
             self._seen = set(self._kept)
 
-    def existed(self, op: o.AnyOp, exists: Array) -> None:
+    def existed(self, op: o.AnyOp, exists: Array, env: Env) -> None:
         """See :class:`argus.evaluation.tiles.execute.Watch`."""
+        for waiting in self._stored.get(op, ()):
+            shown = self._open.get((env[BLOCK_INDEX.name], waiting))
+            if shown is not None:
+                for facet, there in zip(waiting.facets, shown, strict=True):
+                    if np.any(there & exists):
+                        self._seen.add(facet)
         pair = self._views.get(op)
         if pair is None or self._seen.issuperset(pair):
             return

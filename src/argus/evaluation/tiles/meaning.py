@@ -10,13 +10,22 @@ times: what a loop carries and what a shared buffer holds is known after the fir
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Literal, assert_never
 
 from argus.evaluation.tiles.decisions import expression
 from argus.ir import ops as o
 from argus.ir.dtypes import boolean
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, substitute
+from argus.ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Select,
+    Sym,
+    subexpressions,
+    substitute,
+)
 from argus.ir.memory import GlobalView, SharedAlloc, SharedView
 from argus.ir.program import GRID_SIZE, Program
 
@@ -26,6 +35,11 @@ Origin = Literal["same", "place", "data"]
 _PASSES = 6
 _LONG = 300
 """Characters of a mark beyond which its digest stands for it."""
+_EVERYWHERE = frozenset(
+    ("abs", "add", "ceil", "div", "fdiv", "floor", "floordiv", "fma", "maximum",
+     "minimum", "mod", "mul", "neg", "round", "sub", "where"),
+)  # fmt: skip
+"""Functions that are not nearly the same for all numbers but a few."""
 _ENDLESS = 1e29
 """Numbers that stand for infinity: no data are as large."""
 
@@ -155,6 +169,39 @@ class MeaningReader:
                 pass
             case _:
                 assert_never(op)
+
+    def bumps(self, op: o.AnyOp) -> Iterator[str]:
+        """Marks of numbers that may be large near some sizes or scalars alone.
+
+        Functions of these, and quotients by a difference: a few sizes and scalars at
+        random show what sums and products of them do.
+        """
+        if not isinstance(op, o.Elementwise | o.Full):
+            return
+        if isinstance(op, o.Elementwise) and op.result.dtype.is_float:
+            follows = all(self.origin(a) == "same" for a in op.args)
+            fixed = all(isinstance(self.known(a), Const) for a in op.args)
+            if op.fn not in _EVERYWHERE and follows and not fixed:
+                yield self.tile(op.result)
+            if op.fn in ("div", "fdiv"):
+                yield from self._poles(self.known(op.args[-1]))
+        values = op.args if isinstance(op, o.Elementwise) else (op.value,)
+        for value in values:
+            if not isinstance(value, o.Tile):
+                yield from (
+                    mark
+                    for e in subexpressions(self._inlined(value))
+                    if isinstance(e, Binary) and e.op == "/"
+                    for mark in self._poles(e.right)
+                )
+
+    def _poles(self, divisor: Expr | None) -> Iterator[str]:
+        """The mark of a divisor that may be near 0 for some sizes or scalars."""
+        if divisor is None or isinstance(divisor, Const | Sym):
+            return
+        made = self._inlined(divisor)
+        if self.origin(divisor) == "same" and _least(made) < 0:
+            yield self.scalar(divisor)
 
     # -------------------------------------------------------------------- visiting
 
@@ -363,6 +410,29 @@ class MeaningReader:
                 yield from self._sources(e.right)
             case _:
                 assert_never(e)
+
+
+def _least(e: Expr) -> float:
+    """A number that an expression of sizes is not below; scalars may be anything."""
+    match e:
+        case Const(value=value):
+            return float(value)
+        case Sym(kind="dim" | "stride" | "sms"):
+            return 1.0
+        case Binary(op="+"):
+            return _least(e.left) + _least(e.right)
+        case Binary(op="-") if isinstance(e.right, Const):
+            return _least(e.left) - float(e.right.value)
+        case Binary(op="*" | "/") if min(_least(e.left), _least(e.right)) >= 0:
+            return _least(e.left) * _least(e.right) if e.op == "*" else 0.0
+        case Binary(op="//" | "%") if min(_least(e.left), _least(e.right)) >= 0:
+            return 0.0
+        case Select():
+            return min(_least(e.then), _least(e.other))
+        case Binary() | Sym():
+            return -math.inf
+        case _:
+            assert_never(e)
 
 
 def _latest(origins: Iterable[Origin]) -> Origin:

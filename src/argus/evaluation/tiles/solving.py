@@ -5,18 +5,34 @@ For given sizes a block is asked for; else sizes at which there is one.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, assert_never
 
 from argus.evaluation.tiles.facet import Facet
 from argus.ir import ops as o
-from argus.ir.expr import Const, Expr, Sym, binary, substitute, symbols
+from argus.ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Select,
+    Sym,
+    binary,
+    substitute,
+    symbols,
+)
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
 from argus.verify.decide import negate, prove
 from argus.verify.verdict import Verdict
 
-__all__ = ["ChosenSizes", "Goal", "decided", "goal_of", "other_sizes"]
+__all__ = [
+    "ChosenSizes",
+    "Goal",
+    "conditions",
+    "decided",
+    "goal_of",
+    "other_sizes",
+]
 
 _SOLVER_MS = 250
 
@@ -33,7 +49,21 @@ Goal = tuple[Expr, list[Expr]]
 
 
 def goal_of(program: Program, facet: Facet, known: Mapping[str, Expr]) -> Goal | None:
-    """The condition over blocks, iterations and axes, and what is known of these."""
+    """The condition over blocks, iterations and axes, and what is known of these.
+
+    None where it is about something else, too.
+    """
+    goal, given = _meant(program, facet, known)
+    free = {s.name for e in (goal, *given) for s in symbols(e)}
+    own = {BLOCK_INDEX.name, *(f"axis_{i}" for i in range(len(facet.shape)))}
+    own |= {
+        s.name for e in given for s in symbols(e) if s.name.startswith("iteration_")
+    }
+    dims = {s.name for e in (goal, *given) for s in symbols(e) if s.kind == "dim"}
+    return (goal, given) if free <= own | dims else None
+
+
+def _meant(program: Program, facet: Facet, known: Mapping[str, Expr]) -> Goal:
     assert facet.when is not None
     meaning: dict[str, Expr] = dict(known)
     block = BLOCK_INDEX
@@ -63,19 +93,18 @@ def goal_of(program: Program, facet: Facet, known: Mapping[str, Expr]) -> Goal |
     for i, extent in enumerate(facet.shape):
         given.append(binary("<", axes[f"%{i}"], extent))
     goal = substitute(substitute(facet.when, meaning), axes)
-    free = {s.name for e in (goal, *given) for s in symbols(e)}
-    own = {block.name, *(s.name for s in axes.values())}
-    own |= {
-        s.name for e in given for s in symbols(e) if s.name.startswith("iteration_")
-    }
-    dims = {s.name for e in (goal, *given) for s in symbols(e) if s.kind == "dim"}
-    return (goal, given) if free <= own | dims else None
+    return goal, given
 
 
-def decided(goal: Goal, grid: int | Expr) -> tuple[dict[str, int] | None, bool]:
-    """Values for which a condition holds; whether there are none."""
+def decided(goal: Goal, grid: int | Expr | None) -> tuple[dict[str, int] | None, bool]:
+    """Values for which a condition holds; whether there are none.
+
+    ``grid``: how many blocks there are, None where that is not known.
+    """
     condition, given = goal
-    inside = [binary(">=", BLOCK_INDEX, 0), binary("<", BLOCK_INDEX, grid), *given]
+    inside = [binary(">=", BLOCK_INDEX, 0), *given]
+    if grid is not None:
+        inside.append(binary("<", BLOCK_INDEX, grid))
     try:
         made = prove(negate(condition), inside, timeout_ms=_SOLVER_MS)
     except (ZeroDivisionError, ValueError, TypeError):
@@ -97,6 +126,8 @@ def other_sizes(
     size that may change. "never" if there are none, "unknown" if none was found.
     """
     meaning = {name: Const(value) for name, value in known.items()}
+    if decided((_meant(program, facet, meaning)[0], []), None)[1]:
+        return "never"  # whatever there is around it
     goal = goal_of(program, facet, meaning)
     if goal is None:
         return "unknown"
@@ -104,7 +135,8 @@ def other_sizes(
     dims = {s.name for e in (condition, *given) for s in symbols(e) if s.kind == "dim"}
     if not dims:
         return "never"  # sizes change nothing about it
-    if not dims <= free.keys():
+    grid = substitute(program.grid, meaning)
+    if not dims <= free.keys() or any(s.name not in free for s in symbols(grid)):
         return "unknown"
     own = [*given]
     for name, (step, most) in free.items():
@@ -113,11 +145,36 @@ def other_sizes(
         if step > 1:
             own.append(binary("==", binary("%", sym, step), 0))
     own += [substitute(r.cond, meaning) for r in program.requirements]
-    grid = substitute(program.grid, meaning)
-    if any(s.name not in free for s in symbols(grid)):
-        return "unknown"
     model, impossible = decided((condition, own), grid)
     if model is None:
         return "never" if impossible else "unknown"
     sizes = {name: int(model.get(name, step)) for name, (step, _) in free.items()}
     return ChosenSizes(sizes, int(model.get(BLOCK_INDEX.name, 0)))
+
+
+def conditions(facet: Facet) -> Iterator[tuple[Expr, bool]]:
+    """What has to hold, or fail, where a facet is; parts of `and` and `or` alone."""
+    assert facet.when is not None
+    meaning: dict[str, Expr] = {}
+    for step in facet.scope:
+        match step:
+            case o.Let():
+                meaning[step.sym.name] = substitute(step.value, meaning)
+            case o.LoadScalar() | o.For():
+                pass
+            case tuple():
+                cond, taken = step
+                yield from _parts(substitute(cond, meaning), taken)
+            case _:
+                assert_never(step)
+    yield from _parts(substitute(facet.when, meaning), True)
+
+
+def _parts(e: Expr, taken: bool) -> Iterator[tuple[Expr, bool]]:
+    if isinstance(e, Binary) and e.op == ("and" if taken else "or"):
+        yield from _parts(e.left, taken)
+        yield from _parts(e.right, taken)
+    elif isinstance(e, Select) and (e.then, e.other) == (Const(False), Const(True)):
+        yield from _parts(e.cond, not taken)
+    else:
+        yield e, taken

@@ -23,6 +23,6 @@ class Watch(Protocol):
         """What an operation contains is over; its results are evaluated next."""
         ...
 
-    def existed(self, op: o.AnyOp, exists: Array) -> None:
+    def existed(self, op: o.AnyOp, exists: Array, env: Env) -> None:
         """Which elements of its view an access touches."""
         ...

@@ -102,14 +102,17 @@ def of_sizes(program: Program) -> Program:
 
 
 def contradiction(place: WalkPlace, span: Span) -> None:
-    """Report facts that no sizes satisfy (AG0318)."""
-    if not place.scope.contradictory():
+    """Report facts that no sizes satisfy, or of which that is not known (AG0318)."""
+    found = place.scope.contradictory()
+    if found.verdict is Verdict.REFUTED:
         return
+    never = found.verdict is Verdict.PROVED
+    verdict = Verdict.REFUTED if never else Verdict.UNKNOWN
     place.report(
         "AG0318",
         "the requirements and assumptions can be true together",
         span,
-        Agreement(Verdict.REFUTED, "normal form"),
+        Agreement(verdict, found.method, found.reason),
         "no sizes satisfy all requirements and assumptions",
         "from here on everything would be proved",
     )

@@ -292,13 +292,12 @@ class PathScope:
             return Decision(Verdict.REFUTED, "normal form", model=self.some_point())
         return self.decide(binary("==", a, b))
 
-    def contradictory(self) -> bool:
+    def contradictory(self) -> Decision:
         """Whether no values satisfy the facts, so that everything would be proved."""
         if self.points is not None and self.points.size:
-            return False
+            return Decision(Verdict.REFUTED, "trying values", model=self.some_point())
         facts = (*self.world.facts, *self.facts)
-        found = prove(Const(False), facts, timeout_ms=PROOF_MS)
-        return found.verdict is Verdict.PROVED
+        return prove(Const(False), facts, timeout_ms=PROOF_MS)
 
     # ------------------------------------------------------------------ points
 
