@@ -17,6 +17,20 @@ IN_PLACE = 'def k(X: f32["M N"], *, N: int = 128):\n    M, _ = X.shape\n'
 OTHER = 'def k(X: f32["M N"], Y: f32["M N"], *, N: int = 128):\n    M, _ = X.shape\n'
 ROW = "    m = ag.block(M)\n"
 X = "ag.load(X[m, :], (N,))"
+BLOCKS = (
+    'def k(X: f32["M L"]):\n    M, L = X.shape\n    m = ag.block(M)\n'
+    "    c = ag.full((), 0.0, f32)\n    for n in ag.range(0, L, 128):\n"
+)
+MOVING = f"{BLOCKS}        x = ag.load(X[m, n:], (128,))\n"
+SUMS = (
+    'def k(X: f32["M N"], S: f32["M"], *, BM: int = 32):\n'
+    "    M, N = X.shape\n    m = ag.block(ag.cdiv(M, BM)) * BM\n"
+    "    S[m:] = ag.zeros((BM,), f32)\n"
+)
+ADDED = (
+    "    for n in ag.range(0, N):\n        s = ag.load(S[m:], (BM,))\n"
+    "        S[m:] = s + ag.load(X[m:, n], (BM,))\n"
+)
 
 RIGHT = {
     "in place, twice": (
@@ -62,15 +76,44 @@ RIGHT = {
         "        S[m:] = s + x\n",
         "X[:, 0] * (X.shape[1] + 1)",
     ),
+    "tiles that move": (
+        f"{MOVING}        X[m, n:] = x + 1.0\n",
+        "X + 1",
+    ),
+    "prefix sums in place": (
+        f"{MOVING}        ag.sync()\n        X[m, n:] = ag.cumsum(x, 'L') + c\n"
+        "        ag.sync()\n        c = c + ag.sum(x, 'L')\n",
+        "np.cumsum(X, 1)",
+    ),
+    "three times each tile that moves": (
+        f"{BLOCKS}        for t in ag.range(0, 3):\n"
+        "            y = ag.load(X[m, n:], (128,))\n            ag.sync()\n"
+        "            X[m, n:] = y + 1.0\n            ag.sync()\n",
+        "X + 3",
+    ),
+    "other threads, after a sync": (
+        f"{SUMS}    ag.sync()\n{ADDED}",
+        "X.sum(1)",
+    ),
 }
 WRONG = {
-    "what threads do not order": (
-        'def k(X: f32["M N"], S: f32["M"], *, BM: int = 32):\n'
-        "    M, N = X.shape\n    m = ag.block(ag.cdiv(M, BM)) * BM\n"
-        "    S[m:] = ag.zeros((BM,), f32)\n"
-        "    for n in ag.range(0, N):\n        s = ag.load(S[m:], (BM,))\n"
-        "        S[m:] = s + ag.load(X[m:, n], (BM,))\n",
-        "X.sum(1)",
+    "what threads do not order": (SUMS + ADDED, "X.sum(1)"),
+    "tiles that move, as if they were one": (
+        RIGHT["tiles that move"][0],
+        "X + 1 + np.arange(X.shape[1]) // 128",
+    ),
+    "tiles that move by less than their length": (
+        RIGHT["tiles that move"][0].replace("L, 128)", "L, 64)"),
+        "X + 1",
+    ),
+    "once less each tile that moves": (
+        RIGHT["three times each tile that moves"][0],
+        "X + 2",
+    ),
+    "what moving tiles have left": (
+        f"{MOVING}        ag.sync()\n        X[m, n:] = x + 1.0\n        ag.sync()\n"
+        "    X[m, 0:] = ag.load(X[m, 0:], (128,)) + 1.0\n",
+        "X + 1",
     ),
     "once less": (RIGHT["in place, twice"][0], "X + 1"),
     "the first store": (RIGHT["written over"][0], "X"),

@@ -401,6 +401,23 @@ MISTAKES = {
         ("ag.relu(b1.load())", "ag.relu(b0.load())"),
         ("n * 128 + 64 :], full[1]", "n * 128 :], full[1]"),
     ),
+    # What was written a moment ago, the element after, another row.
+    ("in_place.py", "exchanged"): (
+        ("Z[m, n:] = x", "Z[m, n:] = ag.load(X[m, n:], (BN,))"),
+        ("ag.load(Z[m, n:]", "ag.load(Z[m, n + 1 :]"),
+    ),
+    ("in_place.py", "doubled_rows"): (
+        ("fill=-1", "fill=0"),
+        ("ag.assume(lambda a, b: a != b, I, pairs=True)\n", "pass\n"),
+    ),
+    ("in_place.py", "nesterov"): (
+        ("(g + mu * v)", "(g + v)"),
+        ("= ag.load(W[m", "= ag.load(V[m"),
+    ),
+    ("in_place.py", "running_rows"): (
+        ("ag.range(M)", "ag.range(1, M)"),
+        ("ag.load(X[m,", "ag.load(X[ag.max(m - 1, 0),"),
+    ),
     # The other nibble, the scale of the next group.
     ("products.py", "gemm_w4"): (
         *rest(("(w & 15)", "(w >> 4)")),

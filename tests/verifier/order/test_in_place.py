@@ -155,3 +155,35 @@ def test_a_scalar_that_is_stored_twice_has_one_thread() -> None:
 """
     )
     assert "Y" in sequential(placed(text))
+
+
+TURNED = (
+    HEAD
+    + """X: f32["M N"], *, N: int = 128):
+    M, _ = X.shape
+    i = ag.block(M)
+    for _ in ag.range(0, 3):
+        x = ag.load(X[i, :], (N,))
+        ag.sync()
+        X[i, :] = ag.flip(x, "N").rename("N")
+        ag.sync()
+"""
+)
+
+
+def test_syncs_order_what_other_threads_store() -> None:
+    assert not _found(TURNED)
+    assert "X" in sequential(placed(TURNED))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TURNED.replace('rename("N")\n        ag.sync()\n', 'rename("N")\n'),
+        TURNED.replace("ag.sync()", 'ag.sync("some", threads=128)'),
+    ],
+    ids=["not before the next iteration", "named ones"],
+)
+def test_one_sync_orders_one_way(text: str) -> None:
+    assert {o.verdict for o in _found(text)} == {Verdict.UNKNOWN}
+    assert "X" not in sequential(placed(text))

@@ -156,7 +156,7 @@ def carried_tiles(
             continue
         coords = new[0].coords
         axes = _axes(context, coords)
-        if axes is None:
+        if axes is None or any(counter in c.variables() for c in coords):
             continue
         seen = {op: c | {counter} for w in new for op, c in w.seen.items()}
         yield CarriedTile(tensor, coords, axes, seen)

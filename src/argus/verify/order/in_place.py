@@ -4,7 +4,8 @@ Blocks run in any order, and nothing orders the accesses of two of them to globa
 memory. Inside a block the walk follows shared memory only. So there is one form in
 which a tensor may be read and written, *in place*: one role loads a tile into registers
 and stores the same tile (the same coordinates, in the same iteration of the same
-loops), and each element is stored by the warp that loaded it, or a sync lies between.
+loops), and each element is stored by the warp that loaded it, or syncs lie between, on
+the way to the next iteration, too.
 That the grid writes each element once (AG0306, AG0307) makes it that tile's alone.
 
 What another block writes is refuted, with the element; whatever else is unknown.
@@ -30,8 +31,8 @@ from argus.verify.order.cross_block import Clash, clash
 from argus.verify.verdict import Obligation, Verdict
 
 __all__ = [
-    "CLAIM", "RULE", "GlobalAccess", "RoleSync", "accesses", "closed", "holders",
-    "in_place", "owned", "same_tile", "syncs_of",
+    "CLAIM", "RULE", "GlobalAccess", "RoleSync", "accesses", "between", "closed",
+    "holders", "in_place", "owned", "same_tile", "syncs_of",
 ]  # fmt: skip
 
 RULE = "AG0424"
@@ -121,7 +122,7 @@ def _apart(
         return f"line {line} writes other elements of {read.tensor.name}, or the same"
     if effects_of(write.op).later and write.place < read.place:
         return f"line {line} stores by TMA, and nothing waits for its completion"
-    if _between(read, write, syncs):
+    if between(read, write, syncs):
         return ""
     own = owned(read.op, write.op, exactly=write.place < read.place, idle=read.idle)
     return "" if own else f"line {line} writes what another thread may still read"
@@ -190,13 +191,21 @@ def holders(plan: VectorPlan, shape: tuple[int, ...], size: int) -> Any:
     return found
 
 
-def _between(
-    read: GlobalAccess, write: GlobalAccess, syncs: dict[str, list[RoleSync]]
-) -> bool:
-    low, high = sorted((read.place, write.place))
-    return any(
-        low < s.place < high and s.loops == read.loops for s in syncs.get(read.role, [])
-    )
+def between(a: GlobalAccess, b: GlobalAccess, syncs: dict[str, list[RoleSync]]) -> bool:
+    """Whether a sync of their role lies on each way from one access to the other.
+
+    Also from the later one to the earlier one of the next iteration.
+    """
+    loops: tuple[o.For, ...] = ()
+    for mine, theirs in zip(a.loops, b.loops, strict=False):
+        if mine is not theirs:
+            break
+        loops = (*loops, mine)
+    first, second = sorted((a.place, b.place))
+    places = [s.place for s in syncs.get(a.role, []) if s.loops == loops]
+    straight = first == second or any(first < p < second for p in places)
+    again = not loops or any(p > second or p < first for p in places)
+    return straight and again
 
 
 # --------------------------------------------------------------------- what there is
@@ -246,7 +255,9 @@ def syncs_of(program: Program) -> dict[str, list[RoleSync]]:
     found: dict[str, list[RoleSync]] = {}
     for role, body in _bodies(program):
         for place, (op, loops, sure) in enumerate(_ordered(body)):
-            if isinstance(op, o.Sync) and op.barrier is None and sure:
+            # Named ones are of several roles, or of some of the threads.
+            own = isinstance(op, o.Sync) and op.name is None and not op.arrive_only
+            if own and sure:
                 found.setdefault(role, []).append(RoleSync(place, loops))
     return found
 

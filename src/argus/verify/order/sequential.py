@@ -25,6 +25,7 @@ from argus.verify.order.in_place import (
     GlobalAccess,
     RoleSync,
     accesses,
+    between,
     closed,
     holders,
     owned,
@@ -59,9 +60,8 @@ def updated(program: Program) -> frozenset[str]:
 def _ordered(several: list[GlobalAccess], meetings: dict[str, list[RoleSync]]) -> bool:
     if len({x.role for x in several}) != 1 or not all(_by_threads(x) for x in several):
         return False
-    here = meetings.get(several[0].role, [])
     return all(
-        not (a.write or b.write) or _one_thread(a, b) or _between(a, b, here)
+        not (a.write or b.write) or _one_thread(a, b) or between(a, b, meetings)
         for a, b in combinations_with_replacement(several, 2)
     )
 
@@ -106,17 +106,3 @@ def _is_fixed(access: GlobalAccess) -> bool:
     every = [closed(e, access.lets) for e in (*view.coords, *limits)]
     kinds = {s.kind for e in every for s in symbols(e)}
     return kinds <= {*_FIXED, "axis"}
-
-
-def _between(a: GlobalAccess, b: GlobalAccess, meetings: list[RoleSync]) -> bool:
-    """Whether a sync lies on each way from one access to the other."""
-    loops: tuple[o.For, ...] = ()
-    for mine, theirs in zip(a.loops, b.loops, strict=False):
-        if mine is not theirs:
-            break
-        loops = (*loops, mine)
-    first, second = sorted((a.place, b.place))
-    places = [m.place for m in meetings if m.loops == loops]
-    straight = first == second or any(first < p < second for p in places)
-    again = not loops or any(p > second or p < first for p in places)
-    return straight and again
