@@ -204,9 +204,10 @@ class IndexSet:
     @property
     def pieces(self) -> int:
         """How many alternatives its conditions have."""
-        if self._conjunction() is not None or isinstance(self.isl, bool):
+        if isinstance(self.isl, bool) or self._conjunction() is not None:
             return 0 if self.isl is False else 1
-        return self.isl.n_basic_set()
+        with self.asking:
+            return plain(self).n_basic_set()
 
     @property
     def monomials(self) -> tuple[Monomial, ...]:
