@@ -21,7 +21,7 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.ir.walk import walk
 
-__all__ = ["MODES", "draw", "is_apart", "near", "read", "updated"]
+__all__ = ["MODES", "assumed_tables", "draw", "is_apart", "near", "read", "updated"]
 
 _REDRAWN = 64
 """Rounds in which entries of tables are drawn again."""
@@ -132,6 +132,12 @@ def draw(
     return found if _assumed(program, found, env) else None
 
 
+def assumed_tables(program: Program) -> frozenset[str]:
+    """Names of the tensors of which something is assumed."""
+    found = (op.tables for op in annotations_of(program) if isinstance(op, Assume))
+    return frozenset(t.name for tables in found for t in tables)
+
+
 def _put_last(
     program: Program,
     arrays: Mapping[str, Array],
@@ -144,12 +150,7 @@ def _put_last(
     An index that is cut to a constant is another one there. ``sizes``: the largest
     first. Of a table of which nothing is assumed, the reference may take no such index.
     """
-    assumed = {
-        t.name
-        for op in annotations_of(program)
-        if isinstance(op, Assume)
-        for t in op.tables
-    }
+    assumed = assumed_tables(program)
     for param in program.params:
         if not isinstance(param, GlobalTensor) or param.dtype.is_float:
             continue

@@ -21,6 +21,7 @@ from argus.equivalence.programs import KnownPrograms
 from argus.equivalence.references import Reference, load, reference_of
 from argus.equivalence.settling import is_wrong
 from argus.equivalence.traced import decided
+from argus.evaluation.equal.computed_alone import only_computed
 from argus.evaluation.equal.refuting import SECONDS, Tried, refute, tried_at
 from argus.evaluation.equal.stored import stores_of
 from argus.evaluation.equal.witness import Witness
@@ -162,6 +163,9 @@ def _compared(
         found = None
         for place in made.places:
             found = found or runs.at(request, place, signed=made.signed)
+        if made.untraced and only_computed(runs.programs(request).typed, declared.node):
+            # Else terms say where numbers below 0 are tried.
+            found = found or runs.at(request, TrialPlace({}), signed=True)
         for seed in range(1, 1 + _SEARCHES):
             # Terms that differ deserve more than the usual search.
             found = found or runs.searched([request], SECONDS / 2, seed)
