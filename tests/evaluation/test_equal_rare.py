@@ -255,3 +255,24 @@ def ref(X):
 
 def test_an_element_beyond_many_blocks_is_not_written() -> None:
     assert checked(CAPPED.replace("CAP", "65537")).verdict is Verdict.REFUTED
+
+
+SCATTERED = """@ag.kernel
+def k(X: f32["P D"], I: i32["P"], Y: f32["V D"], *, BP: int = 16, BD: int = 64):
+    P, D = X.shape
+    ag.assume(lambda a, b: a != b, I, pairs=True)
+    i, j = ag.block(ag.cdiv(P, BP), ag.cdiv(D, BD))
+    rows = ag.minimum(ag.load(I[i * BP :], (BP,), fill=-2), 10)
+    Y[rows, j * BD :] = ag.load(X[i * BP :, j * BD :], (BP, BD)).rename("P D")
+
+
+@ag.reference
+def ref(X, I, V):
+    y = np.full((V, X.shape[1]), np.nan)
+    y[np.minimum(I, 10)] = X
+    return y
+"""
+
+
+def test_a_condition_on_where_a_store_writes_is_of_no_element_that_it_stores():
+    assert tried(SCATTERED).runs

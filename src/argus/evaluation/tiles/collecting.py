@@ -412,6 +412,12 @@ def indexing(program: Program) -> frozenset[str]:
     return frozenset(found)
 
 
+def _placing(op: o.StoreGlobal) -> list[o.Tile]:
+    """Tiles that say where, or whether, a store writes."""
+    indices = [gather.tile for gather in op.view.gathers]
+    return indices if op.mask is None else [*indices, op.mask]
+
+
 class _StoreReader:
     """Which stores the elements of a tile reach, each of them at its own place.
 
@@ -440,7 +446,7 @@ class _StoreReader:
                     after = [op.result]
                 elif isinstance(op, o.If):
                     after = [m.result for m in op.tiles if here in (m.then, m.other)]
-                elif isinstance(op, o.StoreGlobal) and op.mask is not here:
+                elif isinstance(op, o.StoreGlobal) and here not in _placing(op):
                     found.add(op)
                 else:
                     return None
