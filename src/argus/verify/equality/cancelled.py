@@ -173,24 +173,23 @@ def _is_shared(
     theirs: Sequence[tuple[NumberNeed, IndexSet]],
 ) -> bool:
     """Whether the reference needs the same wherever a set holds."""
-    able: list[tuple[IndexSet, NumberNeed]] = []
-    for other, there in theirs:
+    rest = where
+    # What is much like it first: that others are not it takes long to see.
+    mine = _read(world, need.term)
+    alike = sorted(theirs, key=lambda one: len(mine ^ _read(world, one[0].term)))
+    for other, there in alike:
         if other.kind not in (need.kind, "logarithm"):
             continue
         for env in _ways(world, where, need.term, other.term):
             at = _somewhere(world, where, _bounded(world, there, env), need.term)
             term = world.substitute(other.term, env) if env else other.term
-            able.append((at, NumberNeed(other.kind, term)))
-    rest = where
-    # What is much like it first: that others are not it takes long to see.
-    mine = _read(world, need.term)
-    able.sort(key=lambda one: len(mine ^ _read(world, one[1].term)))
-    for at, other in able:
-        if world.is_empty(rest & at) or not _follows(world, rest & at, need, other):
-            continue
-        rest = rest - at
-        if world.is_empty(rest):
-            return True
+            here = rest & at
+            if world.is_empty(here):
+                continue
+            if _follows(world, here, need, NumberNeed(other.kind, term)):
+                rest = rest - at
+                if world.is_empty(rest):
+                    return True
     if need.kind != "root" or rest is where:
         return False
     # Of elements past an end, of which the reference says nothing, the sum is of none.
