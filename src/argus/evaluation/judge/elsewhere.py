@@ -86,8 +86,7 @@ class VariedPrograms:
         case = case_of(self.subject, {**self.subject.case.sizes, **sizes})
         if case is None:
             return None
-        own = self.subject.scalars
-        setting = Setting(self.subject, case, own, MODES[0], 0, (), frozenset())
+        setting = self._setting(case)
         return case if all(setting.admits(p) for p in self.programs) else None
 
     def scaled(self) -> Iterator[Case]:
@@ -137,10 +136,14 @@ class VariedPrograms:
                 return case, found.block
         return "unknown"
 
+    def _setting(self, case: Case) -> Setting:
+        """A case with the problem's own scalars; its numbers are not looked at."""
+        own = self.subject.scalars
+        return Setting(self.subject, case, own, MODES[0], 0, (), frozenset())
+
     def _blocks(self, case: Case) -> int:
         """The larger number of blocks of the two programs."""
-        own = self.subject.scalars
-        setting = Setting(self.subject, case, own, MODES[0], 0, (), frozenset())
+        setting = self._setting(case)
         grids = (evaluate(p.grid, setting.env(p)) for p in self.programs)
         return max(int(grid) for grid in grids)
 
