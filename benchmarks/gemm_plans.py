@@ -76,6 +76,18 @@ def sizes(count: int, seed: int) -> list[Size]:
     return found
 
 
+def few_rows(count: int, seed: int) -> list[Size]:
+    """Random ones of few rows, half of these powers of two; weights as models have."""
+    rng = random.Random(seed)
+    found: list[Size] = []
+    while len(found) < count:
+        m = 2 ** rng.randint(0, 7) if len(found) % 2 else round(2 ** rng.uniform(0, 8))
+        n, k = (64 * round(2 ** rng.uniform(4, 9)) for _ in "NK")
+        if 2**23 <= n * k < 2**28:
+            found.append((m, n, k))
+    return found
+
+
 def rows_of(k: int) -> tuple[int, int]:
     """What divides the steps of rows of A and of B, in bytes, up to a line."""
     step = math.gcd(2 * k, LINE)
@@ -172,12 +184,7 @@ def measure(args: argparse.Namespace) -> None:
 
 
 def _sizes(args: argparse.Namespace) -> list[Size]:
-    """Random ones, or few rows with weights that models have."""
-    if args.few:
-        from gemm_random import FEW
-
-        return list(FEW)
-    return sizes(args.count, args.seed)
+    return (few_rows if args.few else sizes)(args.count, args.seed)
 
 
 # ---------------------------------------------------------------------- refining
