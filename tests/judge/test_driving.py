@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -371,6 +372,22 @@ def _of(base: str, why: str) -> tuple[Subject, Program]:
     cheat = next(c for c in CHEATS if (c.base, c.why) == (base, why))
     subject = subject_of(cheat.problem)
     return subject, tile_program(request_of(cheat.candidate, subject))
+
+
+def test_a_grid_of_clusters_has_one() -> None:
+    """What a kernel asks of its own grid is known from its sizes."""
+    source = (resources.files("argus.kernels.gemm") / "kernel.py").read_text()
+    problem = LibraryProblem(entry="gemm", sizes={"M": 512, "N": 512, "K": 64})
+    subject = subject_of(problem)
+    candidate = Candidate(source=source, kernel="gemm_sm90", statics={"CLUSTER": 2})
+    program = tile_program(request_of(candidate, subject))
+    others = VariedPrograms(subject, (program,), ())
+    asked = [f for f in Facets(program).all if "`(grid_x // 2)`" in f.text]
+    never = [f for f in asked if f.text.endswith("a quotient 0")]
+    assert never and len(asked) == 2 * len(never)
+    for facet in asked:
+        found = others.solved(program, facet, {})
+        assert (found == "never") == (facet in never)
 
 
 @pytest.mark.parametrize(("rows", "shown"), [(20, False), (32, True)])

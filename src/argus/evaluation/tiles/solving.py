@@ -21,7 +21,7 @@ from argus.ir.expr import (
     substitute,
     symbols,
 )
-from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, Program
+from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
 from argus.verify.decide import negate, prove
 from argus.verify.verdict import Verdict
 
@@ -125,8 +125,10 @@ def other_sizes(
     ``known``: what stays, by name; ``free``: a divisor and the largest value of each
     size that may change. "never" if there are none, "unknown" if none was found.
     """
-    meaning = {name: Const(value) for name, value in known.items()}
-    if decided((_meant(program, facet, meaning)[0], []), None)[1]:
+    meaning: dict[str, Expr] = {name: Const(value) for name, value in known.items()}
+    grid = substitute(program.grid, meaning)
+    around = _meant(program, facet, {**meaning, GRID_SIZE.name: grid})[0]
+    if decided((around, []), None)[1]:
         return "never"  # whatever there is around it
     goal = goal_of(program, facet, meaning)
     if goal is None:
@@ -135,7 +137,6 @@ def other_sizes(
     dims = {s.name for e in (condition, *given) for s in symbols(e) if s.kind == "dim"}
     if not dims:
         return "never"  # sizes change nothing about it
-    grid = substitute(program.grid, meaning)
     if not dims <= free.keys() or any(s.name not in free for s in symbols(grid)):
         return "unknown"
     own = [*given]
