@@ -1,4 +1,4 @@
-"""Host time of a launch, and of the functions of `argus.ops` beside those of torch.
+"""Host time of a launch, of functions of `argus.ops`, and of modules, beside torch's.
 
     python benchmarks/overhead.py            # a table; --json for numbers
     python benchmarks/overhead.py --profile ops.gemm
@@ -16,6 +16,7 @@ import pstats
 import subprocess
 import time
 from collections.abc import Callable
+from functools import partial
 from itertools import count, cycle
 from statistics import median
 from typing import Any
@@ -55,6 +56,10 @@ BARS = {
     "ops.layernorm": ("torch.layer_norm", None),
     "ops.attention": ("torch attention", None),
     "ops.grouped_gemm": ("at most", 30.0),
+    "argus.compile, MLP": ("torch.compile, MLP", None),
+    "torch.compile for argus, MLP": ("torch.compile, MLP", None),
+    "argus.compile, encoder": ("torch.compile, encoder", None),
+    "torch.compile for argus, encoder": ("torch.compile, encoder", None),
 }
 """What each is compared with: another line, or microseconds."""
 
@@ -147,6 +152,36 @@ def functions() -> dict[str, Callable[[], object]]:
     }
 
 
+def modules() -> dict[str, Callable[[], object]]:
+    """Small modules in evaluation, compiled in each way that there is."""
+    import argus
+
+    nn = torch.nn
+    made: dict[str, Callable[[], object]] = {}
+    for name, module, shape in (
+        (
+            "MLP",
+            nn.Sequential(nn.Linear(128, 512), nn.GELU(), nn.Linear(512, 128)),
+            (64, 128),
+        ),
+        (
+            "encoder",
+            nn.TransformerEncoderLayer(128, 4, 256, batch_first=True, norm_first=True),
+            (2, 64, 128),
+        ),
+    ):
+        module.eval().requires_grad_(False).to("cuda", torch.bfloat16)
+        x = torch.randn(shape, device="cuda", dtype=torch.bfloat16)
+        for way, call in (
+            ("argus.compile", argus.compile(module, [x])),
+            ("torch.compile for argus", torch.compile(module, backend="argus")),
+            ("torch.compile", torch.compile(module)),
+            ("eager", module),
+        ):
+            made[f"{way}, {name}"] = partial(call, x)
+    return made
+
+
 def table(found: dict[str, Any]) -> str:
     """Lines of text: median, least, and whether a bar is met."""
     lines: list[str] = []
@@ -171,7 +206,7 @@ def main() -> None:
     parser.add_argument("--profile", metavar="NAME", help="cProfile of one function")
     options = parser.parse_args()
     if options.profile:
-        call = functions()[options.profile]
+        call = (functions() | modules())[options.profile]
         for _ in range(BATCH):
             call()
         with cProfile.Profile() as profile:
@@ -180,7 +215,8 @@ def main() -> None:
         pstats.Stats(profile).sort_stats("tottime").print_stats(20)
         return
     found = launches()
-    found |= {name: host_microseconds(call) for name, call in functions().items()}
+    calls = functions() | modules()
+    found |= {name: host_microseconds(call) for name, call in calls.items()}
     print(json.dumps(found, indent=2) if options.json else table(found))
 
 

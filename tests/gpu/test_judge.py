@@ -135,8 +135,9 @@ def test_kernels_that_read_their_outputs_are_seen(judge: LocalJudge) -> None:
 
 def test_cheats_of_large_sizes_are_seen(judge: LocalJudge) -> None:
     """All that the problem's own sizes and usual numbers show."""
-    # What other sizes, numbers and scalars would show.
-    others = ("problems", "scalar", "a size in", "a number twice")
+    # What other sizes, numbers and scalars would show: such runs are planned where
+    # candidates are proved (`test_judge_drives.py`).
+    others = ("problems", "scalar", "a size", "a number twice", "number of", "left")
     blocks = [
         c
         for c in CHEATS
@@ -145,7 +146,9 @@ def test_cheats_of_large_sizes_are_seen(judge: LocalJudge) -> None:
         and not any(word in c.why for word in others)
     ]
     made = judge.evaluate(blocks[0].problem, [c.candidate for c in blocks])
-    assert {v.status for v in made} == {"wrong"}, [v.summary for v in made]
+    by_cause = {c.why: v for c, v in zip(blocks, made, strict=True)}
+    accepted = {why: v.summary for why, v in by_cause.items() if v.status != "wrong"}
+    assert not accepted
 
 
 def test_the_device_still_works(judge: LocalJudge) -> None:
