@@ -36,6 +36,31 @@ def k(E: i32["G"], X: f32["G M"], Y: f32["G"]):
         acc = acc + ag.sum(x, "M")
     Y[g : g + 1] = acc
 """,
+    "a divisor that is 0 for each element of a table": """
+def k(T: i32["G"], Y: i32["G"]):
+    g = ag.block(T.shape[0])
+    rest = 12 % (T[g] - T[g])
+    Y[g : g + 1] = ag.full((1,), rest, i32)
+""",
+    "a size that has to divide a number, and that a ring's loop is over": """
+def k(X: f32["M N"], S: f32["M"]):
+    M, N = X.shape
+    ag.require(64 % N == 0, "whole units")
+    i = ag.block(ag.cdiv(M, 16))
+    ring = ag.ring(4, a=f32.tile(16, 32))
+    with ag.role("fill", warps=1):
+        for n in ag.range(0, N, 32):
+            with ring.fill() as slot:
+                slot.a.load(X[i * 16 :, n:])
+    with ag.role("use", warpgroups=1):
+        acc = ag.zeros((16,), f32, dims="M")
+        for _ in ag.range(0, N, 64):
+            with ring.drain() as slot:
+                acc = acc + ag.sum(slot.a.load(), "N")
+            with ring.drain() as slot:
+                acc = acc + ag.sum(slot.a.load(), "N")
+        S[i * 16 :] = acc
+""",
     "a bound that a loop adds up from a table": """
 def k(L: i64["G T"], X: f32["M N"], S: f32["G N"]):
     g, j = ag.block(L.shape[0], ag.cdiv(X.shape[1], 32))

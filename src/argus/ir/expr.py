@@ -249,6 +249,7 @@ _EVAL: dict[str, Callable[[Any, Any], Any]] = {
 
 
 _LAZY = ("and", "or")
+_DIVISIONS = ("//", "%", "/")
 
 
 def apply(op: BinaryOp, a: Any, b: Any) -> Any:
@@ -261,9 +262,11 @@ def binary(
 ) -> Expr:
     """Build ``left op right``, folding constants and trivial identities.
 
-    Raises ZeroDivisionError for a constant division by zero.
+    A division by zero stays one: whoever evaluates it gets the error.
     """
     a, b = lift(left), lift(right)
+    if isinstance(b, Const) and b.value == 0 and op in _DIVISIONS:
+        return Binary(op, a, b)
     if isinstance(a, Const) and isinstance(b, Const):
         return Const(_EVAL[op](a.value, b.value))
     match op, a, b:

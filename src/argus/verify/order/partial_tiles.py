@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from argus.extents import LEAST_EXTENT
-from argus.ir.expr import Const, Expr, Sym, binary, evaluate, symbols
+from argus.ir.expr import Const, Expr, Sym, binary, holds, symbols
 from argus.verify.decide import prove
 from argus.verify.verdict import Verdict
 
@@ -41,7 +41,7 @@ def part_of_a_tile(
     if least >= below:
         return PartialTile(None)
     own = [c for c in required if size in symbols(c)]
-    if all(evaluate(c, {**usual, size.name: least}) for c in own):
+    if all(holds(c, {**usual, size.name: least}) for c in own):
         return PartialTile(least)
     known = [*required, binary("<", size, below)]
     if step > 1:

@@ -8,7 +8,7 @@ from math import lcm
 
 from argus.extents import LEAST_EXTENT
 from argus.ir import ops as o
-from argus.ir.expr import Expr, Sym, binary, evaluate, symbols
+from argus.ir.expr import Expr, Sym, binary, evaluate, holds, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import (
     GRID_SIZE,
@@ -326,7 +326,7 @@ class Sizes:
 
     def _failing(self, env: Mapping[str, int | float]) -> list[Expr]:
         conditions = [r.cond for r in self.program.requirements]
-        return [c for c in conditions if not evaluate(c, env)]
+        return [c for c in conditions if not holds(c, env)]
 
 
 _HARDWARE = frozenset(s.name for s in HARDWARE)
@@ -347,5 +347,5 @@ def admits_none(program: Program, size: str) -> bool:
     """Whether requirements of a size alone leave it 0."""
     own = (r.cond for r in program.requirements)
     return all(
-        evaluate(c, {size: 0}) for c in own if {s.name for s in symbols(c)} == {size}
+        holds(c, {size: 0}) for c in own if {s.name for s in symbols(c)} == {size}
     )
