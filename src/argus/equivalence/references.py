@@ -27,6 +27,7 @@ from typing import Any, cast
 import numpy as np
 
 from argus.diagnostics import ArgusError, Span, fail
+from argus.equivalence.in_torch import array_of, as_tensors, is_in_torch
 from argus.ir.dtypes import DType
 from argus.lang.frontend.declarations import FunctionDecl
 from argus.lang.frontend.signature import read_signature
@@ -86,9 +87,11 @@ class Reference:
         """
         named = named_arguments(self.function, given, sizes, self.optional)
         named |= {n: given[n] for n in self.parameters if n in given}
+        in_torch = is_in_torch(self.function)
         bytes_ = sum(x.nbytes for x in named.values() if isinstance(x, np.ndarray))
         bounded = _bounded(max(_LEAST_BYTES, _TIMES * bytes_))
         try:
+            named = as_tensors(named) if in_torch else named
             with np.errstate(all="ignore", invalid="warn"), _casting(), bounded:
                 result = self.function(**named)
         except (Exception, SystemExit) as error:  # it is the user's program
@@ -96,7 +99,7 @@ class Reference:
         found = by_output(result, outputs)
         if missing := [n for n in outputs if n not in found]:
             raise Unusable(f"{self.name} has no output {missing[0]}")
-        return {n: np.asarray(found[n]) for n in outputs}
+        return {n: np.asarray(array_of(found[n])) for n in outputs}
 
 
 def _numbers(constant: object) -> Iterator[float]:

@@ -111,11 +111,11 @@ def baselines_of(
     Each is called once. Raises ArgusError AG1050 for one that fails, or gives something
     else than the kernel.
     """
-    given: dict[str, Any] = {**subject.case.sizes, **subject.scalars}
+    given: dict[str, Any] = {**subject.numbers}
     given |= {n: a for n, a in arrays.items() if n not in subject.outputs}
     found: dict[str, Callable[[], object]] = {}
     for name, function in functions.items():
-        named = named_arguments(function, given, subject.case.sizes)
+        named = named_arguments(function, given, subject.case.sizes, subject.absent)
 
         def call(
             function: Callable[..., Any] = function, named: dict[str, Any] = named

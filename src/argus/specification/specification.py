@@ -74,14 +74,26 @@ def trace_numpy(
 
     Raises Untraced for what is not traced, and Unknown for results that are no outputs.
     """
+    return in_all_ways(
+        world,
+        lambda tracing: _one_way(tracing, function, program, source, optional),
+    )
+
+
+def in_all_ways(
+    world: World, one_way: Callable[[Tracing], Specification]
+) -> Specification:
+    """A specification that branches on what a launch decides, traced in each way.
+
+    Raises what tracing it raises, and Failing where it fails in all ways.
+    """
     found: list[tuple[Tracing, Specification]] = []
     failing: list[tuple[Tracing, Failing]] = []
     way: list[bool] | None = []
     while way is not None:
         tracing = Tracing(world, way=way)
         try:
-            made = _one_way(tracing, function, program, source, optional)
-            found.append((tracing, made))
+            found.append((tracing, one_way(tracing)))
         except Failing as why:
             failing.append((tracing, why))
         way = _next(way)
@@ -297,5 +309,7 @@ def as_output(tracing: Tracing, tensor: GlobalTensor, value: Any) -> SymbolicArr
         )
     for mine, other in zip(array.sizes, sizes, strict=True):
         tracing.need_equal(mine, other, f"the shape of {tensor.name}")
+    if array.sizes != sizes:  # equal ones, of which not all launches may know it
+        array = array.seen(sizes, lambda position: position, None)
     kinds: dict[str, np.dtype[Any]] = {"float": REAL, "int": array.dtype, "bool": TRUTH}
     return converted(array, kinds[tensor.dtype.kind])

@@ -117,8 +117,17 @@ class Tracing:
         raise Unknown(f"the reference branches on {where}, which not all sizes decide")
 
     def is_one(self, size: Integer) -> bool:
-        """Whether a size is 1 in every launch: numpy repeats such an array."""
-        return size.constant == 1 or self.never(self.world.compare(size, "!=", 1))
+        """Whether a size is 1 in every launch: numpy repeats such an array.
+
+        One that is 1 or 0 (`X[:, :1]`) is 1, as an index is one of a dimension.
+        """
+        if size.constant is not None:
+            return size.constant == 1
+        if not self.never(self.world.compare(size, ">", 1)):
+            return False
+        there = self.world.compare(size, ">=", 1)
+        self.need(there, f"{size} >= 1 (an axis of at most one)", index=True)
+        return True
 
     def need(self, where: IndexSet, why: str, *, index: bool = False) -> None:
         """The reference is defined only where this holds, for every loop variable.

@@ -6,12 +6,12 @@ candidate's file never comes here.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from argus.diagnostics import fail
+from argus.equivalence.in_torch import array_of, as_tensors, is_in_torch
 from argus.equivalence.references import Unusable, by_output
-from argus.kernels.library import Case
 from argus.specification.arguments import named_arguments
 
 REFERENCE_FILE = "reference.py"
@@ -21,30 +21,32 @@ def called(
     function: Callable[..., Any],
     xp: Any,
     arrays: dict[str, Any],
-    case: Case,
+    sizes: Collection[str],
     outputs: tuple[str, ...],
-    scalars: Mapping[str, int | float],
+    numbers: Mapping[str, object],
+    absent: Collection[str] = (),
 ) -> dict[str, Any]:
     """The reference's outputs, in the library of the arrays that were given.
 
-    Parameters are found by name: tensors, scalars, sizes; others keep their defaults.
-    A reference whose file uses torch gets tensors, any other one numpy arrays.
+    Parameters are found by name: tensors, and ``numbers``, of which some are ``sizes``;
+    others keep their defaults, and are None where they are ``absent`` tensors.
+    A reference that uses torch (`in_torch.py`) gets tensors, any other one arrays.
     """
-    wants_torch = "torch" in function.__globals__
+    wants_torch = is_in_torch(function)
     on_torch = xp.__name__ == "torch"
     device = next((a.device for a in arrays.values()), None) if on_torch else None
-    known: dict[str, Any] = {**case.sizes, **scalars}
+    known: dict[str, Any] = {**numbers}
     for key, array in arrays.items():
         if key in outputs:
             continue
         if on_torch and not wants_torch:
             known[key] = array.cpu().numpy()
         elif wants_torch and not on_torch:
-            known[key] = function.__globals__["torch"].from_numpy(array)
+            known |= as_tensors({key: array})
         else:
             known[key] = array
     try:
-        result = function(**named_arguments(function, known, case.sizes))
+        result = function(**named_arguments(function, known, sizes, absent))
     except Exception as error:
         raise fail(
             "AG1018",
@@ -65,8 +67,7 @@ def called(
             made = xp.as_tensor(value, device=device)
             found[name] = made.double() if made.is_floating_point() else made
         else:
-            value = value.numpy() if wants_torch else value
-            found[name] = xp.asarray(value)
+            found[name] = xp.asarray(array_of(value))
         if tuple(found[name].shape) != tuple(arrays[name].shape):
             raise fail(
                 "AG1018",

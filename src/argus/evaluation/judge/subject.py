@@ -35,7 +35,7 @@ from argus.kernels.library import (
 )
 from argus.lang.frontend.declarations import FunctionDecl
 from argus.lang.frontend.module import parse_module
-from argus.lang.kernel import Kernel
+from argus.lang.kernel import Kernel, literal
 from argus.requests import Request, tile_program
 from argus.runs.records import FileProblem, LibraryProblem, Problem
 
@@ -65,6 +65,30 @@ class Subject:
     def arguments(self) -> tuple[Argument, ...]:
         """The tensors at the problem's sizes."""
         return self.entry.arguments(self.case)
+
+    @property
+    def numbers(self) -> dict[str, object]:
+        """What functions of its file may take besides tensors, by name: numbers."""
+        return _numbers(self.kernel, self.statics, self.case.sizes, self.scalars)
+
+    @property
+    def absent(self) -> frozenset[str]:
+        """Tensors of its own kernel that its calls leave out."""
+        given = {a.name for a in self.arguments()}
+        return _tensors(self.kernel) - given
+
+
+def _numbers(
+    kernel: Kernel, statics: Mapping[str, object], sizes: Mapping[str, int],
+    scalars: Mapping[str, int | float],
+) -> dict[str, object]:  # fmt: skip
+    """Static parameters of a kernel, sizes and scalars, by name."""
+    usual = {s.name: literal(s.default) for s in kernel.signature.statics}
+    return {**usual, **statics, **sizes, **scalars}
+
+
+def _tensors(kernel: Kernel) -> frozenset[str]:
+    return frozenset(t.name for t in kernel.signature.tensors)
 
 
 def subject_of(problem: Problem, *, reference: bool = True) -> Subject:
@@ -222,7 +246,9 @@ def _file(problem: FileProblem, reference: bool) -> Subject:
     def computed(xp: Any, arrays: dict[str, Any], case: Case) -> dict[str, Any]:
         if function is None:
             raise AssertionError("the reference was not loaded")
-        return called(function, xp, arrays, case, outputs, scalars)
+        numbers = _numbers(kernel, statics, case.sizes, scalars)
+        absent = _tensors(kernel) - dtypes.keys()
+        return called(function, xp, arrays, case.sizes, outputs, numbers, absent)
 
     def work(case: Case) -> Work:
         # Of a user's reference nothing is known: outputs are written, at least.

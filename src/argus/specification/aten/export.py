@@ -3,34 +3,39 @@
     given = trace_torch(torch_attention, program, world)
 
 `torch.export` keeps sizes symbolic and says which sizes it means: the graph holds for
-these only, so they are needs. Decompositions are torch's own.
+these only, so they are needs. Where it means sizes other than 1, those that are 1 have a
+graph of their own. Decompositions are torch's own.
 """
 
 from __future__ import annotations
 
-import inspect
 import re
-import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from argus.ir.memory import GlobalTensor
-from argus.ir.program import Program, ScalarParam
+from argus.ir.program import Program
+from argus.specification.arguments import named_arguments
 from argus.specification.array import REAL, SymbolicArray
-from argus.specification.aten.decomposing import decomposed
-from argus.specification.aten.graph import constant, walked
+from argus.specification.aten.exporting import SIZE, Exports, dims_of, guards_of
+from argus.specification.aten.graph import constant, needed, walked
 from argus.specification.calling import results_of
 from argus.specification.specification import (
     Specification,
     arguments_of,
     as_output,
+    in_all_ways,
 )
 from argus.specification.storage import Indices
 from argus.specification.tracing import Need, Tracing
-from argus.terms import Integer, Unknown, Value, World, element
-
-_RANGE = re.compile(r"L\[.*\]\.size\(\)\[\d+\] >= \d+")
-"""A guard that says what the range of a size says."""
+from argus.terms import (
+    Integer,
+    Unknown,
+    Value,
+    World,
+    element,
+    tracing_specification,
+)
 
 
 def trace_torch(
@@ -39,27 +44,44 @@ def trace_torch(
     world: World,
     *,
     sizes: Mapping[str, int] | None = None,
+    optional: Collection[str] = (),
 ) -> Specification:
     """The specification that a function or module of torch is for a kernel.
 
-    It takes tensors and scalars of the kernel by name (a scalar as a tensor without
-    dimensions), and returns one tensor, several in the order of ``program.outputs``,
-    or a mapping by their names. ``sizes``: numbers at which it is exported, by symbol,
-    where sizes that differ arbitrarily do not fit (`H` a multiple of `G`). A parameter
+    It takes tensors, scalars, sizes and static parameters of the kernel by name (a
+    scalar as a tensor without dimensions), and returns one tensor, several in the order
+    of ``program.outputs``, or a mapping by their names. ``sizes``: numbers at which it
+    is exported, by symbol, where sizes that differ arbitrarily do not fit (`H` a
+    multiple of `G`). ``optional``: tensors that a call may leave out. A parameter
     of a module is a tensor of its name: the kernel's, where it has it.
 
-    Raises Unknown for what torch cannot export with symbolic sizes, and for operators
-    that are not traced; ImportError without torch.
+    Raises Untraced for what torch cannot export with symbolic sizes, for operators that
+    are not traced, and without torch.
     """
-    tracing = Tracing(world)
-    given = arguments_of(tracing, program)
     forward = getattr(function, "forward", function)
-    try:
-        names = [n for n in inspect.signature(forward).parameters if n in given]
-    except ValueError as error:
-        raise Unknown(f"the names of what {function!r} takes are not known") from error
-    exported = _exported(function, program, names, sizes or {})
-    signature: Any = exported.graph_signature
+    exports: list[Exports] = []
+
+    def one_way(tracing: Tracing) -> Specification:
+        given = arguments_of(tracing, program)
+        with tracing_specification():
+            if not exports:
+                try:
+                    named = named_arguments(forward, given, dims_of(program), optional)
+                except ValueError as error:
+                    raise Unknown(
+                        f"the names of what {function!r} takes are not known"
+                    ) from error
+                exports.append(Exports(function, program, named, sizes or {}))
+            return _one_way(tracing, given, exports[0])
+
+    return in_all_ways(world, one_way)
+
+
+def _one_way(
+    tracing: Tracing, given: Mapping[str, Any], exports: Exports
+) -> Specification:
+    exported = _graph(tracing, exports)
+    names, signature = exports.inputs, exported.graph_signature
     inputs = dict(zip(signature.user_inputs, (given[n] for n in names), strict=True))
     for place, target in _held(signature).items():
         inputs[place] = (
@@ -67,17 +89,32 @@ def trace_torch(
         )
     _note_sizes(tracing, exported, inputs)
     values = walked(tracing, exported.graph, inputs)
-    return _specification(tracing, program, exported, values, frozenset(names))
+    return _specification(tracing, exports, exported, values)
+
+
+def _graph(tracing: Tracing, exports: Exports) -> Any:
+    """The graph for launches that go this way, as sizes are 1 or others."""
+    ones: frozenset[str] = frozenset()
+    others: set[str] = set()
+    while True:
+        exported = exports.at(ones)
+        left = [n for n in exports.other_than_one(exported) if n not in others]
+        if not left:
+            return exported
+        size = tracing.world.size(left[0])
+        tracing.sizes |= size.variables()
+        if tracing.branched(tracing.world.compare(size, "==", 1)):
+            ones |= {left[0]}
+        else:
+            others.add(left[0])
 
 
 def _specification(
-    tracing: Tracing,
-    program: Program,
-    exported: Any,
-    values: list[Any],
-    taken: frozenset[str],
+    tracing: Tracing, exports: Exports, exported: Any, values: list[Any]
 ) -> Specification:
     from torch.utils import _pytree
+
+    program = exports.program
 
     signature = exported.graph_signature
     if signature.buffers_to_mutate or signature.user_inputs_to_mutate:
@@ -89,78 +126,12 @@ def _specification(
         if name not in tensors:
             raise Unknown(f"the function of torch returns {name}, which is no output")
         found[name] = as_output(tracing, tensors[name], value)
-    return Specification(found, tuple(tracing.needs), tuple(tracing.assumptions), taken)
-
-
-def _exported(
-    function: Any, program: Program, names: list[str], sizes: Mapping[str, int]
-) -> Any:
-    """The graph of core operators, with all symbolic sizes kept."""
-    import torch
-
-    params = {p.name: p for p in program.params}
-    numbers: dict[str, int] = dict(sizes)
-    examples: dict[str, Any] = {}
-    dynamic: dict[str, Any] = {}
-    for name in names:
-        example, open_ones = _example(params[name], numbers)
-        examples[name] = example
-        dynamic[name] = dict.fromkeys(open_ones, torch.export.Dim.DYNAMIC)
-    is_module = isinstance(function, torch.nn.Module)
-    module: Any = function if is_module else _wrapped(function)
-    shapes = tuple(dynamic[n] for n in names)
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # torch's, about itself
-            exported: Any = torch.export.export(
-                module.eval(),
-                tuple(examples[n] for n in names),
-                dynamic_shapes=shapes if is_module else (shapes,),
-                strict=False,
-            )
-            return decomposed(exported, torch.export.default_decompositions)
-    except Exception as error:
-        first = str(error).partition("\n")[0]
-        raise Unknown(f"torch.export fails: {type(error).__name__}: {first}") from error
-
-
-def _wrapped(function: Callable[..., Any]) -> Any:
-    import torch
-
-    class Function(torch.nn.Module):
-        """A function as a module."""
-
-        def forward(self, *args: Any) -> Any:
-            return function(*args)
-
-    return Function()
-
-
-def _example(
-    param: GlobalTensor | ScalarParam, numbers: dict[str, int]
-) -> tuple[Any, list[int]]:
-    """An example of an argument, and its dimensions of symbolic size.
-
-    Every symbol has a number of its own, so that torch takes none for another.
-    """
-    import torch
-
-    if isinstance(param, ScalarParam):
-        whole = param.dtype.startswith("i")
-        return torch.tensor(1, dtype=torch.int64 if whole else torch.float64), []
-    shape: list[int] = []
-    open_ones: list[int] = []
-    for dim, extent in enumerate(param.shape):
-        value = getattr(extent, "value", None)
-        if isinstance(value, int):
-            shape.append(value)
-            continue
-        used = set(numbers.values())
-        free = next(n for n in range(6, 10**6, 2) if n not in used)
-        shape.append(numbers.setdefault(str(extent), free))
-        open_ones.append(dim)
-    kinds = {"float": torch.float64, "int": torch.int64, "bool": torch.bool}
-    return torch.zeros(shape, dtype=kinds[param.dtype.kind]), open_ones
+    return Specification(
+        found,
+        tuple(tracing.needs),
+        tuple(tracing.assumptions),
+        frozenset(exports.named),
+    )
 
 
 def _held(signature: Any) -> dict[str, str]:
@@ -214,6 +185,27 @@ def _note_sizes(tracing: Tracing, exported: Any, inputs: Mapping[str, Any]) -> N
         if high.isdigit():
             most = world.compare(size, "<=", int(high))
             tracing.need(most, f"{size} <= {high} (torch.export)")
-    for guard in getattr(exported, "_guards_code", None) or ():
-        if not _RANGE.fullmatch(guard):
-            tracing.needs.append(Need(None, f"{guard} (torch.export)"))
+    names = [str(n) for n in exported.graph_signature.user_inputs]
+    for guard in guards_of(exported):
+        _guard(tracing, guard, [inputs[n] for n in names], names)
+
+
+def _guard(
+    tracing: Tracing, guard: str, arrays: Sequence[Any], names: Sequence[str]
+) -> None:
+    """What torch says of sizes of inputs, as a need: as far as sets can say it."""
+    sizes: dict[str, Any] = {}
+
+    def named(found: re.Match[str]) -> str:
+        place = found["place"]
+        number = names.index(found["name"]) if place is None else int(place)
+        name = f"size_{number}_{found['axis']}"
+        sizes[name] = arrays[number].shape[int(found["axis"])]
+        return name
+
+    try:
+        condition = eval(SIZE.sub(named, guard), {"__builtins__": {}}, sizes)
+    except (Unknown, ValueError, TypeError, NameError, SyntaxError, IndexError):
+        tracing.needs.append(Need(None, f"{guard} (torch.export)"))
+        return
+    needed(tracing, condition, "torch.export")

@@ -67,7 +67,7 @@ def _called(tracing: Tracing, node: Any, values: Mapping[str, Any]) -> Any:
     if name.startswith(("aten._assert_tensor_metadata", "aten.sym_constrain")):
         return None
     if name.startswith("aten._assert_scalar"):
-        _needed(tracing, args[0])
+        needed(tracing, args[0], "the exported graph")
         return None
     if name in CREATING:
         return _as_said(CREATING[name](tracing, *args, **named), node)
@@ -98,11 +98,14 @@ def _number(name: str, args: list[Any]) -> Any:
             return args[0]
 
 
-def _needed(tracing: Tracing, condition: Any) -> None:
-    """A condition on sizes under which the graph was made."""
+def needed(tracing: Tracing, condition: Any, of: str) -> None:
+    """A condition on sizes under which the graph was made.
+
+    ``of``: who says so. Raises Unknown where it never holds.
+    """
     if isinstance(condition, SymbolicArray):
         where = condition.at(()).where
-        tracing.need(where, f"{where} (the exported graph)")
+        tracing.need(where, f"{where} ({of})")
     elif not condition:
         raise Unknown("the graph fails at every size")
 

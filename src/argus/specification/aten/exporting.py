@@ -1,0 +1,211 @@
+"""What `torch.export` makes of a function of a kernel's arguments: a graph.
+
+    exports = Exports(function, program, named, sizes)
+    exports.at(frozenset())             # the graph, with all sizes symbolic
+    exports.at(frozenset({"K"}))        # where K is 1
+
+Torch takes a size of 1 for no other: that one is not 1 can be what a graph is for.
+"""
+
+from __future__ import annotations
+
+import re
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+from argus.ir.memory import GlobalTensor
+from argus.ir.program import Program, ScalarParam
+from argus.specification.aten.decomposing import decomposed
+from argus.terms import Unknown
+
+__all__ = ["SIZE", "Exports", "dims_of", "guards_of"]
+
+SIZE = re.compile(
+    r"L\['(?P<name>\w+)'\](?:\[(?P<place>\d+)\])?\.size\(\)\[(?P<axis>\d+)\]"
+)
+"""A size of an input, as guards name it: by the input's name, or its number."""
+
+
+@dataclass
+class Exports:
+    """Graphs of a function or module of torch, exported once for each set of ones.
+
+    ``named``: its arguments by name; ``sizes``: numbers to export at, by symbol.
+    """
+
+    function: Any
+    program: Program
+    named: Mapping[str, Any]
+    sizes: Mapping[str, int]
+    _graphs: dict[frozenset[str], Any] = field(
+        default_factory=dict[frozenset[str], Any]
+    )
+
+    @cached_property
+    def inputs(self) -> list[str]:
+        """Tensors and scalars that are inputs of a graph; they give sizes, too."""
+        dims = dims_of(self.program)
+        wanted = {dims[n][0] for n in self.named if n in dims} | self.named.keys()
+        return [p.name for p in self.program.params if p.name in wanted]
+
+    def at(self, ones: frozenset[str]) -> Any:
+        """The graph of core operators where these sizes are 1, and others symbolic.
+
+        Raises Unknown for what torch cannot export.
+        """
+        if ones not in self._graphs:
+            self._graphs[ones] = self._exported(ones)
+        return self._graphs[ones]
+
+    def other_than_one(self, exported: Any) -> list[str]:
+        """Symbols of sizes that a graph takes for others than 1."""
+        params = {p.name: p for p in self.program.params}
+        found: list[str] = []
+        for guard in guards_of(exported):
+            size = SIZE.match(guard)
+            if size is None or guard[size.end() :] != " != 1":
+                continue
+            place = size["place"]
+            name = size["name"] if place is None else self.inputs[int(place)]
+            param = params.get(name)
+            if isinstance(param, GlobalTensor):
+                found.append(str(param.shape[int(size["axis"])]))
+        return list(dict.fromkeys(found))
+
+    def _exported(self, ones: frozenset[str]) -> Any:
+        try:
+            import torch
+            from torch.fx.experimental import _config
+        except ImportError as error:
+            raise Unknown("torch, which it is in, is not installed") from error
+
+        params = {p.name: p for p in self.program.params}
+        numbers: dict[str, int] = {**self.sizes, **dict.fromkeys(ones, 1)}
+        examples: list[Any] = []
+        dynamic: list[dict[int, Any]] = []
+        for name in self.inputs:
+            example, open_ones = _example(params[name], numbers, ones)
+            examples.append(example)
+            dynamic.append(dict.fromkeys(open_ones, torch.export.Dim.DYNAMIC))
+        is_module = isinstance(self.function, torch.nn.Module)
+        called = _Called(self.function, self.inputs, self.named, dims_of(self.program))
+        module: Any = self.function if is_module else _wrapped(called)
+        # Sizes of 1 are like all others, but where a guard says otherwise.
+        settings: Any = _config
+        try:
+            with (
+                warnings.catch_warnings(),
+                settings.patch(backed_size_oblivious=True),
+            ):
+                warnings.simplefilter("ignore")  # torch's, about itself
+                exported: Any = torch.export.export(
+                    module.eval(),
+                    tuple(examples),
+                    dynamic_shapes=tuple(dynamic) if is_module else (tuple(dynamic),),
+                    strict=False,
+                )
+                _require_no_squeeze(exported.graph)
+                return decomposed(exported, torch.export.default_decompositions)
+        except Unknown:
+            raise
+        except Exception as error:
+            first = str(error).partition("\n")[0]
+            raise Unknown(
+                f"torch.export fails: {type(error).__name__}: {first}"
+            ) from error
+
+
+def guards_of(exported: Any) -> Sequence[str]:
+    """What a graph takes for granted about sizes of its inputs, in words of torch."""
+    return getattr(exported, "_guards_code", None) or ()
+
+
+def dims_of(program: Program) -> dict[str, tuple[str, int]]:
+    """Dimensions by name: a tensor, and which of its axes has that name."""
+    return {
+        dim: (p.name, axis)
+        for p in reversed(program.params)
+        if isinstance(p, GlobalTensor)
+        for axis, dim in enumerate(p.dims)
+    }
+
+
+@dataclass(frozen=True)
+class _Called:
+    """A function of named arguments, as one of the inputs of a graph in order.
+
+    Sizes are asked of the tensors that have them, and static parameters are numbers.
+    """
+
+    function: Callable[..., Any]
+    inputs: Sequence[str]
+    named: Mapping[str, Any]
+    dims: Mapping[str, tuple[str, int]]
+
+    def __call__(self, *tensors: Any) -> Any:
+        given = dict(zip(self.inputs, tensors, strict=True))
+        named = {n: self._argument(n, v, given) for n, v in self.named.items()}
+        return self.function(**named)
+
+    def _argument(self, name: str, value: Any, given: Mapping[str, Any]) -> Any:
+        if name in given:
+            return given[name]
+        if name not in self.dims:
+            return value
+        tensor, axis = self.dims[name]
+        return given[tensor].shape[axis]
+
+
+def _wrapped(function: Callable[..., Any]) -> Any:
+    import torch
+
+    class Function(torch.nn.Module):
+        """A function as a module."""
+
+        def forward(self, *args: Any) -> Any:
+            return function(*args)
+
+    return Function()
+
+
+def _example(
+    param: GlobalTensor | ScalarParam, numbers: dict[str, int], ones: frozenset[str]
+) -> tuple[Any, list[int]]:
+    """An example of an argument, and its dimensions of symbolic size.
+
+    Every symbol has a number of its own, so that torch takes none for another.
+    """
+    import torch
+
+    if isinstance(param, ScalarParam):
+        whole = param.dtype.startswith("i")
+        return torch.tensor(1, dtype=torch.int64 if whole else torch.float64), []
+    shape: list[int] = []
+    open_ones: list[int] = []
+    for dim, extent in enumerate(param.shape):
+        value = getattr(extent, "value", None)
+        if isinstance(value, int):
+            shape.append(value)
+            continue
+        used = set(numbers.values())
+        free = next(n for n in range(6, 10**6, 2) if n not in used)
+        shape.append(numbers.setdefault(str(extent), free))
+        if str(extent) not in ones:
+            open_ones.append(dim)
+    kinds = {"float": torch.float64, "int": torch.int64, "bool": torch.bool}
+    return torch.zeros(shape, dtype=kinds[param.dtype.kind]), open_ones
+
+
+def _require_no_squeeze(graph: Any) -> None:
+    """Raises Unknown for an axis that is there unless its size is 1."""
+    for node in graph.nodes:
+        if not str(node.target).startswith("aten.squeeze"):
+            continue
+        shape = node.args[0].meta["val"].shape
+        given = node.args[1] if len(node.args) > 1 else range(len(shape))
+        axes = [given] if isinstance(given, int) else given
+        if any(not isinstance(shape[axis], int) for axis in axes):
+            raise Unknown("it squeezes an axis whose size is not a number")

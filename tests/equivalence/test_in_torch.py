@@ -1,0 +1,185 @@
+"""References in PyTorch: given tensors, traced through exported graphs."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+from argus.equivalence.in_torch import is_in_torch
+from argus.equivalence.references import Failed, load, reference_of
+from argus.equivalence.traced import decided
+from argus.evaluation.requests import default_dtypes
+from argus.lang.kernel import Kernel, load_kernels
+from argus.requests import Request
+
+pytest.importorskip("torch")
+
+HEAD = "import argus as ag\nfrom argus import bf16, f32, i32\n\n\n"
+ROWS = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"], *, BN: int = 64):
+    M, N = X.shape
+    ag.require(N <= BN, "a row is held in registers")
+    i = ag.block(M)
+    x = ag.load(X[i, 0:], (BN,), fill=-ag.inf)
+    e = ag.exp(x - ag.max(x, "N"))
+    Y[i, 0:] = e / ag.sum(e, "N")
+
+
+@ag.reference
+def ref(X):
+    import torch
+
+    return torch.softmax(X, -1)
+"""
+SCALED = """@ag.kernel
+def k(X: f32["M N"], W: f32["N"], Y: f32["M N"], R: f32["M"], e: f32, *, BN: int = 64):
+    M, N = X.shape
+    ag.require((N <= BN) & (N > 0), "a row is held in registers")
+    i = ag.block(M)
+    x = ag.load(X[i, 0:], (BN,))
+    r = ag.rsqrt(ag.sum(x * x, "N") / N + e)
+    Y[i, 0:] = x * r * ag.load(W[0:], (BN,))
+    R[i] = r
+
+
+@ag.reference
+def ref(X, W, e, N, BN, **sizes):
+    import torch
+
+    assert sizes["M"] == X.shape[0] and BN == 64
+    r = torch.rsqrt((X * X).sum(-1) / N + e)
+    return {"Y": X * r[:, None] * W, "R": r}
+"""
+"""Two outputs by name; a scalar, sizes and a static parameter."""
+ATTENTION = """@ag.kernel
+def k(Q: bf16["B S D"], K: bf16["B T D"], V: bf16["B T D"], O: bf16["B S D"]):
+    B, S, D = Q.shape
+    T = K.shape[1]
+    ag.require((D == 64) & (T > 0), "one tile of a head")
+    b, i = ag.block(B, ag.cdiv(S, 64))
+    q = ag.load(Q[b, i * 64 :, 0:], (64, 64))
+    m, l = ag.full((64,), -ag.inf, f32), ag.zeros((64,), f32)
+    o = ag.zeros((64, 64), f32)
+    for t in ag.range(0, T, 64):
+        s = ag.dot(q, ag.load(K[b, t:, 0:], (64, 64)).T) * 0.125
+        s = ag.where(ag.index(s, 1) + t < T, s, -ag.inf)
+        n = ag.maximum(m, ag.max(s, 1))
+        p, c = ag.exp(s - n), ag.exp(m - n)
+        l = l * c + ag.sum(p, 1)
+        o = ag.dot(p.to(bf16), ag.load(V[b, t:, 0:], (64, 64)), o * c)
+        m = n
+    O[b, i * 64 :, 0:] = (o / l).to(bf16)
+
+
+@ag.reference
+def ref(Q, K, V):
+    import torch.nn.functional as F
+
+    return F.scaled_dot_product_attention(Q, K, V)
+"""
+"""Torch exports it for T other than 1; where T is 1, another graph says the same."""
+OPTIONAL = """@ag.kernel
+def k(X: f32["M N"], B: f32["N"] | None, Y: f32["M N"]):
+    i, j = ag.block(ag.cdiv(X.shape[0], 16), ag.cdiv(X.shape[1], 64))
+    x = ag.load(X[i * 16 :, j * 64 :], (16, 64))
+    if B is not None:
+        x = x + ag.load(B[j * 64 :], (64,))
+    Y[i * 16 :, j * 64 :] = ag.maximum(x, 0.0)
+
+
+@ag.reference
+def ref(X, B):
+    import torch
+
+    return torch.relu(X if B is None else X + B)
+"""
+
+
+def kernel_of(text: str) -> Kernel:
+    return load_kernels("in_torch.py", HEAD + text).kernels["k"]
+
+
+def request_of(text: str, *absent: str) -> Request:
+    kernel = kernel_of(text)
+    dtypes = default_dtypes(kernel, {})
+    return Request(kernel, {n: d for n, d in dtypes.items() if n not in absent})
+
+
+def reason_of(text: str) -> str:
+    request = request_of(text)
+    declared = reference_of(request.kernel)
+    assert declared is not None
+    made = decided(request, declared)
+    return "equal" if made.equal else made.reason
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "wrong"),
+    [
+        (ROWS, "softmax(X, -1)", "softmax(X, 0)"),
+        (SCALED, "sum(-1) / N", "sum(-1) / (N + 1)"),
+        (ATTENTION, "attention(Q, K, V)", "attention(Q, K, V, is_causal=True)"),
+    ],
+    ids=["rows", "scaled", "attention"],
+)
+def test_a_kernel_is_its_reference_or_not(text: str, right: str, wrong: str) -> None:
+    assert reason_of(text) == "equal"
+    assert right in text
+    assert reason_of(text.replace(right, wrong)) != "equal"
+
+
+def test_it_is_called_with_tensors_and_gives_arrays() -> None:
+    declared = reference_of(kernel_of(ROWS))
+    assert declared is not None
+    made = load(declared).called({"X": np.ones((2, 3)), "N": 3}, ("Y",))["Y"]
+    assert made.dtype == np.float64 and np.allclose(made, 1 / 3)
+
+
+@pytest.mark.parametrize("absent", [(), ("B",)])
+def test_a_tensor_that_is_left_out_is_none(absent: tuple[str, ...]) -> None:
+    request = request_of(OPTIONAL, *absent)
+    declared = reference_of(request.kernel)
+    assert declared is not None
+    assert decided(request, declared).equal
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("torch.softmax(X.squeeze(), -1)", "it squeezes an axis"),
+        ("torch.sort(X, -1)[0]", "sort"),
+        ("X if X.sum() > 0 else -X", r"torch.export fails"),
+    ],
+)
+def test_what_has_no_terms_is_open(text: str, why: str) -> None:
+    assert why in reason_of(ROWS.replace("torch.softmax(X, -1)", text))
+
+
+def test_without_torch_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "torch", None)
+    assert reason_of(ROWS) == "torch, which it is in, is not installed"
+
+
+def test_who_is_given_tensors() -> None:
+    def function(text: str) -> bool:
+        names: dict[str, object] = {"np": np}
+        exec(text, names)
+        found = names["f"]
+        assert callable(found)
+        return is_in_torch(found)
+
+    assert function("def f(x):\n    import torch\n    return torch.exp(x)")
+    assert function("def f(x):\n    from torch.nn import functional as F\n    return x")
+    assert function("import torch\ndef f(x):\n    return x.softmax(-1)")
+    assert function("import torch\ndef f(x):\n    return torch.tensor(np.pi) * x")
+    assert not function("import torch\ndef f(x):\n    return np.exp(x)")
+    assert not function("def f(x):\n    return np.exp(x)")
+
+
+def test_a_reference_that_fails_says_so() -> None:
+    declared = reference_of(kernel_of(ROWS.replace("softmax(X, -1)", "from_numpy(X)")))
+    assert declared is not None
+    with pytest.raises(Failed, match="failed: TypeError"):
+        load(declared).called({"X": np.ones((2, 3))}, ("Y",))
