@@ -153,8 +153,20 @@ def test_a_tensor_that_is_left_out_is_none(absent: tuple[str, ...]) -> None:
         ("X if X.sum() > 0 else -X", r"torch.export fails"),
     ],
 )
-def test_what_has_no_terms_is_open(text: str, why: str) -> None:
+def test_what_has_no_terms_is_open(
+    text: str, why: str, capfd: pytest.CaptureFixture[str]
+) -> None:
     assert why in reason_of(ROWS.replace("torch.softmax(X, -1)", text))
+    assert capfd.readouterr() == ("", "")  # torch says much of what it cannot export
+
+
+@pytest.mark.parametrize("condition", ["X.shape[0] > 1", "X.shape[0] != 1", "N != 1"])
+def test_a_reference_may_be_another_one_where_a_size_is_1(condition: str) -> None:
+    text = ROWS.replace("ref(X)", "ref(X, N)")
+    same = f"torch.softmax(X, -1) if {condition} else torch.softmax(X, 1)"
+    assert reason_of(text.replace("torch.softmax(X, -1)", same)) == "equal"
+    other = same.replace("X, 1)", "X, 1) + 1")
+    assert "differ" in reason_of(text.replace("torch.softmax(X, -1)", other))
 
 
 def test_without_torch_nothing_is_known(monkeypatch: pytest.MonkeyPatch) -> None:

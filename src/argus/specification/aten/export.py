@@ -3,8 +3,8 @@
     given = trace_torch(torch_attention, program, world)
 
 `torch.export` keeps sizes symbolic and says which sizes it means: the graph holds for
-these only, so they are needs. Where it means sizes other than 1, those that are 1 have a
-graph of their own. Decompositions are torch's own.
+these only, so they are needs. Where it means sizes other than 1, those that are 1 have
+a graph of their own. Decompositions are torch's own.
 """
 
 from __future__ import annotations

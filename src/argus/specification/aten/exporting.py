@@ -9,11 +9,14 @@ Torch takes a size of 1 for no other: that one is not 1 can be what a graph is f
 
 from __future__ import annotations
 
+import logging
 import re
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cached_property
+from io import StringIO
 from typing import Any
 
 from argus.ir.memory import GlobalTensor
@@ -27,6 +30,9 @@ SIZE = re.compile(
     r"L\['(?P<name>\w+)'\](?:\[(?P<place>\d+)\])?\.size\(\)\[(?P<axis>\d+)\]"
 )
 """A size of an input, as guards name it: by the input's name, or its number."""
+_OTHERS = (" != 1", " > 1", " >= 2")
+_QUIET = ("torch.fx.experimental.symbolic_shapes", "torch.export")
+"""Loggers that say at length what is an error besides."""
 
 
 @dataclass
@@ -66,7 +72,7 @@ class Exports:
         found: list[str] = []
         for guard in guards_of(exported):
             size = SIZE.match(guard)
-            if size is None or guard[size.end() :] != " != 1":
+            if size is None or guard[size.end() :] not in _OTHERS:
                 continue
             place = size["place"]
             name = size["name"] if place is None else self.inputs[int(place)]
@@ -98,6 +104,7 @@ class Exports:
         try:
             with (
                 warnings.catch_warnings(),
+                _quiet(),
                 settings.patch(backed_size_oblivious=True),
             ):
                 warnings.simplefilter("ignore")  # torch's, about itself
@@ -116,6 +123,22 @@ class Exports:
             raise Unknown(
                 f"torch.export fails: {type(error).__name__}: {first}"
             ) from error
+
+
+@contextmanager
+def _quiet() -> Generator[None]:
+    """Without what torch logs and prints of graphs that it cannot make."""
+    loggers = [logging.getLogger(name) for name in _QUIET]
+    before = [logger.disabled for logger in loggers]
+    for logger in loggers:
+        logger.disabled = True
+    unread = StringIO()
+    try:
+        with redirect_stdout(unread), redirect_stderr(unread):
+            yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
 
 
 def guards_of(exported: Any) -> Sequence[str]:
