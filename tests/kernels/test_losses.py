@@ -49,8 +49,8 @@ OPTIONS: list[dict[str, Any]] = [
 CASES = [(*size, options) for options in OPTIONS for size in SIZES]
 
 
-# Every second of all pairs has each size and each of the options, if not together.
-@pytest.mark.parametrize(("m", "n", "dtype", "options"), spread(CASES, 2), ids=str)
+# Every third of all pairs has each size and each of the options, if not together.
+@pytest.mark.parametrize(("m", "n", "dtype", "options"), spread(CASES, 3), ids=str)
 def test_it_is_torch_s(
     m: int, n: int, dtype: torch.dtype, options: dict[str, Any]
 ) -> None:

@@ -80,6 +80,9 @@ _FORMS = [
     for name, problem in _SAMPLED.items()
     for form in space_for(problem).forms
     if space_for(problem).possible(form, problem)
+    # Those of a product alone are these, and all forms of attention have its mask.
+    and (EVERY or name != "gemm, epilogue" or form == "roles")
+    and (EVERY or name != "attention" or form == "persistent")
 ]
 
 
