@@ -37,7 +37,7 @@ _CASES = [
     for space in part.SPACES
     for name in space.entries
     for target in LIBRARY[name].targets[-1 if not EVERY else 0 :]
-    for case in (*LIBRARY[name].small[1:], *LIBRARY[name].large[::4])
+    for case in (*LIBRARY[name].small[1:], *LIBRARY[name].large[:: 4 if EVERY else 8])
 ]
 
 
