@@ -8,6 +8,8 @@ pytestmark = pytest.mark.usefixtures("no_gpu")
 
 ONCE = ("--dtype", "X=f32", "--dtype", "Y=f32", "--seeds", "1")
 """One type, and one draw of inputs."""
+SMALL = ("--size", "N=130")
+"""Where what is not in long rows alone is the matter."""
 
 SCALED = """import argus as ag
 from argus import f32
@@ -71,11 +73,11 @@ def test_an_error_of_the_size_of_a_rounding_is_told_from_a_mistake(
 ):
     for factor, code in (("0.50000003", 0), ("0.50005", 1)):
         file = _written(tmp_path, ("x * 0.5", f"x * {factor}"))
-        assert argus("test", file, *ONCE).code == code
+        assert argus("test", file, *ONCE, *SMALL).code == code
     # An error of a tenth of a per cent is within a rounding to bf16.
     file = _written(tmp_path, ("x * 0.5", "x * 0.50005"))
     types = [word.replace("f32", "bf16") for word in ONCE]
-    assert argus("test", file, *types).code == 0
+    assert argus("test", file, *types, *SMALL).code == 0
 
 
 def test_what_is_not_written_is_wrong(argus, tmp_path: Path):
@@ -159,8 +161,8 @@ def test_a_kernel_without_a_reference_does_not_pass_beside_one_that_has(
     file = tmp_path / "two.py"
     other = SCALED.split("@ag.reference")[0].split("from argus import f32")[1]
     file.write_text(SCALED + other.replace("def k(", "def other("))
-    ran = argus("test", str(file), *ONCE, width=200)
+    ran = argus("test", str(file), *ONCE, *SMALL, width=200)
     assert ran.code == 2
     assert "k and `k_reference`" in ran.out
     assert "`other` has no reference" in ran.err
-    assert argus("test", str(file), *ONCE, "--kernel", "k").code == 0
+    assert argus("test", str(file), *ONCE, *SMALL, "--kernel", "k").code == 0

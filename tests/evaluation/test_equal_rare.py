@@ -241,7 +241,7 @@ def test_where_numbers_that_may_wrap_make_terms_differ_runs_look() -> None:
 
 
 CAPPED = """@ag.kernel
-def k(X: f32["N"], Y: f32["N"], *, BN: int = 128):
+def k(X: f32["N"], Y: f32["N"], *, BN: int = 32):
     N, = X.shape
     j = ag.block(ag.min(ag.cdiv(N, BN), CAP))
     Y[j * BN :] = ag.load(X[j * BN :], (BN,))

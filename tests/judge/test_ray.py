@@ -23,7 +23,7 @@ from judge.test_judge import SLOW
 pytestmark = pytest.mark.filterwarnings("ignore")
 
 GOOD = Candidate(source=TASK, kernel="affine")
-LIMITS = Limits(simulate=2)
+LIMITS = Limits(simulate=1)
 SETTINGS = {
     "num_cpus": 2,
     "num_gpus": 0,
@@ -61,7 +61,7 @@ def test_workers_and_their_loss(executor: RayExecutor) -> None:
     first = executor.actors()[0]
     pid: int = ray.get(first.__ray_call__.remote(lambda self: os.getpid()))
     run, found = _judged(judge, SLOW)
-    time.sleep(1)
+    time.sleep(0.5)
     os.kill(pid, signal.SIGKILL)
     run.join(60)
     assert [v.status for v in found] == ["hung"]

@@ -16,6 +16,7 @@ from argus.ir.dtypes import bf16, f32  # noqa: E402
 from argus.kernels.attention import op  # noqa: E402
 from argus.kernels.masked_attention.kernel import masked_attention  # noqa: E402
 from argus.requests import Request  # noqa: E402
+from few import rest  # noqa: E402
 from kernels.launching import execute  # noqa: E402
 
 ALL = -1
@@ -92,7 +93,7 @@ def test_blocks_of_keys_outside_of_the_window_are_not_read() -> None:
         ({"LEFT": 127, "RIGHT": 64, "OVERLAP": False, "SOFTCAP": True}, False),
         # Two or three blocks of keys, each of which is a case of its own in terms.
         ({"LEFT": 127, "RIGHT": 0, "OVERLAP": False, **_SHORT}, True),
-        ({"LEFT": 128, "RIGHT": 0, "OVERLAP": False, **_SHORT}, False),
+        *rest(({"LEFT": 128, "RIGHT": 0, "OVERLAP": False, **_SHORT}, False)),
     ],
 )
 def test_it_is_equal_to_its_reference(statics: dict[str, object], sinks: bool) -> None:

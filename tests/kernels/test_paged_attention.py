@@ -99,8 +99,10 @@ def test_parts_of_pages(
     [
         # What no case of the library has (those `verifier/proved` compares).
         (kernels.paged_parts, {"QUERIES": 2}),
-        *rest((kernels.gathered_parts, {"QUERIES": 3, "PAGE": 1})),
-        (kernels.length_parts, {"QUERIES": 3}),
+        *rest(
+            (kernels.gathered_parts, {"QUERIES": 3, "PAGE": 1}),
+            (kernels.length_parts, {"QUERIES": 3}),
+        ),
     ],
 )
 def test_kernels_are_equal_to_their_references(

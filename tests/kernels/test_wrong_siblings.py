@@ -52,8 +52,9 @@ STORES = (
 )
 
 
-# Another head is the mistake of three kernels.
-KEPT = [case for case in WRONG if case[0] not in ("varlen_attention", OTHER_HEADS)]
+# Another head is the mistake of three kernels, a mask off by one that of two.
+OFTEN = (("varlen_attention", 0), (OTHER_HEADS, 0), ("attention_backward_queries", 1))
+KEPT = [case for case in WRONG if case[:2] not in OFTEN]
 
 
 @pytest.mark.parametrize(("name", "number", "right", "wrong"), few(WRONG, *KEPT))

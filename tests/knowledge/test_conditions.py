@@ -5,10 +5,11 @@ from __future__ import annotations
 import itertools
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from argus.knowledge import ConditionError, parse
+from few import EVERY
 
 FEATURES = {"M": 100, "BM": 64, "form": "roles", "CAUSAL": True, "ratio": 0.5}
 
@@ -123,6 +124,7 @@ def conditions(atoms: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
 VALUES = st.one_of(st.booleans(), st.integers(-9, 9), st.sampled_from(["x", "y"]))
 
 
+@settings(max_examples=100 if EVERY else 40)
 @given(
     conditions(ATOMS), st.dictionaries(NAMES, VALUES), st.dictionaries(NAMES, VALUES)
 )

@@ -17,6 +17,7 @@ from argus.knowledge import CodeBlock, KnowledgeEntry, Pitfall
 from argus.runtime.build import build
 from argus.verify.render.diagnostics import diagnostics
 from argus.verify.verdict import Verdict
+from few import EVERY
 
 sys.path.insert(0, str(Path(__file__).parent))
 from examples import FOLDER, entry_at, line_of, matching, placed, reports, shown, told
@@ -28,8 +29,13 @@ RIGHT = [
     for which, codes in (("before", e.before), ("after", e.after))
     for i, code in enumerate(codes)
 ]
+SLOW = ("persistent-grid", "Roles that walk in different orders")
+"""A counterexample that Z3 looks for; others of its rule are found at once."""
 WRONG = [
-    pytest.param(e, p, id=f"{e.id}: {p.title}") for e in ENTRIES for p in e.pitfalls
+    pytest.param(e, p, id=f"{e.id}: {p.title}")
+    for e in ENTRIES
+    for p in e.pitfalls
+    if EVERY or (e.id, p.title) != SLOW
 ]
 
 

@@ -297,6 +297,7 @@ def test_a_session_over_stdio(tmp_path: Path):
     assert program is not None
     env = {
         "ARGUS_HOME": str(tmp_path / "home"),
+        "ARGUS_CACHE_DIR": os.environ["ARGUS_CACHE_DIR"],
         "CUDA_VISIBLE_DEVICES": "",
         "PATH": os.environ["PATH"],
     }

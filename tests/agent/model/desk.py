@@ -8,11 +8,16 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
 
 from small_kernels import REFUTED, SAME, START, written
 
+from argus.agent.assemble import optimiser_of
 from argus.agent.interfaces import BudgetLeft, ProposalOrder
+from argus.agent.loop import Options, resume
+from argus.agent.model.agent import ModelAgent
+from argus.agent.model.settings import settings_of
 from argus.agent.tasks import file_task
 from argus.runs.records import (
     Candidate,
@@ -23,6 +28,7 @@ from argus.runs.records import (
     Proposal,
     Task,
 )
+from argus.runs.store import RunStore
 
 WRONG = JudgeVerdict(
     status="refuted",
@@ -140,3 +146,14 @@ class Desk:
             tried=lambda c: c.source in tried,
             left=left or BudgetLeft(),
         )
+
+
+def going_on(pipe: Connection, runs: Path, url: str) -> None:
+    """What a process does that goes on with the latest run; see `test_run.py`."""
+    with RunStore(runs).open("latest") as run:
+        if len(run.events()) > 1:
+            resume(run, {})
+        settings = settings_of("test", url, {"parallel": 1, "timeout": 60})
+        with ModelAgent(settings) as agent:
+            options = Options(batch=1, ablate=False)
+            pipe.send(optimiser_of(run, KnowingJudge(), agent, options).go().reason)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import json
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
+from desk import going_on
 from server import KEY, Reply, Server, advice, call, kernel, status
 from small_kernels import BETTER, EXPECTING, REFUTED, SAME
 
@@ -21,6 +19,7 @@ from argus.runs.history import history
 from argus.runs.records import Budget, Cost, Learned, Lowered, Started
 from argus.runs.store import Run, RunStore
 from command_line import Commands
+from forked import Forked
 
 TUTORIAL = Path(__file__).parents[3] / "docs" / "tutorial"
 ADVICE = "A ring hides the latency of loads; begin with it."
@@ -276,33 +275,8 @@ def test_a_failing_provider_ends_the_run_and_it_can_go_on(server, model, desk, s
         assert lost & again
 
 
-CHILD = """
-import sys
-from pathlib import Path
-sys.path.insert(0, sys.argv[1])
-from desk import KnowingJudge
-from argus.agent.assemble import optimiser_of
-from argus.agent.loop import Options, resume
-from argus.cli.app import app
-from argus.agent.model.agent import ModelAgent
-from argus.agent.model.settings import settings_of
-from argus.runs.store import RunStore
-with RunStore(Path(sys.argv[2])).open("latest") as run:
-    if len(run.events()) > 1:
-        resume(run, {})
-    settings = settings_of("test", sys.argv[3], {"parallel": 1, "timeout": 60})
-    with ModelAgent(settings) as agent:
-        options = Options(batch=1, ablate=False)
-        print(optimiser_of(run, KnowingJudge(), agent, options).go().reason)
-"""
-
-
-def child(store: RunStore, server: Server) -> subprocess.Popen[str]:
-    here = str(Path(__file__).parent)
-    arguments = [sys.executable, "-c", CHILD, here, str(store.root), server.url]
-    return subprocess.Popen(
-        arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+def child(store: RunStore, server: Server) -> Forked:
+    return Forked(going_on, store.root, server.url)
 
 
 def wait_for(server: Server, count: int) -> None:
@@ -327,15 +301,14 @@ def test_killed_and_interrupted_while_the_model_thinks(server, model, desk, stor
     process = child(store, server)
     wait_for(server, 2)
     process.kill()
-    process.communicate(timeout=60)
     with store.read("latest") as run:
         assert [e.trial for e in lowered(run)] == [1]
     # It goes on with the second trial. Ctrl-C in the third's request is a clean end.
     process = child(store, server)
     wait_for(server, 4)
-    process.send_signal(signal.SIGINT)
-    said, errors = process.communicate(timeout=60)
-    assert said.strip() == "interrupted", errors
+    process.interrupt()
+    assert process.told() == "interrupted"
+    assert process.ended() == 0
     with store.read("latest") as run:
         assert [e.trial for e in lowered(run)] == [1, 2]
         assert history(run.stamped()).finished.reason == "interrupted"
@@ -366,7 +339,6 @@ def test_what_was_paid_for_outlives_a_kill(server, model, desk, store):
     process = child(store, server)
     wait_for(server, 2)
     process.kill()
-    process.communicate(timeout=60)
     with store.read("latest") as run:
         (paid,) = history(run.stamped()).trials[1].asked
         assert (paid.about, paid.request, paid.cost.tokens) == ("kernel", 1, 1100)

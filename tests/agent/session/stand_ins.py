@@ -10,6 +10,7 @@ import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from argus.agent.session import Desk, Judges, StartRequest
 from argus.agent.space import Design, key
 from argus.agent.spaces import SPACES
 from argus.agent.state import RunState
+from argus.diagnostics import ArgusError
 from argus.runs.records import (
     Candidate,
     Finding,
@@ -260,3 +262,15 @@ def begun(desk: Desk, **limits: Any) -> str:
         **{"task": "softmax", "shape": "64x256", "cold": True, **limits}
     )
     return session.start(desk, asked).run
+
+
+def submitting(pipe: Connection, folder: Path, source: str, delay: float) -> None:
+    """What a process does that submits once it is told to; see `test_cut_off.py`."""
+    bench = FakeBench(delay=delay, gate=None if delay else pipe.recv)
+    desk = desk_at(folder, bench)
+    pipe.send("ready")
+    pipe.recv()
+    try:
+        pipe.send(str(session.submit(desk, source).trial))
+    except ArgusError as error:
+        pipe.send(error.diagnostics[0].code)

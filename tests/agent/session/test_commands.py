@@ -257,8 +257,9 @@ def test_a_scripted_agent_optimises_by_commands(
 ):
     """The real judge, planner and knowledge base; no GPU.
 
-    What begins and what submits are processes of their own: what another has written
-    goes on here. That a program is not executed, and a dry run: tests/mcp.
+    What submits is a process of its own: it goes on with what was begun here, and what
+    it has written goes on here. That a program is not executed, and a dry run:
+    tests/mcp.
     """
     monkeypatch.undo()  # nothing stands in for anything
     monkeypatch.chdir(tmp_path)
@@ -288,7 +289,7 @@ def test_a_scripted_agent_optimises_by_commands(
         assert done.exit_code == code, done.output
         return json.loads(done.stdout)
 
-    begun = process("start", "softmax", "--shape", "64x256", "--trials", "3")
+    begun = call("start", "softmax", "--shape", "64x256", "--trials", "3")
     assert begun["verdict"]["time"]["kind"] == "predicted"
     asked = call("next", "--write", "k.py")
     assert asked["proposal"]["invariants"]

@@ -1,42 +1,18 @@
 """A process that is killed loses what it was doing, and nothing else."""
 
-import os
 import random
-import signal
-import subprocess
-import sys
 import time
 from pathlib import Path
 
 import pytest
-from stand_ins import begun, desk_at
+from stand_ins import begun, desk_at, submitting
 
 from argus.agent import session
 from argus.agent.session import Desk
 from argus.diagnostics import ArgusError
 from argus.runs.records import Event, Learned, Proposed
 from argus.runs.store import Run
-
-CHILD = """
-import sys
-sys.path.insert(0, sys.argv[1])
-from pathlib import Path
-from stand_ins import FakeBench, desk_at
-from argus.agent import session
-from argus.diagnostics import ArgusError
-
-if __name__ == "__main__":
-    delay = float(sys.argv[4])
-    gate = None if delay else sys.stdin.readline
-    desk = desk_at(Path(sys.argv[2]), FakeBench(delay=delay, gate=gate))
-    source = Path(sys.argv[3]).read_text()
-    print("ready", flush=True)
-    sys.stdin.readline()
-    try:
-        print(session.submit(desk, source).trial, flush=True)
-    except ArgusError as error:
-        print(error.diagnostics[0].code, flush=True)
-"""
+from forked import Forked
 
 
 class Killed(BaseException):
@@ -152,29 +128,11 @@ def test_an_end_that_was_cut_off_is_made_again(desk: Desk, monkeypatch):
 # ------------------------------------------------------------------------ for real
 
 
-def child(folder: Path, source: Path, delay: float) -> subprocess.Popen[str]:
-    """A process that submits. ``delay``: seconds of its judge; 0: until `go` again."""
-    here = str(Path(__file__).parent)
-    arguments = [sys.executable, "-c", CHILD, here, str(folder), str(source)]
-    made = subprocess.Popen(
-        [*arguments, str(delay)],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        text=True,
-    )
-    assert made.stdout is not None and made.stdout.readline() == "ready\n"
+def child(folder: Path, source: Path, delay: float) -> Forked:
+    """A process that submits. ``delay``: seconds of its judge; 0: until told again."""
+    made = Forked(submitting, folder, source.read_text(), delay)
+    assert made.told() == "ready"
     return made
-
-
-def go(process: subprocess.Popen[str]) -> None:
-    assert process.stdin is not None
-    process.stdin.write("go\n")
-    process.stdin.flush()
-
-
-def told(process: subprocess.Popen[str]) -> str:
-    out, _ = process.communicate(timeout=60)
-    return out.strip()
 
 
 def test_kill_9_while_a_submission_is_judged(desk: Desk, home: Path, tmp_path: Path):
@@ -189,10 +147,9 @@ def test_kill_9_while_a_submission_is_judged(desk: Desk, home: Path, tmp_path: P
         assert asked.draft is not None
         path.write_text(asked.draft.source)
         process = child(home / "runs", path, 0.3)
-        go(process)
+        process.tell()
         time.sleep(drawn.uniform(0.0, 0.5) if turn else 0.15)
-        os.kill(process.pid, signal.SIGKILL)
-        process.communicate()
+        process.kill()
         again = session.next_(desk)
         done = len(session.status(desk).trials) - 1
         assert done in (submitted, submitted + 1)
@@ -213,12 +170,13 @@ def test_two_submissions_at_once(desk: Desk, home: Path, tmp_path: Path):
     path.write_text(draft(desk))
     both = [child(home / "runs", path, 0) for _ in range(2)]
     for process in both:
-        go(process)
-    while all(process.poll() is None for process in both):
+        process.tell()
+    while all(process.runs() for process in both):
         time.sleep(0.05)
-    (judged,) = (process for process in both if process.poll() is None)
-    go(judged)
-    assert sorted(map(told, both)) == ["1", "AG1002"]
+    (judged,) = (process for process in both if process.runs())
+    judged.tell()
+    assert sorted(process.told() for process in both) == ["1", "AG1002"]
+    assert [process.ended() for process in both] == [0, 0]
     found = session.status(desk)
     assert [r.trial for r in found.trials] == [0, 1]
     assert session.next_(desk).trial == 2
@@ -230,11 +188,10 @@ def test_a_lock_dies_with_its_process(home: Path, tmp_path: Path):
     path = tmp_path / "kernel.py"
     path.write_text(draft(desk))
     process = child(home / "runs", path, 30.0)
-    go(process)
+    process.tell()
     until = time.monotonic() + 20
     while session.status(desk).state != "busy" and time.monotonic() < until:
         time.sleep(0.05)
     assert session.status(desk).state == "busy"
     process.kill()
-    process.communicate()
     assert session.status(desk).state == "open"
