@@ -112,7 +112,7 @@ GRADIENTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "a space read anywhere": (
         _sampled(align_corners=True),
-        (random(2, 2, 3, 4, 5), 1.3 * random(2, 3, 2, 2, 3)),
+        (random(1, 2, 3, 4, 5), 1.3 * random(1, 2, 2, 3, 3)),
     ),
     "means of what a pixel covers": (_resized((4, 12), "bilinear"), (_IMAGE,)),
     "cubic of what a pixel covers": (_resized((5, 4), "bicubic"), (_IMAGE,)),
