@@ -12,6 +12,7 @@ the counts.
 from __future__ import annotations
 
 import ast
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator
@@ -21,13 +22,16 @@ from argus.ir import ops as o
 
 NAMES = frozenset(cls.__name__ for cls in o.OPS)
 _MODULES = ("argus.ir.ops", "argus.ir.annotations")
+_MAY_NAME = re.compile(rf"argus\.ir|class ({'|'.join(NAMES)})\(")
+"""What is in the text of each module that names one."""
 
 
 def named(tree: ast.AST) -> Iterator[str]:
     """Operations whose classes a module names: as ``o.For``, imported, or defined."""
     modules: set[str] = set()
     own: dict[str, str] = {}
-    for node in ast.walk(tree):
+    nodes = list(ast.walk(tree))
+    for node in nodes:
         if isinstance(node, ast.ImportFrom) and node.module is not None:
             for alias in node.names:
                 known = alias.asname or alias.name
@@ -36,7 +40,7 @@ def named(tree: ast.AST) -> Iterator[str]:
                 elif node.module.startswith("argus.ir") and alias.name in NAMES:
                     own[known] = alias.name
                     yield alias.name
-    for node in ast.walk(tree):
+    for node in nodes:
         match node:
             case ast.Attribute(value=ast.Name(id=module), attr=name):
                 if module in modules and name in NAMES:
@@ -54,7 +58,8 @@ def counted(sources: Path) -> dict[str, set[str]]:
     found: dict[str, set[str]] = {name: set() for name in NAMES}
     for path in sorted(sources.rglob("*.py")):
         place = path.relative_to(sources)
-        for name in named(ast.parse(path.read_text())):
+        text = path.read_text()
+        for name in named(ast.parse(text)) if _MAY_NAME.search(text) else ():
             found[name].add(place.as_posix())
     return found
 

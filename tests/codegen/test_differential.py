@@ -24,9 +24,10 @@ combined_f64_4_n transpose_f64_64x64 widths_f64 fills_f64 selections_f64
 elementwise_u8 elementwise_i64 elementwise_bf16 casts_f32 casts_i64
 casts_bf16 casts_e4m3 casts_e5m2 elementwise_u16 casts_i16 moves_u16
 reductions_i8_1_n reductions_bf16_1_m
-reductions_i64_4_n scans_u8_1 combined_f32 combined_i64_4_n reverse_f32
+reductions_i64_4_n scans_u8_1 combined_f32_4_n combined_f32_1_m combined_i64_4_n
+reverse_f32
 reverse_i64_4 transpose_f32_32x32
-sorts_f32 sorts_u8_4_m sorts_bf16_1_m
+sorts_f32_4_n sorts_f32_1_m sorts_u8_4_m sorts_bf16_1_m
 transpose_bf16_16x64 transpose_bool_16x64 transpose_u16_64x64 selections_bf16
 moves_u8 widths_i16 reductions_i16_1_n
 axes_f32 axes_bf16 axes_u8 axes_i64 axes_bool

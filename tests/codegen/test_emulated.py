@@ -14,7 +14,7 @@ from emulator import from_bf16, to_bf16
 import pieces
 from argus.codegen import emit
 from argus.ir import ops as o
-from argus.ir.dtypes import bf16, f16, f32, i8, i32, i64, u8
+from argus.ir.dtypes import DType, bf16, f16, f32, i8, i32, i64, u8
 from argus.ir.expr import Const, Sym, binary, cdiv
 from argus.ir.placement import VectorPlan
 from argus.ir.program import Program
@@ -115,21 +115,27 @@ def test_prefix_sums(dtype) -> None:
     assert (found[7:] == 0).all()
 
 
-@pytest.mark.parametrize("steps", [0, 1, 2, 7, 12])
-def test_carried_values_and_branches(steps: int) -> None:
+def test_carried_values_and_branches() -> None:
     x = rng().integers(-9, 9, size=64).astype(np.int32)
-    y = np.full(64, 77, np.int32)
-    launch(programs.control(), {"N": 60, "steps": steps}, {"X": x, "Y": y})
-    a, b, i, j = x.copy(), np.ones_like(x), 0, 5
-    for _ in range(steps):
-        a, b = b, a + b
-        i, j = j, i + 1
-    merged, extra = (a * 2, i - j) if i > j else (b, (j - i) % 4)
-    if steps == 0:
-        # Elements outside the tensor read as 0 and are not stored.
-        merged = b
-    assert np.array_equal(y[:60], (merged + extra)[:60])
-    assert (y[60:] == 77).all()
+    source = emit(programs.control())
+    found = {steps: np.full(64, 77, np.int32) for steps in (0, 1, 2, 7, 12)}
+    emulator.run_all(
+        [
+            emulator.bound(source, {"N": 60, "steps": steps}, {"X": x, "Y": y})
+            for steps, y in found.items()
+        ]
+    )
+    for steps, y in found.items():
+        a, b, i, j = x.copy(), np.ones_like(x), 0, 5
+        for _ in range(steps):
+            a, b = b, a + b
+            i, j = j, i + 1
+        merged, extra = (a * 2, i - j) if i > j else (b, (j - i) % 4)
+        if steps == 0:
+            # Elements outside the tensor read as 0 and are not stored.
+            merged = b
+        assert np.array_equal(y[:60], (merged + extra)[:60]), steps
+        assert (y[60:] == 77).all(), steps
 
 
 @pytest.mark.parametrize("dtype", [bf16, f32])
@@ -154,12 +160,30 @@ def test_mma_with_cp_async_and_ldmatrix() -> None:
     assert np.array_equal(c, exact)
 
 
-@pytest.mark.parametrize(
-    ("dtype", "width"),
-    [(i8, 1), (i8, 2), (i8, 16), (u8, 4), (u8, 8), (i32, 4), (i64, 1), (i64, 2)],
-)
-def test_integers(dtype, width: int) -> None:
+WIDTHS = [(i8, 1), (i8, 2), (i8, 16), (u8, 4), (u8, 8), (i32, 4), (i64, 1), (i64, 2)]
+
+
+def test_integers() -> None:
     """Vectors of each type, by way of shared memory, with an operation on them."""
+    launches: list[emulator.Launch] = []
+    pairs: list[tuple[np.ndarray, np.ndarray]] = []
+    for dtype, width in WIDTHS:
+        kind = np.dtype({"i8": "i1", "u8": "u1", "i32": "i4", "i64": "i8"}[dtype.name])
+        info = np.iinfo(kind)
+        given = rng().integers(info.min, info.max, size=4096, dtype=kind, endpoint=True)
+        found = np.zeros(4096, kind)
+        source = emit(integers(dtype, width))
+        launches.append(emulator.bound(source, {"N": 3072}, {"X": given, "Y": found}))
+        pairs.append((given, found))
+    emulator.run_all(launches)
+    for (dtype, width), (given, found) in zip(WIDTHS, pairs, strict=True):
+        exact = np.maximum(given, given.dtype.type(5 if dtype is u8 else -5))
+        assert np.array_equal(found[:3072], exact[:3072]), (dtype, width)
+        assert (found[3072:] == 0).all(), (dtype, width)
+
+
+def integers(dtype: DType, width: int) -> Program:
+    """The larger of each element and a constant."""
     x, y = (pieces.tensor(n, dtype, "N") for n in "XY")
     b = programs.Build("integers")
     layout = blocked((2048,), 128, width)
@@ -175,15 +199,7 @@ def test_integers(dtype, width: int) -> None:
     more = b.apply("more", "maximum", back, Const(-5 if dtype is not u8 else 5))
     view = pieces.window(y, (2048,), programs.BLOCK * 2048)
     b.store(view, more, width)
-    program = b.program([x, y], ["Y"], cdiv(Sym("N", "dim"), 2048), 2048 * dtype.bytes)
-    kind = np.dtype({"i8": "i1", "u8": "u1", "i32": "i4", "i64": "i8"}[dtype.name])
-    info = np.iinfo(kind)
-    given = rng().integers(info.min, info.max, size=4096, dtype=kind, endpoint=True)
-    found = np.zeros(4096, kind)
-    launch(program, {"N": 3072}, {"X": given, "Y": found})
-    exact = np.maximum(given, kind.type(5 if dtype is u8 else -5))
-    assert np.array_equal(found[:3072], exact[:3072])
-    assert (found[3072:] == 0).all()
+    return b.program([x, y], ["Y"], cdiv(Sym("N", "dim"), 2048), 2048 * dtype.bytes)
 
 
 def test_scalars_that_become_64_bit() -> None:

@@ -8,13 +8,13 @@ from pathlib import Path
 
 import numpy as np
 
-from argus.compiler import cuda_source
+from argus.compiler import build
 from argus.evaluation.requests import contiguous_facts
 from argus.interpret import bf16_to_f32, f32_to_bf16, run
 from argus.ir.dtypes import DTYPES, DType
 from argus.lang.kernel import Kernel, load_kernels
 from argus.requests import Request, placed_program
-from argus.runtime.build import Cubin, build
+from argus.runtime.build import Cubin
 
 ROOT = Path(__file__).parents[2]
 
@@ -58,8 +58,7 @@ class Subject:
     def build(self) -> Cubin:
         """Machine code for sizes and strides divisible by 16."""
         dtypes = {t.name: t.dtypes[0] for t in self.kernel.signature.tensors}
-        source = cuda_source(Request(self.kernel, dtypes, self.statics, self.target))
-        return build(source.text, self.target)
+        return build(Request(self.kernel, dtypes, self.statics, self.target)).cubin
 
 
 def encode(array: np.ndarray, dtype: DType) -> np.ndarray:

@@ -22,6 +22,7 @@ from argus.diagnostics import ArgusError, render_all
 from argus.lang.kernel import Kernel, load_kernels
 from argus.lower import place
 from argus.targets import TARGETS
+from few import EVERY
 
 ROOT = KERNELS.parents[2]
 FOLDERS = (
@@ -34,7 +35,7 @@ SOURCES = {
     for path in sorted(folder.glob("*.py"))
     if "@ag.kernel" in path.read_text()
 }
-CASES = int(os.environ.get("ARGUS_FUZZ", "150"))
+CASES = int(os.environ.get("ARGUS_FUZZ", "150" if EVERY else "100"))
 WORDS = (  # noqa: SIM905 - a table of words reads better
     "0 1 -1 2 3.5 1e400 10**9 (1<<70) 99999999999999999999 None True '' 'M' 'M K' () "
     "[] ... : , . ( ) [ ] = == + - * / // % ** @ & | ~ not and or if else for in with "

@@ -15,6 +15,7 @@ from argus.ir.memory import SharedView
 from argus.ir.program import GRID_SIZE
 from argus.isa.mma import PRODUCTS
 from argus.lower.dots import warp_grid
+from few import EVERY
 
 EXTENTS = (1, 2, 3, 4, 6, 8, 16, 24, 40, 64, 96, 128)
 
@@ -242,7 +243,11 @@ class Both:
 
 
 @pytest.mark.parametrize("target", ["sm_90a", "sm_80"])
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=60 if EVERY else 40,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 @given(data=st.data())
 def test_random_programs_agree_with_numpy(target: str, data: st.DataObject) -> None:
     both = Both(data.draw, target)

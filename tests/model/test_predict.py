@@ -22,9 +22,11 @@ from argus.lang.kernel import load_kernels
 from argus.model import predict
 from argus.model.hardware import H200
 from argus.requests import Request, placed_program, tile_program
+from few import EVERY
 from predicted import every_size, gemm, library, sizes
 
-CASES = [(e.name, c) for e in LIBRARY.values() for c in (*e.small[-2:], e.large[0])]
+SMALL = 2 if EVERY else 1
+CASES = [(e.name, c) for e in LIBRARY.values() for c in (*e.small[-SMALL:], e.large[0])]
 UNITS = {"tensor", "memory", "l2", "shared", "issue"}
 
 

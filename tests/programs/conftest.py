@@ -10,7 +10,7 @@ def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
     """Proofs are not held against many runs, too.
 
     Kernels of modules are run beside torch's here, and how a search goes is the subject
-    of `tests/evaluation`: each is held against four runs, and where terms are not shown
+    of `tests/evaluation`: each is held against two runs, and where terms are not shown
     to be equal, there are no more searches for a difference.
     """
     from argus.evaluation.equal import proof
@@ -22,4 +22,4 @@ def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
         return searched(self, *given, few=True) if few else None
 
     monkeypatch.setattr(runs, "searched", few_only)
-    monkeypatch.setattr("argus.evaluation.equal.refuting._TRIALS", 4)
+    monkeypatch.setattr("argus.evaluation.equal.refuting._TRIALS", 2)

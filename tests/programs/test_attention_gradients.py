@@ -43,8 +43,11 @@ def exact(inputs: tuple[Any, ...], options: dict[str, Any]) -> list[Any]:
 
 
 NARROW, WIDE = torch.bfloat16, torch.float32
-BOTH = [*((name, NARROW) for name in MASKS), *((n, WIDE) for n in few(MASKS, "added"))]
-"""In f32 all are products and maps, whichever the mask."""
+BOTH = [
+    *((name, NARROW) for name in few(MASKS, "causal", "added")),
+    *((name, WIDE) for name in few(MASKS, "added")),
+]
+"""In f32 all are products and maps, whichever the mask; with none there is less."""
 
 
 @pytest.mark.parametrize(("name", "dtype"), BOTH)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,8 @@ def layers(count: int) -> ProgramPlan:
     return plan_of(model.eval(), (torch.randn(64, 96),))
 
 
+planned = cache(layers)
+"""Where what is done to plan them is not the point."""
 FEW, MANY = 7, 13
 """Layers of which each has a kernel of its own, and none a text.
 
@@ -54,13 +57,13 @@ def counted(monkeypatch: pytest.MonkeyPatch, module: Any, name: str) -> list[obj
 
 
 def test_texts_say_nothing_of_the_layer() -> None:
-    few, many = layers(FEW), layers(MANY)
+    few, many = planned(FEW), planned(MANY)
     assert len(many.kernels) - len(few.kernels) >= MANY - FEW
     assert {s.source.text for s in many.kernels} == {s.source.text for s in few.kernels}
 
 
 def test_a_name_is_one_text() -> None:
-    kernels = layers(FEW).kernels
+    kernels = planned(FEW).kernels
     texts = {s.source.name: s.source.text for s in kernels}
     assert len(texts) == len({s.source.text for s in kernels}) < len(kernels)
     assert all(texts[s.source.name] == s.source.text for s in kernels)
@@ -108,7 +111,7 @@ def test_equal_kernels_are_proved_and_predicted_once(
             folder.rename(tmp_path.parent / f"{count}_{folder.name}")
         proved.clear()
         placed.clear()
-        for step in layers(count).kernels:
+        for step in planned(count).kernels:
             proofs.proof_of(step)
             predictions.prediction_of(step)
         found.append((len(proved), len(placed)))

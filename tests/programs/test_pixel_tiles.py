@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from typing import Any
 
 import pytest
@@ -75,6 +76,7 @@ def _product(plan: ProgramPlan) -> tuple[KernelStep, PixelTile]:
     return step, form.pixels
 
 
+@cache
 def _planned(name: str) -> tuple[ProgramPlan, tuple[Any, ...], Any]:
     function, x, w = CASES[name]
     torch.manual_seed(0)

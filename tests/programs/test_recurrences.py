@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from dataclasses import replace
+from functools import cache
 from typing import Any
 
 import pytest
@@ -32,21 +34,23 @@ LAYERS = {
 }
 
 
-def layer(name: str) -> tuple[nn.Module, Any]:
+@cache
+def planned(name: str) -> tuple[nn.Module, Any, ProgramPlan]:
+    """A layer of `LAYERS`, its input and its plan: the same for each test."""
     torch.manual_seed(0)
     make, shape = LAYERS[name]
-    return make().eval(), torch.randn(shape)
+    model, x = make().eval(), torch.randn(shape)
+    return model, x, plan_of(model, (x,))
 
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_a_layer_gives_what_torch_does(name: str) -> None:
-    model, x = layer(name)
-    plan = plan_of(model, (x,))
+    model, x, plan = planned(name)
     assert plan.whole
     made = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
     with torch.no_grad():
         wanted = model(x)
-        exact = model.double()(x.double())
+        exact = copy.deepcopy(model).double()(x.double())
     for got, own, best in zip(
         *map(_pytree.tree_leaves, (made, wanted, exact)), strict=True
     ):
@@ -57,8 +61,8 @@ def test_a_layer_gives_what_torch_does(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["lstm", "gru", "tanh"])
 def test_the_kernel_of_a_step_is_equal_to_its_reference(name: str) -> None:
-    model, x = layer(name)
-    launched = plan_of(model, (x,)).launches
+    *_, plan = planned(name)
+    launched = plan.launches
     kernels = [(s, n) for s, n in launched if s.source.name.startswith(name[:3])]
     steps = [s for s in kernels if "sum of products" in s[0].computes]
     assert steps or name == "tanh"
@@ -67,8 +71,7 @@ def test_the_kernel_of_a_step_is_equal_to_its_reference(name: str) -> None:
 
 
 def test_a_part_that_is_not_written_is_found() -> None:
-    model, x = layer("gru without biases")
-    plan = plan_of(model, (x,))
+    _, x, plan = planned("gru without biases")
     memory = memory_of(plan)
     check_memory(plan, memory)
     states = {v for v in plan.program.values if len(parts_of(v)) == len(x)}
@@ -130,8 +133,7 @@ def test_launches_that_are_repeated_otherwise_are_found() -> None:
 
 
 def test_a_plan_with_repeated_launches_is_read_back() -> None:
-    model, x = layer("lstm")
-    plan = plan_of(model, (x,))
+    _, x, plan = planned("lstm")
     files = KernelFiles()
     data = json.loads(json.dumps(files.plan_data(plan)))
     again = plan_of_data(data, files.texts, "cpu")

@@ -41,6 +41,7 @@ def _of_rows(weight: Any) -> Any:
 
 _PLACES = 1.7 * random(2, 4, 3, 2)
 """Some of them outside of the image."""
+_SPACE = (random(1, 2, 3, 4, 5), 1.3 * random(1, 2, 2, 3, 3))
 
 
 def _sampled(**how: Any) -> Callable[..., Any]:
@@ -110,10 +111,8 @@ GRADIENTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "the nearest of an image": (
         _sampled(align_corners=True, mode="nearest"), (_IMAGE, _PLACES),
     ),
-    "a space read anywhere": (
-        _sampled(align_corners=True),
-        (random(2, 2, 3, 4, 5), 1.3 * random(2, 3, 2, 2, 3)),
-    ),
+    "a space read anywhere": (_sampled(align_corners=True), _SPACE),
+    "the nearest of a space": (_sampled(align_corners=True, mode="nearest"), _SPACE),
     "means of what a pixel covers": (_resized((4, 12), "bilinear"), (_IMAGE,)),
     "cubic of what a pixel covers": (_resized((5, 4), "bicubic"), (_IMAGE,)),
     "directions with lengths": (_lengths, (random(4, 5, 3), random(1, 5, 1))),
@@ -136,14 +135,14 @@ TRIED = few(
     GRADIENTS,
     *GRADIENTS.keys() - {
         "largest", "largest far apart", "largest of uneven parts",
-        "an image read anywhere", "an image read up to its border",
+        "an image read up to its border", "a space read anywhere",
         "cubic of what a pixel covers", "distances of pairs of order 1",
     },
 )  # fmt: skip
 """Those left out have fewer dimensions, or other numbers, than those beside them.
 
-Of images that are read between pixels: what is outside is 0 in a space, too, and a
-reflection ends at the border.
+Of images that are read between pixels: a reflection ends at the border. A space has
+more corners, and of its own only what finds the places.
 """
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache
 from typing import Any
 
 import pytest
@@ -44,6 +45,7 @@ CASES: dict[str, tuple[Any, tuple[tuple[int, ...], ...]]] = {
 }
 
 
+@cache
 def _windowed(name: str) -> tuple[KernelStep, Any, Any, Any]:
     """The kernel over windows; the plan, its inputs and what torch computes."""
     function, shapes = CASES[name]

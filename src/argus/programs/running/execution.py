@@ -17,7 +17,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from argus.diagnostics import fail
+from argus.ir.program import Program
 from argus.programs.lowering.naming import KernelTensor
+from argus.programs.planning.building import as_line
 from argus.programs.planning.kernel_requests import (
     kernel_of,
     request_for_step,
@@ -329,9 +331,6 @@ def in_interpreter(step: KernelStep, tensors: dict[str, Tensor]) -> None:
 
     from argus.interpret import run
 
-    kernel = kernel_of(step)
-    request, _ = request_for_step(kernel, step)
-
     def array(tensor: Tensor) -> Any:
         tensor = tensor.detach()
         if tensor.dtype is torch.bfloat16:
@@ -340,7 +339,23 @@ def in_interpreter(step: KernelStep, tensors: dict[str, Tensor]) -> None:
             return tensor.view(torch.int16).numpy().view(np.uint16)
         return tensor.numpy()
 
-    run(placed_program(request), {n: array(t) for n, t in tensors.items()}, sm_count=4)
+    run(_placed(step), {n: array(t) for n, t in tensors.items()}, sm_count=4)
+
+
+_KEPT = 64
+"""Placed programs that are kept in this process, at most."""
+_PLACED: dict[str, Program] = {}
+
+
+def _placed(step: KernelStep) -> Program:
+    """The placed program of a step; one for all steps that launch a specialisation."""
+    request, _ = request_for_step(kernel_of(step), step)
+    key = as_line(request, step.source.text)
+    if key not in _PLACED:
+        if len(_PLACED) >= _KEPT:
+            _PLACED.clear()
+        _PLACED[key] = placed_program(request)
+    return _PLACED[key]
 
 
 def proved_in_interpreter() -> KernelRunner:
