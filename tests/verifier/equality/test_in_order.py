@@ -11,6 +11,13 @@ from argus.evaluation.proving import proved_all
 from argus.lang.kernel import load_kernels
 from argus.verify.verdict import Report, Verdict
 
+
+@pytest.fixture(autouse=True)
+def few_trials(monkeypatch: pytest.MonkeyPatch) -> None:
+    """How a search for a difference goes is the subject of `tests/evaluation`."""
+    monkeypatch.setattr("argus.evaluation.equal.refuting._TRIALS", 4)
+
+
 HEAD = "import argus as ag\nfrom argus import f32\n\n\n@ag.kernel\n"
 FOOT = "\n\n@ag.reference\ndef ref(X):\n    return {}\n"
 IN_PLACE = 'def k(X: f32["M N"], *, N: int = 128):\n    M, _ = X.shape\n'
