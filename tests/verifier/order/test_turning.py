@@ -20,7 +20,7 @@ from argus.verify.order.finding import OrderFindings
 from argus.verify.order.rules import _judged  # pyright: ignore[reportPrivateUsage]
 from argus.verify.order.walk import ClusterWalk
 from argus.verify.verdict import Verdict
-from few import rest
+from few import few, rest
 from verifier import mutate_order
 from verifier.order.check_order import placed, source_of
 from verifier.order.test_cost import TWICE
@@ -142,7 +142,9 @@ TURNS = {
 """What turns after some of these changes."""
 
 
-@pytest.mark.parametrize("change", WRONG)
+@pytest.mark.parametrize(
+    "change", few(WRONG, *WRONG.keys() - {"another phase after laps"})
+)
 def test_slots_that_differ_do_not_stand_for_each_other(change: str) -> None:
     text = print_program(placed(TWICE.format(stages=4)))
     old, new = WRONG[change]

@@ -87,7 +87,10 @@ def test_a_persistent_grid_is_not_empty() -> None:
 
 def test_a_tile_of_two_heads() -> None:
     """The second half of each key is of another head."""
-    boxes = [Mutant("attention causal", "load_coordinate", n) for n in range(8, 16)]
+    boxes = [
+        Mutant("attention causal", "load_coordinate", n)
+        for n in spread(range(8, 16), 2)
+    ]
     verdicts = {verify(m.made()[0], only=("tags",)).verdict for m in boxes}
     assert verdicts == {Verdict.REFUTED}
 
