@@ -22,7 +22,7 @@ from argus.requests import placed_program
 from generate import Generated, generate, mutate
 from generate.running import compared, inputs_of, reference_of, request_of
 
-COUNT = int(os.environ.get("ARGUS_FUZZ_EQUAL", "12"))
+COUNT = int(os.environ.get("ARGUS_FUZZ_EQUAL", "8"))
 """Kernels; each is looked at as it is and with some changes."""
 CHANGES = 2
 FIRST = 7000

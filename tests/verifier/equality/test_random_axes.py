@@ -18,6 +18,7 @@ from argus.evaluation.requests import default_dtypes
 from argus.interpret import run
 from argus.lang.kernel import load_kernels
 from argus.requests import Request, placed_program
+from few import spread
 from verifier.equality.attacking import HEAD, decided_text
 
 SHAPE = (6, 32)
@@ -140,7 +141,7 @@ def test_a_chain_is_itself(seed: int) -> None:
         assert np.array_equal(y, made.value(X)), source
 
 
-@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("seed", spread(SEEDS, 2))
 def test_a_chain_is_another_only_if_numpy_says_so(seed: int) -> None:
     mine, other = chain(seed), chain(seed + 1000)
     found = decided_text(text(mine, other))

@@ -201,7 +201,9 @@ def test_proved(name: str) -> None:
     )
 
 
-@pytest.mark.parametrize("name", WRONG)
+@pytest.mark.parametrize(
+    "name", few(WRONG, *WRONG.keys() - {"the second loop is shorter"})
+)
 def test_never_proved(name: str) -> None:
     program = placed(WRONG[name])
     bad = failing(program)

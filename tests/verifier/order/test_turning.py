@@ -20,6 +20,7 @@ from argus.verify.order.finding import OrderFindings
 from argus.verify.order.rules import _judged  # pyright: ignore[reportPrivateUsage]
 from argus.verify.order.walk import ClusterWalk
 from argus.verify.verdict import Verdict
+from few import few, rest
 from verifier import mutate_order
 from verifier.order.check_order import placed, source_of
 from verifier.order.test_cost import TWICE
@@ -141,7 +142,9 @@ TURNS = {
 """What turns after some of these changes."""
 
 
-@pytest.mark.parametrize("change", WRONG)
+@pytest.mark.parametrize(
+    "change", few(WRONG, *WRONG.keys() - {"another phase after laps"})
+)
 def test_slots_that_differ_do_not_stand_for_each_other(change: str) -> None:
     text = print_program(placed(TWICE.format(stages=4)))
     old, new = WRONG[change]
@@ -253,11 +256,14 @@ def kernel(A: f32["M K"], C: f32["M K"]):
                 with ring.drain() as slot:
                     C[i * 64 :, k:] = slot.a.load()
 """
+OWN = TRIANGLE.replace("HOW", "")
 SHARED = TRIANGLE.replace("A[i * 64 :, k:]HOW", "A[0:, k:], multicast=2")
 
 
-@pytest.mark.parametrize("text", [TRIANGLE.replace("HOW", ""), SHARED])
-@pytest.mark.parametrize("more", ["0", "32"])
+@pytest.mark.parametrize(
+    ("text", "more"),
+    [(OWN, "0"), (SHARED, "0"), (SHARED, "32"), *rest((OWN, "32"))],
+)
 def test_blocks_of_a_cluster_iterate_together(text: str, more: str) -> None:
     said = _alike(placed(text.replace("MORE", more)))
     assert all(verdict is Verdict.PROVED for *_, verdict in said) is (more == "0")

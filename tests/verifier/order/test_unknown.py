@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from argus.verify.verdict import Verdict
+from few import few
 from verifier.order.check_order import failing, placed, source_of, told
 
 HEAD = """import argus as ag
@@ -91,6 +92,9 @@ TRIANGLE = (
 STAIRS = TRIANGLE.replace("range(0, j, BK)", "range(0, j + i * BK, BK)")
 """The same, and once more in each block of a cluster."""
 
+TWO_DEEP = STAIRS.replace("for _ in ag.range(0, M, 64):", "if 0 == 0:")
+"""Without the outermost loop: it takes a hundredth of the time."""
+
 OF_SIZE = (
     HEAD
     + '''def kernel(A: bf16["M K"], C: bf16["M K"], *, BK: int = 64):
@@ -140,11 +144,17 @@ CASES = {
         "does not repeat with the loop's iterations",
     ),
     "two arrivals in one round": (TWICE, "arrives twice in one round"),
-    "iterations that change": (STAIRS, "changes with the iteration of another"),
+    "iterations that change": (TWO_DEEP, "changes with the iteration of another"),
+    "iterations that change, repeated": (
+        STAIRS,
+        "changes with the iteration of another",
+    ),
 }
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize(
+    "name", few(CASES, *CASES.keys() - {"iterations that change, repeated"})
+)
 def test_unknown(name: str) -> None:
     text, reason = CASES[name]
     bad = failing(placed(text))

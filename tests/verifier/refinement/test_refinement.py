@@ -24,6 +24,7 @@ from argus.ir.walk import blocks, walk
 from argus.lang.kernel import Kernel, load_kernels
 from argus.requests import Request
 from argus.verify.refinement import gaps
+from few import EVERY
 
 KERNELS = Path(argus.__file__).parent / "kernels"
 FEW = KERNELS / "four_bit" / "few.py"
@@ -264,9 +265,12 @@ def test_reductions_across_warps_are_followed(
 def missed(
     tile: Program, placed: Program, mutation: Callable[[Program], Iterator[Change]]
 ) -> list[str]:
-    """Mutations after which no gap is found."""
+    """Mutations after which no gap is found; of many, two of three are looked at."""
     found: list[str] = []
-    for number in range(len(list(mutation(placed)))):
+    count = len(list(mutation(placed)))
+    for number in range(count):
+        if count > 12 and number % 3 == 2 and not EVERY:
+            continue
         mutant = copy.deepcopy(placed)
         list(mutation(mutant))[number]()
         if not gaps(tile, mutant):

@@ -72,10 +72,10 @@ def persistent(
         for bm, bn in ag.persistent_tiles(ag.cdiv(M, BM), ag.cdiv(N, BN), group=4):
             # or AG0305 (roles enumerate differently):
             #   gm, gn = ag.cdiv(M, BM), ag.cdiv(N, BN)
-            #   for bm, bn in ag.persistent_tiles(gm, gn, group=8):
+            #   for bn, bm in ag.persistent_tiles(gm, gn, group=4):
             # or AG0305 (roles enumerate differently):
             #   gm, gn = ag.cdiv(M, BM), ag.cdiv(N, BN)
-            #   for bn, bm in ag.persistent_tiles(gm, gn, group=4):
+            #   for bm, bn in ag.persistent_tiles(gm, gn, group=8):
             for k in ag.range(0, K, BK):
                 with ring.fill() as slot:
                     slot.a.load(A[bm * BM :, k:])
