@@ -62,27 +62,30 @@ def agree(
     function: Callable[..., Any],
     shapes: Mapping[str, str],
     outputs: Mapping[str, str],
-    sizes: Mapping[str, int],
-    export_at: Mapping[str, int] | None = None,
+    *points: Mapping[str, int],
 ) -> Specification:
+    """At each of some sizes, in one trace."""
     world = World()
-    given = trace_torch(function, program_of(shapes, outputs), world, sizes=export_at)
-    point = {variable(world.size(n)): k for n, k in sizes.items()}
-    for need in given.needs:
-        assert need.where is None or holds_at(need.where, point, Given({})), need.why
-    arrays = drawn(shapes, sizes)
-    wanted = function(**{n: torch.from_numpy(a) for n, a in arrays.items()})
-    several = wanted if isinstance(wanted, tuple) else (wanted,)
-    if isinstance(function, torch.nn.Module):
-        for name, tensor in function.state_dict().items():
-            arrays[name] = tensor.detach().double().numpy()
-    for mine, theirs in zip(given.outputs.values(), several, strict=True):
-        compare(world, mine, theirs.detach().numpy(), sizes, arrays)
+    given = trace_torch(function, program_of(shapes, outputs), world)
+    for sizes in points:
+        point = {variable(world.size(n)): k for n, k in sizes.items()}
+        for need in given.needs:
+            assert need.where is None or holds_at(need.where, point, Given({})), need
+        arrays = drawn(shapes, sizes)
+        wanted = function(**{n: torch.from_numpy(a) for n, a in arrays.items()})
+        several = wanted if isinstance(wanted, tuple) else (wanted,)
+        if isinstance(function, torch.nn.Module):
+            for name, tensor in function.state_dict().items():
+                arrays[name] = tensor.detach().double().numpy()
+        for mine, theirs in zip(given.outputs.values(), several, strict=True):
+            compare(world, mine, theirs.detach().numpy(), sizes, arrays)
     return given
 
 
 X = {"x": "M N"}
 SIZES = {"M": 3, "N": 4}
+ONES = ({"M": 1, "N": 4}, {"M": 3, "N": 1}, {"M": 1, "N": 1})
+"""Torch may make another graph where a size is 1."""
 
 ONE: dict[str, Callable[[Any], Any]] = {
     "exp": torch.exp,
@@ -132,7 +135,7 @@ def test_functions_of_one_tensor(part: int) -> None:
         return tuple(f(x) for f in functions)
 
     outputs = {f"y{n}": "M N" for n in range(len(functions))}
-    agree(all_of_them, X, outputs, SIZES)
+    agree(all_of_them, X, outputs, SIZES, *ONES)
 
 
 SEVERAL: dict[str, tuple[Any, dict[str, str], dict[str, str]]] = {
@@ -225,10 +228,18 @@ NUMBERS: dict[str, dict[str, int]] = {
 }
 
 
+ANY_SIZE = ("linear", "bmm", "einsum", "extremes", "attention", "causal attention")
+
+
 @pytest.mark.parametrize("name", SEVERAL)
 def test_functions_of_several_tensors(name: str) -> None:
     function, shapes, outputs = SEVERAL[name]
-    agree(function, shapes, outputs, NUMBERS.get(name, {"M": 3, "N": 4, "K": 2}))
+    points = [NUMBERS.get(name, {"M": 3, "N": 4, "K": 2})]
+    if name in ANY_SIZE:
+        points += [
+            {**points[0], **dict.fromkeys(ones, 1)} for ones in ("M", "N", "MNK")
+        ]
+    agree(function, shapes, outputs, *points)
 
 
 def test_a_module() -> None:

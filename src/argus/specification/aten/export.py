@@ -29,6 +29,7 @@ from argus.specification.specification import (
 from argus.specification.storage import Indices
 from argus.specification.tracing import Need, Tracing
 from argus.terms import (
+    Failing,
     Integer,
     Unknown,
     Value,
@@ -93,11 +94,20 @@ def _one_way(
 
 
 def _graph(tracing: Tracing, exports: Exports) -> Any:
-    """The graph for launches that go this way, as sizes are 1 or others."""
+    """The graph for launches that go this way, as sizes are 1 or others.
+
+    Raises Failing where there is none with sizes of 1: launches have others then.
+    """
     ones: frozenset[str] = frozenset()
     others: set[str] = set()
     while True:
-        exported = exports.at(ones)
+        try:
+            exported = exports.at(ones)
+        except Unknown as why:
+            if not ones:
+                raise
+            named = " and ".join(sorted(ones))
+            raise Failing(f"where {named} is 1, {why.reason}") from why
         left = [n for n in exports.other_than_one(exported) if n not in others]
         if not left:
             return exported

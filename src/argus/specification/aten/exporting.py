@@ -30,7 +30,6 @@ SIZE = re.compile(
     r"L\['(?P<name>\w+)'\](?:\[(?P<place>\d+)\])?\.size\(\)\[(?P<axis>\d+)\]"
 )
 """A size of an input, as guards name it: by the input's name, or its number."""
-_OTHERS = (" != 1", " > 1", " >= 2")
 _QUIET = ("torch.fx.experimental.symbolic_shapes", "torch.export")
 """Loggers that say at length what is an error besides."""
 
@@ -68,18 +67,25 @@ class Exports:
 
     def other_than_one(self, exported: Any) -> list[str]:
         """Symbols of sizes that a graph takes for others than 1."""
-        params = {p.name: p for p in self.program.params}
-        found: list[str] = []
-        for guard in guards_of(exported):
-            size = SIZE.match(guard)
-            if size is None or guard[size.end() :] not in _OTHERS:
-                continue
-            place = size["place"]
-            name = size["name"] if place is None else self.inputs[int(place)]
-            param = params.get(name)
-            if isinstance(param, GlobalTensor):
-                found.append(str(param.shape[int(size["axis"])]))
-        return list(dict.fromkeys(found))
+        found = (self._other(guard) for guard in guards_of(exported))
+        return list(dict.fromkeys(name for name in found if name is not None))
+
+    def _other(self, guard: str) -> str | None:
+        """The symbol of the only size that a guard is about, if 1 breaks it."""
+        sizes = {size.groups(): size for size in SIZE.finditer(guard)}
+        if len(sizes) != 1:
+            return None
+        (size,) = sizes.values()
+        place = size["place"]
+        name = size["name"] if place is None else self.inputs[int(place)]
+        param = next(p for p in self.program.params if p.name == name)
+        try:
+            kept = eval(SIZE.sub("1", guard), {"__builtins__": {}})
+        except (NameError, SyntaxError, TypeError):
+            return None
+        if kept or not isinstance(param, GlobalTensor):
+            return None
+        return str(param.shape[int(size["axis"])])
 
     def _exported(self, ones: frozenset[str]) -> Any:
         try:
