@@ -103,7 +103,6 @@ def test_a_cold_run_stays_cold(home: Path, monkeypatch: pytest.MonkeyPatch):
         (["optimize", "gemm", "--size", "Q=4"], "AG0908"),
         (["optimize", "no-such-file.py"], "AG0901"),
         (["optimize", "--resume", "nothing"], "AG1001"),
-        (["optimize", *SMALL[1:], "--ray", "auto"], "AG0908"),
         (["optimize", *SMALL[1:], "--agent", "model"], "AG1061"),
     ],
 )
@@ -111,6 +110,22 @@ def test_mistakes_of_the_user_have_a_code(home: Path, arguments, code):
     done = invoke(*arguments, "--json")
     assert done.exit_code == 2, done.output
     assert json.loads(done.output)["diagnostics"][0]["code"] == code
+
+
+def test_a_ray_cluster_that_is_not_there_has_a_code(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+):
+    """Ray looks for one among all processes of the machine: other tests start one."""
+    ray = pytest.importorskip("ray")
+
+    def none(address: str, **_: object) -> None:
+        assert address == "auto"
+        raise ConnectionError("Could not find any running Ray instance.")
+
+    monkeypatch.setattr(ray, "init", none)
+    done = invoke(*SMALL, "--ray", "auto", "--json")
+    assert done.exit_code == 2, done.output
+    assert json.loads(done.output)["diagnostics"][0]["code"] == "AG0908"
 
 
 def test_a_damaged_policy_is_told_and_kept(home: Path, monkeypatch: pytest.MonkeyPatch):
