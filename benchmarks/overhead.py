@@ -206,7 +206,7 @@ def main() -> None:
     parser.add_argument("--profile", metavar="NAME", help="cProfile of one function")
     options = parser.parse_args()
     if options.profile:
-        call = (functions() | modules())[options.profile]
+        call = functions().get(options.profile) or modules()[options.profile]
         for _ in range(BATCH):
             call()
         with cProfile.Profile() as profile:

@@ -20,6 +20,7 @@ from collections.abc import (
 )
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from types import CodeType
 from typing import Any, cast
@@ -68,6 +69,11 @@ class Reference:
     optional: frozenset[str] = frozenset()
     """Tensors that a call may leave out: None then, if the reference has no default."""
 
+    @cached_property
+    def in_torch(self) -> bool:
+        """Whether it is given tensors. It is read once, and called hundreds of times."""
+        return is_in_torch(self.function)
+
     @property
     def numbers(self) -> tuple[float, ...]:
         """Numbers in the text of the function, each once."""
@@ -87,11 +93,10 @@ class Reference:
         """
         named = named_arguments(self.function, given, sizes, self.optional)
         named |= {n: given[n] for n in self.parameters if n in given}
-        in_torch = is_in_torch(self.function)
         bytes_ = sum(x.nbytes for x in named.values() if isinstance(x, np.ndarray))
         bounded = _bounded(max(_LEAST_BYTES, _TIMES * bytes_))
         try:
-            named = as_tensors(named) if in_torch else named
+            named = as_tensors(named) if self.in_torch else named
             with np.errstate(all="ignore", invalid="warn"), _casting(), bounded:
                 result = self.function(**named)
         except (Exception, SystemExit) as error:  # it is the user's program

@@ -19,7 +19,6 @@ from argus.equivalence.deciding import PLACES, Decided, beside, open_, told
 from argus.equivalence.denoted import SECONDS, Denoted, LimitedWorld
 from argus.equivalence.file_reference import FileReference
 from argus.equivalence.fitting import Inexact, inexact_number, require_fitting
-from argus.equivalence.in_torch import is_in_torch
 from argus.equivalence.programs import KnownPrograms, Programs
 from argus.equivalence.references import load
 from argus.extents import LEAST_EXTENT
@@ -78,7 +77,7 @@ def decided(
     def given() -> tuple[Collection[str], _Trace]:
         reference = load(declared)
         function, optional = reference.function, reference.optional
-        if is_in_torch(function):
+        if reference.in_torch:
             from argus.specification.aten.export import trace_torch
 
             trace = partial(trace_torch, function, optional=optional)

@@ -257,6 +257,11 @@ def apply(op: BinaryOp, a: Any, b: Any) -> Any:
     return _EVAL[op](a, b)
 
 
+def divides_by_zero(op: BinaryOp, by: Expr) -> bool:
+    """Whether it is a division by a number that is 0."""
+    return op in _DIVISIONS and isinstance(by, Const) and by.value == 0
+
+
 def binary(
     op: BinaryOp, left: Operand | Arithmetic, right: Operand | Arithmetic
 ) -> Expr:
@@ -265,7 +270,7 @@ def binary(
     A division by zero stays one: whoever evaluates it gets the error.
     """
     a, b = lift(left), lift(right)
-    if isinstance(b, Const) and b.value == 0 and op in _DIVISIONS:
+    if divides_by_zero(op, b):
         return Binary(op, a, b)
     if isinstance(a, Const) and isinstance(b, Const):
         return Const(_EVAL[op](a.value, b.value))

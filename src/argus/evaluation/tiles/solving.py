@@ -127,6 +127,8 @@ def other_sizes(
     """
     meaning: dict[str, Expr] = {name: Const(value) for name, value in known.items()}
     grid = substitute(program.grid, meaning)
+    # A grid of other sizes is not looked for: its blocks may go through any number of
+    # tiles. What it can never be is known, though.
     around = _meant(program, facet, {**meaning, GRID_SIZE.name: grid})[0]
     if decided((around, []), None)[1]:
         return "never"  # whatever there is around it

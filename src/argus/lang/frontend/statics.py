@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from argus.diagnostics import Span
-from argus.ir.expr import BinaryOp, Const, Expr, binary, select
+from argus.ir.expr import BinaryOp, Const, Expr, binary, divides_by_zero, select
 from argus.ir.ranges import Ranges
 from argus.lang.frontend.state import Elaborator
 from argus.lang.frontend.values import StaticValue, TupleValue, Value, describe
@@ -140,7 +140,7 @@ def guarded(e: Elaborator, op: BinaryOp, a: Expr, b: Expr, span: Span) -> Expr:
     A divisor that is not known yet may be 0: quotient and remainder are 0 then, and the
     program says so.
     """
-    if op in ("//", "%", "/") and isinstance(b, Const) and b.value == 0:
+    if divides_by_zero(op, b):
         raise e.fail("AG0119", span, "a division by zero")
     if op in ("//", "%", "^") and "float" in (a.type, b.type):
         raise e.fail(

@@ -10,7 +10,7 @@ a graph of their own. Decompositions are torch's own.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from argus.ir.memory import GlobalTensor
@@ -89,6 +89,8 @@ def _one_way(
             given[target] if target in given else _parameter(tracing, exported, target)
         )
     _note_sizes(tracing, exported, inputs)
+    for guard in guards_of(exported):
+        _guard(tracing, exports, guard, given)
     values = walked(tracing, exported.graph, inputs)
     return _specification(tracing, exports, exported, values)
 
@@ -195,22 +197,18 @@ def _note_sizes(tracing: Tracing, exported: Any, inputs: Mapping[str, Any]) -> N
         if high.isdigit():
             most = world.compare(size, "<=", int(high))
             tracing.need(most, f"{size} <= {high} (torch.export)")
-    names = [str(n) for n in exported.graph_signature.user_inputs]
-    for guard in guards_of(exported):
-        _guard(tracing, guard, [inputs[n] for n in names], names)
 
 
 def _guard(
-    tracing: Tracing, guard: str, arrays: Sequence[Any], names: Sequence[str]
+    tracing: Tracing, exports: Exports, guard: str, given: Mapping[str, Any]
 ) -> None:
     """What torch says of sizes of inputs, as a need: as far as sets can say it."""
     sizes: dict[str, Any] = {}
 
     def named(found: re.Match[str]) -> str:
-        place = found["place"]
-        number = names.index(found["name"]) if place is None else int(place)
-        name = f"size_{number}_{found['axis']}"
-        sizes[name] = arrays[number].shape[int(found["axis"])]
+        tensor, axis = exports.size_of(found)
+        name = f"{tensor}_{axis}"
+        sizes[name] = given[tensor].shape[axis]
         return name
 
     try:

@@ -76,8 +76,7 @@ class Exports:
         if len(sizes) != 1:
             return None
         (size,) = sizes.values()
-        place = size["place"]
-        name = size["name"] if place is None else self.inputs[int(place)]
+        name, axis = self.size_of(size)
         param = next(p for p in self.program.params if p.name == name)
         try:
             kept = eval(SIZE.sub("1", guard), {"__builtins__": {}})
@@ -85,7 +84,13 @@ class Exports:
             return None
         if kept or not isinstance(param, GlobalTensor):
             return None
-        return str(param.shape[int(size["axis"])])
+        return str(param.shape[axis])
+
+    def size_of(self, size: re.Match[str]) -> tuple[str, int]:
+        """The input and its axis that a size in a guard (`SIZE`) is of."""
+        place = size["place"]
+        name = size["name"] if place is None else self.inputs[int(place)]
+        return name, int(size["axis"])
 
     def _exported(self, ones: frozenset[str]) -> Any:
         try:
