@@ -71,7 +71,7 @@ class Reference:
 
     @cached_property
     def in_torch(self) -> bool:
-        """Whether it is given tensors. It is read once, and called hundreds of times."""
+        """Whether it is given tensors: read once, where it is called many times."""
         return is_in_torch(self.function)
 
     @property
