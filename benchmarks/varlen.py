@@ -188,7 +188,7 @@ def measure(batch: Batch, rounds: int) -> dict[str, Any]:
     print(f"{batch.name}: {shown} us; errors {errors}", flush=True)
     if wrong:
         print(f"  WRONG: {wrong}", flush=True)
-    host = {name: host_microseconds(c)["median_us"] for name, c in calls.items()}
+    host = {n: found["median_us"] for n, found in host_microseconds(calls).items()}
     return {"times": found, "errors": errors, "host": host}
 
 

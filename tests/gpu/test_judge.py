@@ -151,10 +151,13 @@ def test_cheats_of_large_sizes_are_seen(judge: LocalJudge) -> None:
     assert not accepted
 
 
-def test_the_device_still_works(judge: LocalJudge) -> None:
+def test_the_device_works_after_one_that_hangs(judge: LocalJudge) -> None:
+    hanging = next(e for e in CORPUS if e.name == "waits_forever")
+    (verdict,) = judge.evaluate(hanging.problem, [hanging.candidate])
+    assert verdict.status == "hung", verdict.summary
+    assert judge.hung
     (verdict,) = judge.evaluate(AFFINE, [GOOD])
     assert verdict.status == "correct", verdict.summary
-    assert judge.hung
 
 
 def test_ray_uses_every_gpu() -> None:
