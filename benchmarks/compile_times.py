@@ -6,8 +6,8 @@
 Each file (of KernelBench's form) is compiled in fresh processes: by `argus.compile` and
 its first call, with an empty cache (cold: planned, proved, built) and with the one that
 is left (warm), and by `torch.compile` with empty caches. Time begins when torch is
-imported, and the model and its inputs are on the GPU. `export`: of the warm time, what
-`torch.export` takes.
+imported, and the model and its inputs are on the GPU. `tracing`: of the warm time, what
+`torch.export` and its decompositions take.
 """
 
 from __future__ import annotations
@@ -19,11 +19,13 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 from unittest.mock import patch
 
 BARS = {"cold": 60.0, "warm": 2.0}
-"""Seconds, of 16 cores; the second without `export`."""
+"""Seconds, of 16 cores; the second without `tracing`."""
 
 
 def own_process(way: str, path: Path) -> dict[str, float]:
@@ -35,18 +37,27 @@ def own_process(way: str, path: Path) -> dict[str, float]:
 
     file = program_gpu.TorchModule(path)
     model, inputs = file.model(), file.inputs(0)
-    exporting = 0.0
-    export = torch.export.export
+    tracing = 0.0
 
-    def timed(*given: object, **named: object) -> object:
-        nonlocal exporting
-        started = time.perf_counter()
-        try:
-            return export(*given, **named)  # type: ignore[arg-type]
-        finally:
-            exporting += time.perf_counter() - started
+    def timed(call: Callable[..., Any]) -> Callable[..., Any]:
+        def run(*given: Any, **named: Any) -> Any:
+            nonlocal tracing
+            started = time.perf_counter()
+            try:
+                return call(*given, **named)
+            finally:
+                tracing += time.perf_counter() - started
 
-    with torch.no_grad(), patch.object(torch.export, "export", timed):
+        return run
+
+    exported = torch.export.ExportedProgram
+    with (
+        torch.no_grad(),
+        patch.object(torch.export, "export", timed(torch.export.export)),
+        patch.object(
+            exported, "run_decompositions", timed(exported.run_decompositions)
+        ),
+    ):
         torch.cuda.synchronize()
         began = time.perf_counter()
         if way == "argus":
@@ -54,11 +65,11 @@ def own_process(way: str, path: Path) -> dict[str, float]:
         else:
             torch.compile(model)(*inputs)
         torch.cuda.synchronize()
-        return {"seconds": time.perf_counter() - began, "export": exporting}
+        return {"seconds": time.perf_counter() - began, "tracing": tracing}
 
 
 def measured(path: Path) -> dict[str, float]:
-    """Of one file: cold, warm, export, torch."""
+    """Of one file: cold, warm, tracing, torch."""
     with tempfile.TemporaryDirectory() as folder:
         caches = {
             "ARGUS_CACHE_DIR": f"{folder}/argus",
@@ -77,7 +88,7 @@ def measured(path: Path) -> dict[str, float]:
     return {
         "cold": cold["seconds"],
         "warm": warm["seconds"],
-        "export": warm["export"],
+        "tracing": warm["tracing"],
         "torch": beside["seconds"],
     }
 
@@ -100,7 +111,7 @@ def main() -> None:
             continue
         numbers = "  ".join(f"{name} {spent:6.1f} s" for name, spent in row.items())
         met = row["cold"] <= BARS["cold"]
-        met = met and row["warm"] - row["export"] <= BARS["warm"]
+        met = met and row["warm"] - row["tracing"] <= BARS["warm"]
         print(f"{path.stem:40} {numbers}  {'met' if met else 'MISSED'}", flush=True)
     if options.json:
         print(json.dumps(rows, indent=2))
