@@ -150,7 +150,7 @@ class BoundVariables:
     def _without_factor(self, index: Integer) -> Integer:
         """``32 q + j`` of ``128 q + 4 j + 1``: what every fourth element counts."""
         hidden = frozenset(self.variables)
-        inner = [m for m in index.terms if Integer({m: 1}).variables() & hidden]
+        inner = [m for m in index.terms if any(a.variables & hidden for a in m)]
         factor = gcd(*(index.terms[m] for m in inner))
         if factor < 2:
             return index
@@ -200,9 +200,13 @@ class BoundVariables:
         other = self.world.fresh("o")
         (renamed,) = other.atoms()
         assert isinstance(renamed, Variable)
-        again = self.world.substitute(self.domain, {variable: other})
         larger = self.world.compare(Integer.atom(variable), "<", other)
-        return self.world.is_empty(self.domain & again & larger)
+        # Of many pieces each meets each of the copy: most often one of them tells.
+        for part in dict.fromkeys((self.domain.piece(), self.domain)):
+            again = self.world.substitute(part, {variable: other})
+            if not self.world.is_empty(part & again & larger):
+                return False
+        return True
 
     def _pack(self, idle: Sequence[Variable]) -> None:
         """Two variables that are only counted, as one where that is one to one."""

@@ -47,11 +47,13 @@ class DataTerm(Protocol):
 class Atom(Keyed):
     """An integer that is not a polynomial of others."""
 
-    __slots__ = ("height", "variables")
+    __slots__ = ("alone", "height", "variables")
     variables: frozenset[Variable]
     """Variables that it depends on, through its definition; itself if it is one."""
     height: int
     """How deep sums and maxima stand in the data that it depends on."""
+    alone: Integer
+    """The integer that it is, once somebody has asked `Integer.atom`."""
 
     @property
     def arguments(self) -> tuple[Integer, ...]:
@@ -198,7 +200,9 @@ class Integer(Keyed):
     @staticmethod
     def atom(atom: Atom) -> Integer:
         """The integer that an atom is."""
-        return Integer({(atom,): 1})
+        if not hasattr(atom, "alone"):
+            atom.alone = Integer({(atom,): 1})
+        return atom.alone
 
     @property
     def constant(self) -> int | None:

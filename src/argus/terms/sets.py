@@ -158,6 +158,13 @@ class IndexSet:
                 made[self] = self.of(self.isl.coalesce())
         return made[self]
 
+    def piece(self) -> IndexSet:
+        """One of its alternatives, where it has several; else itself."""
+        if isinstance(self.isl, bool) or self._conjunction() is not None:
+            return self
+        with self.asking:
+            return self.of(isl.Set.from_basic_set(plain(self).get_basic_sets()[0]))
+
     def hull(self) -> IndexSet:
         """A set of one piece around it: all conditions of pieces that hold in all."""
         if isinstance(self.isl, bool) or self._conjunction() is not None:

@@ -71,16 +71,19 @@ def in_integer(world: World, value: Integer, env: Environment) -> Integer:
     """An integer with variables replaced."""
     if not any(v in env for v in value.variables()):
         return value
-    total = Integer.of(0)
+    sums: dict[Monomial, int] = {}
     for monomial, coefficient in value.terms.items():
-        total = total + in_monomial(world, monomial, env) * coefficient
-    return total
+        changed = in_monomial(world, monomial, env)
+        parts = {monomial: 1} if changed is None else changed.terms
+        for part, count in parts.items():
+            sums[part] = sums.get(part, 0) + count * coefficient
+    return Integer(sums)
 
 
-def in_monomial(world: World, monomial: Monomial, env: Environment) -> Integer:
-    """A product of atoms with variables replaced."""
+def in_monomial(world: World, monomial: Monomial, env: Environment) -> Integer | None:
+    """A product of atoms with variables replaced; None where it has none of them."""
     if not any(v in env for atom in monomial for v in atom.variables):
-        return Integer({monomial: 1})
+        return None
     found = Integer.of(1)
     for atom in monomial:
         found = found * in_atom(world, atom, env)
@@ -111,16 +114,16 @@ def in_set(world: World, where: IndexSet, env: Environment) -> IndexSet:
 
 
 def in_set_by(
-    world: World, where: IndexSet, change: Callable[[Monomial], Integer]
+    world: World, where: IndexSet, change: Callable[[Monomial], Integer | None]
 ) -> IndexSet:
-    """A set with each monomial that it mentions replaced."""
+    """A set with each monomial that it mentions replaced; None: it stays."""
     if isinstance(where.isl, bool):
         return where
     space = world.space
     becomes: dict[Monomial, Integer] = {}
     for monomial in where.monomials:
         value = change(monomial)
-        if value != Integer({monomial: 1}):
+        if value is not None and value.terms != {monomial: 1}:
             becomes[monomial] = value
     if not becomes:
         return where
