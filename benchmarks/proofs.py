@@ -10,8 +10,8 @@ less than the clock on the wall, which is given, too):
     one kernel    what `argus check` does for a case of the library, once it is started
                   and has imported what it needs: placing, all analyses, its reference
     cached        `prove` of an unchanged kernel: the proof comes from the disk
-    library       every different specialisation that the library's cases lead to, one
-                  after another in one process: parsing, placing, and all analyses
+    library       the same for every different specialisation that the library's cases
+                  lead to, one after another in one process
 
 Verdicts are counted, since a proof that fails may be a quick one.
 """
@@ -84,7 +84,8 @@ print(json.dumps({**since(begun), "verdict": str(proof.report.verdict)}))
 """
 
 _LIBRARY = """
-from argus.verify.verifier import verify
+import argus.cli.subjects
+from argus.evaluation.proving import proved_case
 rows = {}
 for entry in LIBRARY.values():
     for target in entry.targets:
@@ -97,14 +98,10 @@ for entry in LIBRARY.values():
             if key in rows:
                 continue
             begun = now()
-            program = requests.placed_program(request)
-            placed = since(begun)
-            report = verify(program)
-            name = f"{request.kernel.name}, {case.name}, {target}"
+            report = proved_case(request, entry, case, fresh=True).report
             rows[key] = {
-                "name": name,
+                "name": f"{request.kernel.name}, {case.name}, {target}",
                 **since(begun),
-                "place_cpu_s": placed["cpu_s"],
                 "analyses": report.seconds,
                 "verdict": str(report.verdict),
             }
@@ -127,12 +124,10 @@ def measure(repeat: int = 1) -> dict[str, Any]:
         "wall_s": sum(row["wall_s"] for row in rows),
         "cpu_s": sum(row["cpu_s"] for row in rows),
         "specialisations": len(rows),
-        "proved": verdicts.count("proved"),
-        "refuted": verdicts.count("refuted"),
-        "unknown": verdicts.count("unknown"),
+        **{v: verdicts.count(v) for v in ("equal", "proved", "refuted", "unknown")},
         "analyses": {
             name: sum(row["analyses"].get(name, 0.0) for row in rows)
-            for name in ("tags", "order", "performance")
+            for name in ("tags", "order", "performance", "reference")
         },
         "each": rows,
     }
@@ -160,7 +155,7 @@ def table(found: dict[str, Any]) -> str:
     lines = [f"{'':22}{'cpu s':>9}{'wall s':>9}{'bar s':>8}  verdict"]
     for name, bar in BARS.items():
         one = found[name]
-        verdict = one.get("verdict") or f"{one['proved']} of {one['specialisations']}"
+        verdict = one.get("verdict") or f"{one['equal']} of {one['specialisations']}"
         times = f"{one['cpu_s']:9.3f}{one['wall_s']:9.3f}{bar:8.2f}"
         lines.append(f"{name:22}{times}  {verdict}")
     rows = sorted(found["library"]["each"], key=lambda row: -row["cpu_s"])

@@ -3,7 +3,7 @@
 import pytest
 
 from argus.terms import Term, World, element, evaluate
-from argus.terms.evaluate import RandomData
+from argus.terms.input_values import RandomData
 from argus.terms.integers import Variable
 from argus.terms.sums import sum_over, tidy
 from argus.terms.term import ZERO

@@ -24,7 +24,7 @@ from argus.terms import (
     replace,
     restrict,
 )
-from argus.terms.evaluate import RandomData
+from argus.terms.input_values import RandomData
 from argus.terms.leaves import Carried, Element
 from argus.terms.powers import exponential, raised
 from argus.terms.term import MINUS_INFINITY

@@ -15,7 +15,7 @@ obligations that the world lists. What has no term raises `Unknown`.
                                     what is known of atoms, of entries of tables
     substitution.py, sampling.py    variables replaced; a point of a set
     leaves.py, term.py, powers.py,
-    ends.py                         terms in normal form; between which numbers one lies
+    rationals.py, ends.py           terms in normal form; between which numbers one lies
     magnitudes.py, bounds.py,
     remainders.py                   how large a whole number of data may become
     narrowing.py, shifts.py         what is left in a type; bits that are moved
@@ -33,14 +33,15 @@ obligations that the world lists. What has no term raises `Unknown`.
     literals.py, obligations.py,
     domains.py                      conventions, and what has to be checked
     mentioned.py, evaluate.py,
-    show.py                         what a term mentions, is at a point, looks like
+    input_values.py, show.py        what a term mentions, is at a point, looks like
 """
 
 from argus.terms.apply import apply
 from argus.terms.cast import cast
 from argus.terms.choosing import selected
-from argus.terms.evaluate import RandomData, evaluate, evaluate_value, holds_at
+from argus.terms.evaluate import evaluate, evaluate_value, holds_at
 from argus.terms.fractions import reduced, vanishes
+from argus.terms.input_values import RandomData
 from argus.terms.integers import (
     Applied,
     Atom,

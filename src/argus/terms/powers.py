@@ -10,12 +10,12 @@ The laws are those of real numbers where both sides are defined:
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from math import gcd
 
 from argus.terms.integers import Integer, Truth, Variable
 from argus.terms.leaves import Base, Call, Constant, Leaf, Max, Sum, Whole
+from argus.terms.rationals import common_number, primes
 from argus.terms.term import (
     LN2,
     ONE,
@@ -30,8 +30,6 @@ from argus.terms.term import (
 )
 from argus.terms.unknown import Unknown
 
-_LARGEST_PRIME = 1000
-"""Numbers are divided by primes up to here; what is left counts as a prime."""
 _MOST_BITS = 2048
 """Of a number that is written out; powers of two that are larger stay exponentials."""
 _EXPANDED = 8
@@ -254,7 +252,7 @@ def _raised_number(value: Fraction, power: Rational) -> Term:
         return undefined("a root of a negative number")
     factor = Fraction(1)
     leaves: dict[Leaf, Rational] = {}
-    for prime, count in _primes(value).items():
+    for prime, count in primes(value).items():
         exponent = count * power
         below = exponent.numerator // exponent.denominator
         factor *= Fraction(prime) ** below
@@ -310,7 +308,7 @@ def _content(term: Term, integral: bool) -> tuple[Term, Term]:
     parts = list(term.parts.items())
     number_ = Fraction(0)
     for _, coefficient in parts:
-        number_ = _common_number(number_, Fraction(coefficient))
+        number_ = common_number(number_, Fraction(coefficient))
     exponent = _least_exponent([p.exponent for p, _ in parts])
     shared: dict[Leaf, Rational] = {}
     for leaf, power in parts[0][0].factors:
@@ -372,29 +370,6 @@ def _least_exponent(exponents: Sequence[Term | None]) -> Term:
     return Term({p: min(parts.get(p, 0) for parts in found) for p in every})
 
 
-def _common_number(left: Fraction, right: Fraction) -> Fraction:
-    """The largest rational number of which both are integer multiples."""
-    if not left:
-        return abs(right)
-    common = gcd(left.numerator * right.denominator, right.numerator * left.denominator)
-    return Fraction(common, left.denominator * right.denominator)
-
-
-def _primes(value: Fraction) -> Mapping[int, int]:
-    """The powers of primes whose product a positive number is."""
-    found: dict[int, int] = {}
-    for rest, sign in ((value.numerator, 1), (value.denominator, -1)):
-        prime = 2
-        while rest > 1 and prime <= _LARGEST_PRIME:
-            while rest % prime == 0:
-                rest //= prime
-                found[prime] = found.get(prime, 0) + sign
-            prime += 1
-        if rest > 1:
-            found[rest] = found.get(rest, 0) + sign
-    return {p: n for p, n in found.items() if n}
-
-
 def _log_of_positive(term: Term) -> Term:
     if term.constant is not None:
         return _log_of_number(Fraction(term.constant))
@@ -405,7 +380,7 @@ def _log_of_number(value: Fraction) -> Term:
     if value <= 0:
         return undefined("the logarithm of a number that is not positive")
     total = ZERO
-    for prime, count in _primes(value).items():
+    for prime, count in primes(value).items():
         log = leaf_term(LN2 if prime == 2 else Call("log", (number(prime),)))
         total = total + log.scaled(count)
     return total

@@ -13,7 +13,8 @@ from math import isfinite
 
 from argus.clock import now
 from argus.terms import IndexSet, Integer, Term, Unknown, Variable, World
-from argus.terms.evaluate import Point, RandomData, evaluate
+from argus.terms.evaluate import Point, evaluate
+from argus.terms.input_values import RandomData
 from argus.terms.sampling import least
 from argus.verify.equality.differing import differing
 from argus.verify.equality.result import Mismatch

@@ -23,7 +23,8 @@ from argus.ir.functions import FUNCTIONS
 from argus.ir.numerics import arithmetic
 from argus.ir.program import Program
 from argus.terms import Element, Scalar, Term, Unknown, World
-from argus.terms.evaluate import RandomData, evaluate, holds_at
+from argus.terms.evaluate import evaluate, holds_at
+from argus.terms.input_values import RandomData
 from argus.verify.denotation import Denotation, Noticed
 from argus.verify.numbers.finding import NumericalFinding
 from argus.verify.numbers.flow import misused
