@@ -2,7 +2,7 @@
 
 Indices are bounded by what a launch requires of sizes (`argus.codegen.overflow`). Where
 that refuses sizes which are small, equality "for all sizes" would say little: it is not
-claimed. What is multiplied with entries of a table is not bounded by sizes at all.
+claimed. What is multiplied with entries of a table is bounded by what those may be.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from math import prod
-from typing import assert_never
 
 from argus.codegen.overflow import WHY
 from argus.diagnostics import Span
@@ -22,15 +21,14 @@ from argus.equivalence.sizes import (
     shapes_of,
     with_others_small,
 )
-from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, holds, subexpressions, symbols
+from argus.ir.expr import Binary, Expr, holds, subexpressions, symbols
 from argus.ir.program import LaunchRequirement, Program
-from argus.ir.walk import expressions, used, walk
+from argus.ir.walk import expressions, walk
 from argus.terms import Integer, Unknown
 from argus.verify.denotation import Denotation
 from argus.verify.numbers.in_floats import inexact_decision
+from argus.verify.numbers.products import unbounded_product
 from argus.verify.numbers.wholes import Overflow, overflow
-from argus.verify.tile_bounds import definitions_of, fits
 
 __all__ = [
     "Inexact",
@@ -39,7 +37,6 @@ __all__ = [
     "refused_size",
     "require_exact",
     "require_fitting",
-    "table_products",
 ]
 
 _LARGE = 1 << 20
@@ -50,10 +47,6 @@ _TOGETHER = 1 << 16
 """A size of each of two dimensions that are not small together."""
 _SIZES = {"dim", "stride", "param"}
 """Kinds of symbols that a launch chooses."""
-_CONSTANT = 1 << 31
-"""A constant with which entries of 32 bits have a product of 64 bits."""
-_WIDE = ("i32", "i64")
-_PRODUCTS = ("mul", "fma", "power", "shl")
 
 
 @dataclass(frozen=True)
@@ -100,9 +93,6 @@ def _refused_and_small(
 def require_fitting(programs: Programs) -> None:
     """Raises Unknown where whole numbers may not fit their types."""
     program, bounds = programs.tile, programs.index_bounds
-    for op in table_products(program):
-        reason = "a product with entries of a table may not fit 32 bits"
-        raise Unknown(reason, op.span)
     lines = _flat_lines(program)
     flat = [b for b in bounds if b.span.line in lines]
     free = free_sizes(program)
@@ -199,7 +189,11 @@ def inexact_number(program: Program, found: Denotation) -> Inexact | None:
 
     ``program``: the tile program whose terms are ``found``.
     """
-    made = overflow(found) or inexact_decision(program, found)
+    made = (
+        overflow(found)
+        or unbounded_product(found, program)
+        or inexact_decision(program, found)
+    )
     return None if made is None else Inexact(made)
 
 
@@ -208,67 +202,3 @@ def require_exact(program: Program, found: Denotation) -> None:
     made = inexact_number(program, found)
     if made is not None:
         raise made
-
-
-def table_products(program: Program) -> list[o.Elementwise]:
-    """Products with entries of a table, element by element, that no size bounds.
-
-    Those of 64 bits with a constant are left out: they are taken to fit.
-    """
-    definitions = definitions_of(program)
-    data: set[o.Tile] = set()
-    before = -1
-    while len(data) > before:
-        before = len(data)
-        for op in walk(program.body):
-            _follow(op, data)
-    return [
-        op
-        for op in walk(program.body)
-        if isinstance(op, o.Elementwise)
-        and op.fn in _PRODUCTS
-        and op.result in data
-        and not any(_is_unit(a) for a in op.args)
-        and not _fits(op)
-        and not fits(definitions, op)
-    ]
-
-
-def _follow(op: o.AnyOp, data: set[o.Tile]) -> None:
-    """Add the tiles of whole numbers that an operation makes of entries of tables."""
-    match op:
-        case o.LoadGlobal() | o.LoadShared():
-            if op.result.dtype.name in _WIDE:
-                data.add(op.result)
-        case o.RegisterOp():
-            if op.result.dtype.name in _WIDE and not data.isdisjoint(used(op)):
-                data.add(op.result)
-        case o.For():
-            for carry in op.tiles:
-                if carry.init in data or carry.yielded in data:
-                    data.update((carry.arg, carry.result))
-        case o.If():
-            for merge in op.tiles:
-                if merge.then in data or merge.other in data:
-                    data.add(merge.result)
-        case (
-            o.Roles() | o.Binding() | o.Dot() | o.Access() | o.Copy()
-            | o.Synchronisation() | o.RingOp() | o.Annotation()
-        ):  # fmt: skip
-            pass  # it makes no tile of whole numbers of tiles
-        case _:
-            assert_never(op)
-
-
-def _fits(op: o.Elementwise) -> bool:
-    """Whether a product is taken to fit: one of 64 bits with a constant.
-
-    References compute in 64 bits, too, so that what wraps there is the same number.
-    """
-    return op.result.dtype.name == "i64" and any(
-        isinstance(a, Const) and abs(a.value) <= _CONSTANT for a in op.args
-    )
-
-
-def _is_unit(arg: o.Tile | Expr) -> bool:
-    return isinstance(arg, Const) and arg.value in (-1, 0, 1)

@@ -13,8 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from itertools import combinations, permutations, product
 
-from argus.terms.integers import Integer, Variable
-from argus.terms.leaves import Element, Leaf, Max, Sum
+from argus.terms.integers import Atom, Entry, Integer, Variable
+from argus.terms.leaves import Element, Leaf, Max, Sum, Whole
 from argus.terms.maxima import Source, maximum_over, opened
 from argus.terms.sets import IndexSet
 from argus.terms.sums import sum_over, tidy
@@ -117,12 +117,21 @@ def _places(body: Term, variable: Variable, point: Term) -> list[Integer]:
     return list(found)
 
 
-def _elements(term: Term) -> list[Element]:
-    """Elements that a term has as factors, also in an exponent."""
+def _elements(term: Term) -> list[Element | Entry]:
+    """Elements and entries that a term has as factors, also in an exponent."""
     leaves: list[Leaf] = [leaf for part in term.parts for leaf, _ in part.factors]
     inner = [_elements(p.exponent) for p in term.parts if p.exponent is not None]
     own = [leaf for leaf in leaves if isinstance(leaf, Element)]
-    return [*own, *(leaf for several in inner for leaf in several)]
+    entries = (_entries(leaf.atom) for leaf in leaves if isinstance(leaf, Whole))
+    several = (*inner, *entries)
+    return [*own, *(each for found in several for each in found)]
+
+
+def _entries(atom: Atom) -> list[Element | Entry]:
+    """Entries of tables in a whole number, but for those that tell where others are."""
+    if isinstance(atom, Entry):
+        return [atom]
+    return [e for i in atom.arguments for a in i.atoms() for e in _entries(a)]
 
 
 def _with_maxima(world: World, term: Term) -> Term:

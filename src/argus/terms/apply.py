@@ -43,6 +43,7 @@ from argus.terms.domains import (
     needs,
     note_lost,
 )
+from argus.terms.ends import is_whole
 from argus.terms.folds import together
 from argus.terms.integers import Applied, Comparison, Integer
 from argus.terms.sets import IndexSet, union
@@ -95,7 +96,10 @@ def apply(world: World, function: str, *values: Value) -> Value:
         if name in (*_ARITHMETIC, *_QUOTIENTS, *_LOGICAL, *_ENCODINGS):
             return _on_integers(world, name, values)
     elif name in (*_QUOTIENTS, *_LOGICAL):
-        raise Unknown(f"{name} of numbers that are not integers")
+        reals = (v for v in values if v.kind == "real")
+        if not all(is_whole(x) for v in reals for _, x in v.terms):
+            raise Unknown(f"{name} of numbers that are not integers")
+        return _on_integers(world, name, values)
     if name not in REAL:
         raise Unknown(f"the function {function}")
     if name in _SUMS and prod(len(v.cases) for v in values) > _MOST_CASES:

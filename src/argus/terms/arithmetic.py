@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from fractions import Fraction
 from math import ceil, floor, lcm
 
+from argus.terms.ends import is_whole
 from argus.terms.integers import Integer, Variable
 from argus.terms.leaves import Base, Call, Max, Sum
 from argus.terms.maxima import maximum_of, maximum_of_generators
@@ -311,7 +312,7 @@ def rounded(world: World, name: str, term: Term) -> Term:
 
     What is rounded up is rounded down with the other sign.
     """
-    if term.integer is not None or term.special is not None:
+    if term.special is not None or is_whole(term):
         return term
     value = term.constant
     if value is not None:
@@ -319,9 +320,24 @@ def rounded(world: World, name: str, term: Term) -> Term:
     if name == "ceil":
         return -rounded(world, "floor", -term)
     above, below = cleared(term)
+    if above is None and is_whole(term.scaled(below)):
+        above = whole_number(world, term.scaled(below))
     if above is None or name == "round":
         return tidied_call(world, name, [term])
     return whole(world.quotient(above, below))
+
+
+def whole_number(world: World, term: Term) -> Integer:
+    """A term that is whole by its form; what is no polynomial in it is one atom."""
+    total, left = Integer.of(0), ZERO
+    for part, coefficient in term.parts.items():
+        one = Term({part: coefficient})
+        integer = one.integer
+        if integer is None:
+            left = left + one
+        else:
+            total = total + integer
+    return total + world.truncation_of(left) if left.parts else total
 
 
 def cleared(term: Term) -> tuple[Integer | None, int]:

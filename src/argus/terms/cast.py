@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from argus.terms.arithmetic import cleared, larger, smaller
+from argus.terms.arithmetic import cleared, larger, smaller, whole_number
 from argus.terms.ends import ends, is_whole
-from argus.terms.integers import Integer, Truncated
+from argus.terms.integers import Atom, Integer, Truncated
 from argus.terms.sets import IndexSet, union
 from argus.terms.term import ONE, ZERO, Term, number, whole
 from argus.terms.unknown import Unknown
@@ -58,9 +58,20 @@ def to_truth(world: World, value: Value) -> Value:
 
 def _real(integer: Integer) -> Term:
     """An integer as a real number: of what was whole before it was cut, that."""
-    atom = integer.single
+    total = ZERO
+    for monomial, coefficient in integer.terms.items():
+        made = number(coefficient)
+        for atom in monomial:
+            made = made * _atom(atom)
+        total = total + made
+    return total
+
+
+def _atom(atom: Atom) -> Term:
     cut = atom.term if isinstance(atom, Truncated) else None
-    return cut if isinstance(cut, Term) and is_whole(cut) else whole(integer)
+    if isinstance(cut, Term) and is_whole(cut):
+        return cut
+    return whole(Integer.atom(atom))
 
 
 def saturated(world: World, value: Value, low: int, high: int) -> Value:
@@ -101,6 +112,8 @@ def truncated(world: World, term: Term) -> Integer:
     above, below = cleared(term)
     if above is not None and world.is_empty(world.compare(above, "<", 0)):
         return world.quotient(above, below)
+    if is_whole(term):
+        return whole_number(world, term)
     return world.truncation_of(term)
 
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from argus.terms.integers import Atom, Integer, Monomial, Truncated, Truth
+from argus.terms.integers import Atom, Entry, Integer, Monomial, Truncated, Truth
 from argus.terms.sets import IndexSet
 from argus.terms.substitution import in_set_by
 from argus.terms.term import Term
@@ -28,6 +28,17 @@ def without_data(world: World, where: IndexSet) -> IndexSet:
     """What a set says of all but such data."""
     names = [world.space.name(m) for m in where.monomials if any(is_data(a) for a in m)]
     return where.without(names) if names else where
+
+
+def without_tables(world: World, where: IndexSet) -> IndexSet:
+    """What a set says of positions and sizes alone, of no data and no entry."""
+    return where.without(
+        [
+            world.space.name(m)
+            for m in where.monomials
+            if any(isinstance(a, Truth | Truncated | Entry) for a in m)
+        ]
+    )
 
 
 def with_data_cut(

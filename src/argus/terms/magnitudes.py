@@ -39,7 +39,7 @@ from argus.terms.bounds import (
     times,
     union,
 )
-from argus.terms.ends import ends
+from argus.terms.ends import ends, is_whole
 from argus.terms.integers import (
     Applied,
     Atom,
@@ -235,8 +235,10 @@ class _Reader:
                     None if low is None else number(-floor(low)),
                     None if high is None else number(ceil(high)),
                 )
-                whole = self.term(where, atom.term)
-                return met(met(cut, whole), (number(_CUT), number(_CUT)))
+                found = met(cut, self.term(where, atom.term))
+                if is_whole(atom.term):
+                    return found  # it is not cut at all
+                return met(found, (number(_CUT), number(_CUT)))
             case Opaque():
                 return met(self._by_sets(where, atom), self._opaque(where, atom))
             case Applied():

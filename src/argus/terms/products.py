@@ -7,7 +7,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import islpy as isl
+
 from argus.terms.integers import Atom, Integer, Monomial, Opaque, Variable
+from argus.terms.isl_sets import PARAMETER
 from argus.terms.sets import IndexSet
 
 if TYPE_CHECKING:
@@ -37,14 +40,30 @@ def _of_product(world: World, monomial: Monomial) -> IndexSet:
     least = int(all(is_natural(world, a, 1) for a in monomial))
     found = found & world.compare(whole, ">=", least)
     for place, atom in enumerate(monomial):
+        rest = Integer({monomial[:place] + monomial[place + 1 :]: 1})
+        most = _most(world, atom)
+        if most is not None:
+            found = found & world.compare(whole, "<=", rest * most)
         if not isinstance(atom, Variable):
             continue
-        rest = Integer({monomial[:place] + monomial[place + 1 :]: 1})
         if atom.lower is not None:
             found = found & world.compare(whole, ">=", atom.lower * rest)
         if atom.upper is not None:
             found = found & world.compare(whole, "<=", (atom.upper - 1) * rest)
     return found
+
+
+def _most(world: World, atom: Atom) -> int | None:
+    """The largest number that an atom is, where a requirement of it alone says so."""
+    found: list[int] = []
+    for requirement in world.requirements:
+        where = requirement.where
+        if where.monomials == ((atom,),) and not isinstance(where.isl, bool):
+            with where.asking:
+                values = where.isl.move_dims(isl.dim_type.set, 0, PARAMETER, 0, 1)
+                most = values.dim_max_val(0)
+                found += [most.to_python()] if most.is_int() else []
+    return min(found, default=None)
 
 
 def _of_whole_parts(world: World, monomial: Monomial) -> IndexSet:

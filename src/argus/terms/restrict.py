@@ -7,9 +7,11 @@ over none is minus infinity.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from argus.terms.arithmetic import called, multiply
 from argus.terms.cast import truncated
-from argus.terms.cut_data import with_data_cut
+from argus.terms.cut_data import with_data_cut, without_tables
 from argus.terms.folds import rebound_fold
 from argus.terms.integers import Atom, Integer, Opaque, Truncated, Truth, Variable
 from argus.terms.leaves import Base, Call, Fold, Generated, Leaf, Sum, Whole
@@ -72,7 +74,9 @@ def _in_leaf(
         return leaf_term(leaf)
     match leaf:
         case Sum():
-            relevant, over = _said(world, leaf.domain, leaf.body, where, hidden)
+            relevant, over = _said(
+                world, leaf.variables, leaf.domain, leaf.body, where, hidden
+            )
             domain = world.close(over & relevant)
             if domain.is_nothing:
                 return ZERO
@@ -83,11 +87,12 @@ def _in_leaf(
         case Generated():
             sources: list[Source] = []
             for generator in leaf.generators:
-                body = generator.body
-                relevant, over = _said(world, generator.domain, body, where, hidden)
+                names, body = generator.variables, generator.body
+                relevant, over = _said(
+                    world, names, generator.domain, body, where, hidden
+                )
                 domain = world.close(over & relevant)
                 if not domain.is_nothing:
-                    names = generator.variables
                     body = restrict(world, body, domain, frozenset(names))
                     everywhere = world.is_subset(relevant, over)
                     if not names and everywhere:
@@ -147,13 +152,15 @@ def cut_in_set(
 
 def _said(
     world: World,
+    names: Sequence[Variable],
     domain: IndexSet,
     body: Term,
     where: IndexSet,
     hidden: frozenset[Variable],
 ) -> tuple[IndexSet, IndexSet]:
     """What a set says of a sum, and what the sum is over there."""
-    domain = cut_in_set(world, domain, where, hidden)
+    there = where & without_tables(world, domain)
+    domain = cut_in_set(world, domain, there, hidden.union(names))
     over = _without(world, domain, body, where, hidden)
     free = body.free_variables() | over.variables()
     return _relevant(world, where, hidden - free), over

@@ -21,8 +21,6 @@ OPEN = {
     },
     # It fills that table, in a loop whose conditions depend on what it carries.
     "kernel.py tile_table": "no reference",
-    # Tiles of an expert are a quotient of a sum of counts, which has no term.
-    "moe_place moe_place": "a product with entries of a table",
 }
 """What is not decided, and why: part of the reason that is given."""
 

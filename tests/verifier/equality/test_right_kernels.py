@@ -114,6 +114,25 @@ MISTAKES = {
         ("ag.maximum(n, 1.0)", "n"),
         ("(BM, N)) > 0", "(BM, N)) >= 0"),
     ),
+    ("counts.py", "segment_begins"): (
+        ("(BM - 1)) // BM", "BM) // BM"),
+        ('"E") - tiles) * BM', '"E")) * BM'),
+        ("n <= 16), Count", "n <= 2**20), Count"),  # what wraps is another number
+    ),
+    ("counts.py", "counted_before"): (("< b\n", "<= b\n"),),
+    ("counts.py", "owner_of_tile"): (
+        ("upto, ended) <= ", "upto, ended) < "),
+        ("past & real", "past"),
+    ),
+    ("counts.py", "parity_of_bits"): (
+        ("total % 7", "total % 8"),
+        *rest(("total & 15", "total & 14")),
+    ),
+    ("counts.py", "bounded_products"): (
+        ("n < 1000), T", "n < 1200), T"),
+        ("n <= 1000), U", "n <= 2**22), U"),
+        *rest(("< 2**21", "< 2**22")),
+    ),
     ("choices.py", "kept_elements"): (
         *rest(("keep > 0, pos, -1", "keep >= 0, pos, -1")),
         ("keep > 0, pos, -1", "keep > 0, pos, 0"),

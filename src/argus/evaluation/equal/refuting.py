@@ -15,7 +15,6 @@ from contextlib import suppress
 
 from argus.clock import now
 from argus.equivalence.deciding import TrialPlace
-from argus.equivalence.fitting import table_products
 from argus.equivalence.references import Reference
 from argus.equivalence.sizes import (
     fixed_sizes,
@@ -35,6 +34,7 @@ from argus.evaluation.tiles import (
 from argus.evaluation.tiles.extents import tile_extents
 from argus.ir.program import Program, ScalarParam
 from argus.requests import Request
+from argus.verify.numbers.products import table_products
 
 __all__ = ["SECONDS", "Tried", "refute", "tried_at"]
 

@@ -143,16 +143,16 @@ def moe_place(
 ):
     """Position of each pair, and expert of each tile, over the rows of Expert.
 
-    Segments begin with tiles; a pair follows those of its expert before it. (A quotient
-    of a sum has no term, so that no reference decides it.)
+    Segments begin with tiles; a pair follows those of its expert before it.
     """
     B, C = Expert.shape
     E = Count.shape[1]
     ag.require(E <= BE, "the counts of a block are in one tile")
     ag.require(B * C < 2**30, "tiles are numbered")
-    ag.require(B * BT < 2**30, "tokens are counted")
+    ag.require(B * BT * BE < 2**30, "positions are numbered")
     # `moe_route` counts the tokens of a block.
     ag.assume(lambda n: (n >= 0) & (n <= BT), Count)
+    ag.assume(lambda n: (n >= 0) & (n < BT), Rank)
     ag.launch(warps=WARPS)
     b = ag.block(B)
     every = ag.zeros((BE,), i32, dims="E")

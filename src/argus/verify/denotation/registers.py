@@ -40,10 +40,12 @@ from argus.verify.denotation.reads import shared_element
 from argus.verify.denotation.scalars import integer_cases, scalar
 from argus.verify.denotation.state import Context, integers, variable_of
 
-__all__ = ["converted", "product", "register_value"]
+__all__ = ["PRODUCTS", "converted", "product", "register_value"]
 
 _WRAPPING = ("add", "sub", "mul", "neg", "abs", "fma", "power", "floordiv", "shl")
 """Functions whose results may leave the range of their arguments."""
+PRODUCTS = ("mul", "fma", "power", "shl")
+"""Those of them whose results leave it further the larger the arguments are."""
 
 
 _CUTTING = ("floor", "ceil", "round", *COMPARISONS)
@@ -134,6 +136,8 @@ def _register_value(context: Context, op: o.AnyRegisterOp) -> Value:
                 return narrowed(context.world, made, held, context.state.where)
             if made.kind == "integer":
                 context.notice("whole", op, made, op.result.dtype)
+            if op.fn in PRODUCTS and op.result.dtype.kind == "int":
+                context.notice("product", op, made, op.result.dtype)
             return made
         case o.Cast():
             value = context.element(op.src, indices)

@@ -43,7 +43,9 @@ class Store:
     axes: tuple[Variable, ...] = ()
 
 
-NoticedKind = Literal["exponent", "whole", "observed", "in float", "decides", "sum"]
+NoticedKind = Literal[
+    "exponent", "whole", "product", "observed", "in float", "decides", "sum"
+]
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,7 @@ class Noticed:
 
     "exponent": an exponential is taken of ``value``, at the points of ``where``.
     "whole": it is the result of arithmetic on whole numbers, of type ``dtype``.
+    "product": likewise, the number that a product of tiles or a power is.
     "observed": it is a whole number of data, of ``dtype``, of which something else is
     made than a sum or product of its type.
     "in float": it is a whole number, or a fraction of one, in a float of ``dtype``.

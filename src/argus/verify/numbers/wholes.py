@@ -26,7 +26,7 @@ from argus.terms.remainders import remainders
 from argus.verify.denotation import Denotation, Noticed
 from argus.verify.equality.additions import total
 
-__all__ = ["Bounds", "Overflow", "beyond", "overflow"]
+__all__ = ["Bounds", "Overflow", "beyond", "of_data", "overflow"]
 
 _SIZES = (1 << 15, 1 << 17, 1 << 20, LARGEST_SIZE)
 """Limits of sizes, small ones first; at the last one more tile fits 32 bits, too."""
@@ -65,9 +65,9 @@ def overflow(found: Denotation) -> Overflow | None:
         for where, x in noticed.value.cases:
             known = isinstance(x, Integer) and _of_integer(x, found.narrow) is not None
             made = None
-            if observed and not known:
+            if observed and not known and _adds_up(x):
                 inside = noticed.where & where
-                made = _of_data(found, inside, x, dtype, noticed.op.span)
+                made = of_data(found, inside, x, dtype, noticed.op.span)
             elif not observed and known and isinstance(x, Integer):
                 made = beyond(found, noticed, where, x, dtype.integers)
             if made is not None:
@@ -82,9 +82,10 @@ def overflow(found: Denotation) -> Overflow | None:
             value = total(found.world, [store], at, Value.whole(0))
             within = IndexSet.universe
         for where, x in value.cases:
-            made = _of_data(found, within & where, x, dtype, store.span)
-            if made is not None:
-                return made
+            if _adds_up(x):
+                made = of_data(found, within & where, x, dtype, store.span)
+                if made is not None:
+                    return made
     return None
 
 
@@ -119,12 +120,15 @@ def _wraps_alike(dtype: DType) -> bool:
     return dtype.bits == 64 and dtype.signed
 
 
-def _of_data(
+def of_data(
     found: Denotation, inside: IndexSet, x: Integer | Term, dtype: DType, span: Span
 ) -> Overflow | None:
-    """Where a number that is made of data may lie outside of its type."""
+    """Where a number that is made of data may lie outside of its type; None: nowhere.
+
+    ``inside``: the points at which it is that number.
+    """
     world, (low, high) = found.world, dtype.integers
-    if not _adds_up(x) or world.is_empty(inside):
+    if world.is_empty(inside):
         return None
     sides = between(world, inside, x, found.entries)
     for side, end in zip(sides, (-low, high), strict=True):
