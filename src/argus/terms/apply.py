@@ -95,7 +95,7 @@ def apply(world: World, function: str, *values: Value) -> Value:
     if all(v.kind != "real" for v in values):
         if name in (*_ARITHMETIC, *_QUOTIENTS, *_LOGICAL, *_ENCODINGS):
             return _on_integers(world, name, values)
-    elif name in (*_QUOTIENTS, *_LOGICAL):
+    elif name in (*_QUOTIENTS, *_LOGICAL, *_ENCODINGS):
         reals = (v for v in values if v.kind == "real")
         if not all(is_whole(x) for v in reals for _, x in v.terms):
             raise Unknown(f"{name} of numbers that are not integers")

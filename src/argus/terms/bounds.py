@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import product as choices
+from math import ceil, floor
 
 from argus.terms.integers import Monomial
 
@@ -141,6 +142,13 @@ def times(one: Between, other: Between) -> Between:
     return union(_product(a, d), _product(b, c)), union(_product(a, c), _product(b, d))
 
 
-def rounded_down(low: Side) -> Side:
-    """How far below 0 a number lies that is rounded down."""
-    return plus(low, number(1)) if low else low
+def rounded_down(sides: Between) -> Between:
+    """Bounds of a number that is rounded down to a whole one."""
+    low, high = sides
+    if low and low.keys() <= {()}:
+        low = number(ceil(low[()]))
+    elif low:
+        low = plus(low, number(1))
+    if high and high.keys() <= {()}:
+        high = number(floor(high[()]))
+    return low, high

@@ -260,10 +260,9 @@ class _Reader:
                 return right
             case "div":
                 if divisor is not None and divisor > 0:
-                    low, high = scaled(left, Fraction(1, divisor))
-                    return rounded_down(low), high
+                    return rounded_down(scaled(left, Fraction(1, divisor)))
                 both = union(*left)
-                return rounded_down(both), rounded_down(both)
+                return rounded_down((both, both))
 
     def _applied(self, where: IndexSet, atom: Applied) -> Between:
         if atom.function not in ("and", "or", "xor") or len(atom.args) != 2:

@@ -6,6 +6,8 @@ number that lies between 0 and n - 1.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from argus.terms.integers import Integer, Opaque
 
 __all__ = ["remainders"]
@@ -21,13 +23,30 @@ def remainders(value: Integer) -> tuple[list[tuple[int, int]], Integer]:
         quotient = monomial[0] if len(monomial) == 1 else None
         if not isinstance(quotient, Opaque) or quotient.op != "div":
             continue
-        dividend, divisor = quotient.args
-        number = divisor.constant
-        if number is None or number < 2 or coefficient % number:
-            continue
-        times = -coefficient // number
-        rest = value - times * (dividend - number * Integer.atom(quotient))
-        if rest.terms.keys() <= value.terms.keys() - {monomial} | {()}:
-            found.append((times, number))
-            value = rest
+        for whole, number in _multiples(quotient, value):
+            if number < 2 or coefficient % number:
+                continue
+            times = -coefficient // number
+            rest = value - times * (whole - number * Integer.atom(quotient))
+            if rest.terms.keys() <= value.terms.keys() - {monomial} | {()}:
+                found.append((times, number))
+                value = rest
+                break
     return found, value
+
+
+def _multiples(quotient: Opaque, value: Integer) -> Iterator[tuple[Integer, int]]:
+    """What a quotient is the quotient of, and by which number.
+
+    ``y // 6`` is that of y by 6, and of ``y // 2`` by 3.
+    """
+    dividend, divisor = quotient.args
+    number = divisor.constant
+    if number is None:
+        return
+    yield dividend, number
+    for atom in value.atoms():
+        if isinstance(atom, Opaque) and atom.op == "div" and atom.args[0] == dividend:
+            less = atom.args[1].constant
+            if less and less > 0 and number % less == 0:
+                yield Integer.atom(atom), number // less

@@ -128,6 +128,10 @@ MISTAKES = {
         ("total % 7", "total % 8"),
         *rest(("total & 15", "total & 14")),
     ),
+    ("counts.py", "pooled_bytes"): (
+        *rest(("(total + 2)", "(total + 1)")),
+        ("(total + 2)", "(total + 4)"),  # may be 256
+    ),
     ("counts.py", "bounded_products"): (
         ("n < 1000), T", "n < 1200), T"),
         ("n <= 1000), U", "n <= 2**22), U"),

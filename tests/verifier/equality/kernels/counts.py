@@ -1,7 +1,7 @@
 """Whole numbers that are sums of entries: counts, and what follows from them."""
 
 import argus as ag
-from argus import i32, i64
+from argus import i32, i64, u8
 
 
 @ag.kernel
@@ -97,3 +97,21 @@ def bounded_products(T: i32["N"], U: i32["N"], Y: i64["N"], *, BN: int = 128):
 def bounded_products_reference(T, U, N):
     t = T.astype(np.int64)
     return t * U + t * np.arange(N)
+
+
+@ag.kernel
+def pooled_bytes(X: u8["M N"], Y: u8["M P"], *, BM: int = 16, BP: int = 32):
+    """Means of four neighbours, rounded: none is more than 255."""
+    M, N = X.shape
+    P = Y.shape[1]
+    ag.require(N == 4 * P, "four each")
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(P, BP))
+    x = ag.load(X[i * BM :, j * BP * 4 :], (BM, BP * 4)).to(i32)
+    total = ag.sum(ag.reshape(x, (BM, BP, 4), dims="M P _"), 2)
+    Y[i * BM :, j * BP :] = ((total + 2) >> 2).to(u8)
+
+
+@ag.reference
+def pooled_bytes_reference(X):
+    M, N = X.shape
+    return (X.astype(np.int32).reshape(M, N // 4, 4).sum(2) + 2) // 4
