@@ -74,6 +74,16 @@ def converted(array: SymbolicArray, dtype: Any) -> SymbolicArray:
     return SymbolicArray(array.tracing, array.sizes, wanted, read)
 
 
+def wraps(tracing: Tracing, result: np.dtype[Any]) -> bool:
+    """Whether numbers of a type wrap around.
+
+    Those of 32 and 64 bits with a sign are taken to fit.
+    """
+    if result.itemsize == 4 and result.kind == "i":
+        tracing.assume(f"{result} arithmetic of the reference does not overflow")
+    return result.itemsize < 4 or result.kind == "u"
+
+
 def ends_of(dtype: np.dtype[Any]) -> tuple[int, int]:
     """The least and the greatest number of a type of whole numbers."""
     limits = np.iinfo(dtype)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from argus.specification.array import SymbolicArray
 from argus.specification.cases import chosen
+from argus.specification.casting import ends_of, wraps
 from argus.specification.storage import Indices, Read
 from argus.terms import (
     Entry,
@@ -19,6 +20,7 @@ from argus.terms import (
     cast,
     reduce,
 )
+from argus.terms.narrowing import narrowed
 
 
 @dataclass(frozen=True)
@@ -69,14 +71,16 @@ class Scatter:
 
     def add(self) -> None:
         """Add every value to the element that its position names."""
-        old = self.array.now()
+        old, dtype = self.array.now(), self.array.dtype
         tracing = self.array.tracing
+        wrapping = self.array.kind == "integer" and wraps(tracing, dtype)
 
         def read(indices: Indices) -> Value:
             found = self.equations(indices)
             named = self._inside(found, {}, found.pairs)
             total = self._sum(named, found.value)
-            return apply(tracing.world, "add", old(indices), total)
+            made = apply(tracing.world, "add", old(indices), total)
+            return narrowed(tracing.world, made, ends_of(dtype)) if wrapping else made
 
         self.array.assign(read)
 
