@@ -42,3 +42,19 @@ def test_a_reciprocal_of_whole_numbers_is_not_traced() -> None:
     (result,) = made.results
     with pytest.raises(Unknown, match="reciprocal"):
         result.at(result.sizes)
+
+
+def test_a_conversion_without_a_copy_is_the_array() -> None:
+    def same(X: Any) -> Any:
+        Y = X.astype(np.float64, copy=False)
+        Y += 1
+        return X
+
+    def other(X: Any) -> Any:
+        Y, Z = X.astype(np.float32, copy=False), X.astype(np.float64)
+        Y += 1
+        Z += 1
+        return X
+
+    agree(same, {"X": "M N"}, *SIZES)
+    agree(other, {"X": "M N"}, *SIZES)
