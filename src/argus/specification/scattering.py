@@ -20,6 +20,7 @@ from argus.terms import (
     cast,
     reduce,
 )
+from argus.terms.integers import Truncated, Truth
 from argus.terms.narrowing import narrowed
 
 
@@ -48,6 +49,27 @@ class Scatter:
     inner: tuple[Integer, ...]
     equations: Callable[[Indices], Equation]
     values: Read
+
+    def require_different(self) -> None:
+        """That no two positions name one element: by tables it is assumed.
+
+        What is computed of positions and sizes alone says where it is so.
+        """
+        tracing, world = self.array.tracing, self.array.tracing.world
+        named = tuple(e for e, _ in self.equations(self.array.sizes).pairs)
+        if any(map(_is_of_data, named)):
+            tracing.assume(
+                "positions that the reference assigns to by a table are different"
+            )
+            return
+        others = [world.fresh("q", 0, n) for n in self.inner]
+        env = dict(zip(self._names(), others, strict=True))
+        same, one = IndexSet.universe, IndexSet.universe
+        for entry in named:
+            same = same & world.compare(entry, "==", world.substitute(entry, env))
+        for here, other in zip(self.variables, others, strict=True):
+            one = one & world.compare(here, "==", other)
+        tracing.need(one | ~same, "no two positions that are assigned to are the same")
 
     def replace(self) -> None:
         """Assign, where no two positions name one element."""
@@ -151,6 +173,15 @@ class Scatter:
             env |= solved
         rest = [(world.substitute(e, env), t) for e, t in rest]
         return env, tuple(rest)
+
+
+def _is_of_data(position: Integer) -> bool:
+    """Whether a table, or an element, is a part of a position."""
+    return any(
+        isinstance(atom, Entry | Truth | Truncated)
+        or any(map(_is_of_data, atom.arguments))
+        for atom in position.atoms()
+    )
 
 
 def _variable(integer: Integer) -> Variable:
