@@ -242,6 +242,35 @@ def test_functions_of_several_tensors(name: str) -> None:
     agree(function, shapes, outputs, *points)
 
 
+def _few(i: Any) -> Any:
+    return (i * 100).to(torch.int8)
+
+
+NARROW: dict[str, Callable[[Any], Any]] = {
+    "compared": lambda i: _few(i) < 300,
+    "compared, no sign": lambda i: i.to(torch.uint8) > torch.tensor(-1),
+    "extreme": lambda i: torch.maximum(_few(i), torch.tensor(200)),
+    "remainder": lambda i: _few(i) % 300,
+    "divided": lambda i: _few(i) // torch.tensor(300),
+    "the least, by -1": lambda i: (-128 * i).to(torch.int8) // -1,
+    "cut": lambda i: torch.div(_few(i), 300, rounding_mode="trunc"),
+    "clamped": lambda i: _few(i).clamp(min=torch.tensor(200)),
+    "of 16 bits": lambda i: (i * 30000).to(torch.int16) < torch.tensor(40000),
+    "inverted": lambda i: ~i.to(torch.uint8),
+    "reciprocal": lambda i: 1 + 12 * torch.reciprocal(i + 1),
+}
+
+
+def test_a_number_gives_way_to_a_tensor() -> None:
+    """Of 300 numbers of 8 bits hold 44."""
+
+    def all_of_them(i: Any) -> Any:
+        return tuple(f(i).long() for f in NARROW.values())
+
+    outputs = {f"y{n}": "M N:i64" for n in range(len(NARROW))}
+    agree(all_of_them, {"i": "M N:i32"}, outputs, SIZES, *ONES)
+
+
 def test_a_module() -> None:
     class Block(torch.nn.Module):
         def __init__(self) -> None:
