@@ -271,6 +271,19 @@ def test_a_number_gives_way_to_a_tensor() -> None:
     agree(all_of_them, {"i": "M N:i32"}, outputs, SIZES, *ONES)
 
 
+def test_positions_in_floats_of_few_bits() -> None:
+    def masked(x: Any) -> Any:
+        place = torch.arange(x.shape[1])
+        return torch.where(place.float().bfloat16() < 300, x, 0.0)
+
+    given = agree(masked, X, {"y": "M N"}, SIZES)
+    (need,) = [n for n in given.needs if "bfloat16" in n.why]
+    assert need.where is not None
+    world = World()
+    point = {variable(world.size("N")): 258, variable(world.size("M")): 1}
+    assert not holds_at(need.where, point, Given({}))
+
+
 def test_a_module() -> None:
     class Block(torch.nn.Module):
         def __init__(self) -> None:

@@ -60,6 +60,10 @@ def converted(array: SymbolicArray, dtype: Any) -> SymbolicArray:
     if wanted == array.dtype:
         return array
     kind, world = kind_of(wanted), array.tracing.world
+    if array.kind == "integer" and kind == "real":
+        from argus.specification.in_floats import hold
+
+        hold(array, dtype if isinstance(dtype, str) else np.dtype(dtype).name)
     read = array.now()
     if kind == array.kind == "integer" and not np.can_cast(array.dtype, wanted):
         read = mapped(read, lambda value: narrowed(world, value, ends_of(wanted)))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from argus.specification.array import SymbolicArray
-from argus.specification.cases import chosen
+from argus.specification.cases import chosen, is_of_data
 from argus.specification.casting import ends_of, wraps
 from argus.specification.storage import Indices, Read
 from argus.terms import (
@@ -20,7 +20,6 @@ from argus.terms import (
     cast,
     reduce,
 )
-from argus.terms.integers import Truncated, Truth
 from argus.terms.narrowing import narrowed
 
 
@@ -57,7 +56,7 @@ class Scatter:
         """
         tracing, world = self.array.tracing, self.array.tracing.world
         named = tuple(e for e, _ in self.equations(self.array.sizes).pairs)
-        if any(map(_is_of_data, named)):
+        if any(map(is_of_data, named)):
             tracing.assume(
                 "positions that the reference assigns to by a table are different"
             )
@@ -173,15 +172,6 @@ class Scatter:
             env |= solved
         rest = [(world.substitute(e, env), t) for e, t in rest]
         return env, tuple(rest)
-
-
-def _is_of_data(position: Integer) -> bool:
-    """Whether a table, or an element, is a part of a position."""
-    return any(
-        isinstance(atom, Entry | Truth | Truncated)
-        or any(map(_is_of_data, atom.arguments))
-        for atom in position.atoms()
-    )
 
 
 def _variable(integer: Integer) -> Variable:

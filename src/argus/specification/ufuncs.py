@@ -20,6 +20,7 @@ from argus.specification.cases import as_kind
 from argus.specification.casting import converted, ends_of, lifted, wraps
 from argus.specification.complex_numbers import complex_ufunc, is_complex
 from argus.specification.finiteness import is_finite, is_infinite
+from argus.specification.in_floats import hold
 from argus.specification.powers import power
 from argus.specification.storage import Indices
 from argus.specification.table import name_of, refuse
@@ -337,7 +338,10 @@ def elementwise(
         return made
 
     weak = all(a.weak for a in arrays) and result.kind != "b"
-    return SymbolicArray(tracing, shape, result, read, weak=weak)
+    found = SymbolicArray(tracing, shape, result, read, weak=weak)
+    if result == np.float16:
+        hold(found, "float16")
+    return found
 
 
 def types_of(

@@ -17,6 +17,7 @@ from argus.specification.aten.promoting import promoted
 from argus.specification.aten.shapes import CREATING
 from argus.specification.aten.table import OPERATORS, numpy_type
 from argus.specification.casting import converted, lifted
+from argus.specification.in_floats import hold
 from argus.specification.tracing import Tracing
 from argus.terms import Unknown
 
@@ -129,6 +130,8 @@ def _typed(result: Any, said: Any, node: Any) -> Any:
         return result
     if len(said.shape) != result.ndim:
         raise Unknown(f"{node.name} has {len(said.shape)} dimensions in the graph")
+    if dtype.is_floating_point:
+        hold(result, str(dtype).removeprefix("torch."))
     return converted(result, numpy_type(dtype))
 
 
