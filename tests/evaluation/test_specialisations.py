@@ -279,3 +279,59 @@ def test_tensors_that_do_not_fit(change, code: str) -> None:
     with pytest.raises(ArgusError) as caught:
         specialisation(DRAWN.signature, given)
     assert caught.value.diagnostics[0].code == code
+
+
+def _excluded(report: Report) -> bool:
+    """Whether some specialisations are of no launch."""
+    assert report.specialised is not None
+    return any(r.code == "AG0318" for r in report.specialised.refused)
+
+
+COPY = """def k(X: f32["N"], Y: f32["N"], *, B: int = 128):
+    N = X.shape[0]
+    {require}
+    i = ag.block({blocks})
+    Y[i * B :] = ag.load(X[i * B :], (B,))
+"""
+
+
+@pytest.mark.parametrize(
+    "require",
+    [
+        'ag.require(N == 17, "one size")',
+        'ag.require(N % 4 == 2, "pairs")',
+        "ag.assume(N % 2 == 1)",
+    ],
+)
+def test_sizes_that_requirements_exclude_are_no_mistake(require: str) -> None:
+    report = checked(COPY.format(require=require, blocks="ag.cdiv(N, B)"))
+    assert report.verdict is Verdict.PROVED
+    assert _excluded(report)
+    assert any(o.rule == "AG0306" for o in report.obligations)
+    wrong = checked(COPY.format(require=require, blocks="N // B"))
+    assert wrong.verdict is Verdict.REFUTED
+
+
+def test_a_grid_without_blocks_excludes_no_launch() -> None:
+    report = checked(COPY.format(require="pass", blocks="N % 16"))
+    assert report.verdict < Verdict.PROVED
+    assert not _excluded(report)
+
+
+def test_requirements_that_no_size_satisfies_are_a_mistake() -> None:
+    require = 'ag.require(N < 0, "none")'
+    report = checked(COPY.format(require=require, blocks="ag.cdiv(N, B)"))
+    assert report.verdict is Verdict.REFUTED
+    assert any(o.rule == "AG0318" for o in report.obligations)
+
+
+def test_a_branch_that_no_size_comes_to_excludes_no_launch() -> None:
+    text = """def k(X: f32["N"], Y: f32["N"], c: i32 = 0, *, B: int = 128):
+    N = X.shape[0]
+    i = ag.block(ag.cdiv(N, B))
+    if c > 0:
+        ag.assume(N % 2 == 1)
+    Y[i * B :] = ag.load(X[i * B :], (B,))
+"""
+    report = checked(text)
+    assert not _excluded(report)

@@ -238,6 +238,26 @@ def test_scatters() -> None:
     )
 
 
+def test_positions_that_no_table_says_have_to_differ() -> None:
+    def turned(X: Any) -> Any:
+        Y = np.zeros(X.shape)
+        Y[len(X) - 1 - np.arange(len(X))] = X
+        return Y
+
+    def folded(X: Any) -> Any:
+        Y = np.zeros((3, X.shape[1]))
+        Y[np.arange(len(X)) % 3] = X  # the last of several is left
+        return Y
+
+    assert not agree(turned, {"X": "M N"}, {"M": 5, "N": 2}).needs
+    made = agree(folded, {"X": "M N"}, {"M": 3, "N": 2}, {"M": 2, "N": 2})
+    (need,) = [n for n in made.tracing.needs if "no two positions" in n.why]
+    assert need.where is not None
+    size = made.tracing.world.size("M")
+    beyond = made.tracing.world.compare(size, ">", 3)
+    assert made.tracing.world.is_empty(need.where & beyond)
+
+
 def test_what_is_written_by_a_table_is_read_by_it() -> None:
     made = traced(scattered, {"C": "M N", "V": "K N", "I": "K:i32"})
     world = made.tracing.world

@@ -242,6 +242,48 @@ def test_functions_of_several_tensors(name: str) -> None:
     agree(function, shapes, outputs, *points)
 
 
+def _few(i: Any) -> Any:
+    return (i * 100).to(torch.int8)
+
+
+NARROW: dict[str, Callable[[Any], Any]] = {
+    "compared": lambda i: _few(i) < 300,
+    "compared, no sign": lambda i: i.to(torch.uint8) > torch.tensor(-1),
+    "extreme": lambda i: torch.maximum(_few(i), torch.tensor(200)),
+    "remainder": lambda i: _few(i) % 300,
+    "divided": lambda i: _few(i) // torch.tensor(300),
+    "the least, by -1": lambda i: (-128 * i).to(torch.int8) // -1,
+    "cut": lambda i: torch.div(_few(i), 300, rounding_mode="trunc"),
+    "clamped": lambda i: _few(i).clamp(min=torch.tensor(200)),
+    "of 16 bits": lambda i: (i * 30000).to(torch.int16) < torch.tensor(40000),
+    "inverted": lambda i: ~i.to(torch.uint8),
+    "reciprocal": lambda i: 1 + 12 * torch.reciprocal(i + 1),
+}
+
+
+def test_a_number_gives_way_to_a_tensor() -> None:
+    """Of 300 numbers of 8 bits hold 44."""
+
+    def all_of_them(i: Any) -> Any:
+        return tuple(f(i).long() for f in NARROW.values())
+
+    outputs = {f"y{n}": "M N:i64" for n in range(len(NARROW))}
+    agree(all_of_them, {"i": "M N:i32"}, outputs, SIZES, *ONES)
+
+
+def test_positions_in_floats_of_few_bits() -> None:
+    def masked(x: Any) -> Any:
+        place = torch.arange(x.shape[1])
+        return torch.where(place.float().bfloat16() < 300, x, 0.0)
+
+    given = agree(masked, X, {"y": "M N"}, SIZES)
+    (need,) = [n for n in given.needs if "bfloat16" in n.why]
+    assert need.where is not None
+    world = World()
+    point = {variable(world.size("N")): 258, variable(world.size("M")): 1}
+    assert not holds_at(need.where, point, Given({}))
+
+
 def test_a_module() -> None:
     class Block(torch.nn.Module):
         def __init__(self) -> None:

@@ -26,6 +26,7 @@ from argus.equivalence.concluding import concluded, equality_of
 from argus.equivalence.programs import KnownPrograms
 from argus.equivalence.settling import StatedReference
 from argus.equivalence.traced import decided_case
+from argus.evaluation.accepting import EXPECTED, Proofs, accepted, without_launch
 from argus.evaluation.equal.proof import with_reference
 from argus.evaluation.exploring import (
     Become,
@@ -169,27 +170,28 @@ def proved_all(
 
     programs = KnownPrograms()
     found = _each(explored, at, programs)
-    proof = _joined(kernel, explored, *_accepted(found))
     requests = [
         at(box, box.low)
         for became in explored.programs.values()
         for box in least(became)
     ]
+    placed = [(programs.of(r).placed, r.facts) for r in requests]
+    never = without_launch(found, placed)
+    requests = [r for n, r in enumerate(requests) if n not in never]
+    proof = _joined(kernel, explored, *accepted(found, never))
     report = with_reference(requests, proof.report, space, known=programs)
     proof = replace(proof, report=with_numbers(requests, report, programs))
     remember_proof(Request(kernel, {}, statics, target), proof, *key_of_all(space))
     return proof
 
 
-_Proofs = list[tuple[Placed, Proof]]
 _At = Callable[[Box, Numbers], Request]
 """The request for a form and numbers of a box."""
 _SPEED = ("AG0510", "AG0511", "AG0512", "AG0513")
-_EXPECTED = "AG0513"
 _COST = "performance"
 
 
-def _each(explored: Explored, at: _At, known: KnownPrograms) -> _Proofs:
+def _each(explored: Explored, at: _At, known: KnownPrograms) -> Proofs:
     """Every different program, proved where least is known of the divisors."""
     from argus.verify.order.sharing import SharedOrder
 
@@ -205,7 +207,7 @@ def _each(explored: Explored, at: _At, known: KnownPrograms) -> _Proofs:
         best = next((b for b in became.boxes if _is_best(explored.space, b)), None)
         if best is not None:
             speed[id(became)] = _speed(at(best, best.high))
-    found: _Proofs = []
+    found: Proofs = []
     for box, became in boxes:
         proof = _with_remarks(proofs[id(box)], speed.get(id(became)))
         request = at(box, box.low)
@@ -250,12 +252,12 @@ def _with_remarks(proof: Proof, speed: Report | None) -> Proof:
     counts where ``speed`` does not say that it holds.
     """
     remarks = () if speed is None else speed.obligations
-    held = {(o.claim, o.span) for o in remarks if o.rule == _EXPECTED}
+    held = {(o.claim, o.span) for o in remarks if o.rule == EXPECTED}
     kept = [
         o
         for o in proof.report.obligations
         if not (o.slow and o.rule in _SPEED)
-        and not (o.rule == _EXPECTED and (o.claim, o.span) in held)
+        and not (o.rule == EXPECTED and (o.claim, o.span) in held)
     ]
     seconds = dict(proof.report.seconds)
     for name, spent in () if speed is None else speed.seconds.items():
@@ -264,23 +266,6 @@ def _with_remarks(proof: Proof, speed: Report | None) -> Proof:
     return replace(
         proof, report=replace(proof.report, obligations=both, seconds=seconds)
     )
-
-
-def _accepted(found: _Proofs) -> tuple[_Proofs, list[Refused]]:
-    """Those that calls accept, and those of which an expectation does not hold.
-
-    A call with divisors with which a kernel does not keep what it expects of its speed
-    (AG0513) ends in that error. If none keeps it, the kernel is wrong.
-    """
-    kept: _Proofs = []
-    refused: list[Refused] = []
-    for said, proof in found:
-        broken = [o for o in proof.report.obligations if o.is_open]
-        if kept and broken and all(o.rule == _EXPECTED for o in broken):
-            refused.append(Refused(said.text, _EXPECTED, broken[0].claim))
-        else:
-            kept.append((said, proof))
-    return kept, refused
 
 
 def least(became: Become) -> list[Box]:
@@ -303,7 +288,7 @@ def _below(a: Box, b: Box) -> bool:
 
 
 def _joined(
-    kernel: Kernel, explored: Explored, found: _Proofs, expected: list[Refused]
+    kernel: Kernel, explored: Explored, found: Proofs, expected: list[Refused]
 ) -> Proof:
     """One proof from those of the programs: the least verdict of all."""
     space = explored.space

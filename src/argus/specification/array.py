@@ -177,11 +177,12 @@ class SymbolicArray(NDArrayOperatorsMixin):
         """Itself: complex numbers are arrays of another kind."""
         return self
 
-    def astype(self, dtype: Any, *_: Any, **__: Any) -> Any:
+    def astype(self, dtype: Any, *how: Any, copy: Any = True, **_: Any) -> Any:
         """Elements of another type: between floats they stay as they are."""
         from argus.specification.casting import converted
 
-        return converted(self, dtype).copy()
+        made = converted(self, dtype)
+        return made.copy() if all(how[3:4]) and copy else made
 
     def view(self, dtype: Any) -> Any:
         """Whole numbers of which the last four bits are a float of `ml_dtypes`.

@@ -40,9 +40,7 @@ def assigned(array: SymbolicArray, key: Any, value: Any) -> None:
         _masked(array, items, given)
     elif any(isinstance(i, Gather) for i in items):
         scatter = scatter_of(array, items, given)
-        tracing.assume(
-            "positions that the reference assigns to by a table are different"
-        )
+        scatter.require_different()
         scatter.replace()
     elif any(isinstance(i, Point) and len(i.at) > 1 for i in items):
         raise Unknown("the reference assigns to a position that differs by cases")

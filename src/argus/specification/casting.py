@@ -60,6 +60,10 @@ def converted(array: SymbolicArray, dtype: Any) -> SymbolicArray:
     if wanted == array.dtype:
         return array
     kind, world = kind_of(wanted), array.tracing.world
+    if array.kind == "integer" and kind == "real":
+        from argus.specification.in_floats import hold
+
+        hold(array, dtype if isinstance(dtype, str) else np.dtype(dtype).name)
     read = array.now()
     if kind == array.kind == "integer" and not np.can_cast(array.dtype, wanted):
         read = mapped(read, lambda value: narrowed(world, value, ends_of(wanted)))
@@ -72,6 +76,16 @@ def converted(array: SymbolicArray, dtype: Any) -> SymbolicArray:
     elif kind != array.kind:
         read = mapped(read, lambda value: as_kind(world, value, kind))
     return SymbolicArray(array.tracing, array.sizes, wanted, read)
+
+
+def wraps(tracing: Tracing, result: np.dtype[Any]) -> bool:
+    """Whether numbers of a type wrap around.
+
+    Those of 32 and 64 bits with a sign are taken to fit.
+    """
+    if result.itemsize == 4 and result.kind == "i":
+        tracing.assume(f"{result} arithmetic of the reference does not overflow")
+    return result.itemsize < 4 or result.kind == "u"
 
 
 def ends_of(dtype: np.dtype[Any]) -> tuple[int, int]:

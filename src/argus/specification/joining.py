@@ -262,6 +262,8 @@ def where(condition: Any, x: Any = None, y: Any = None) -> SymbolicArray:
     test, a, b = (lifted(tracing, v) for v in (condition, x, y))
     dtype = a.dtype if a.dtype == b.dtype else types_of(np.maximum, (a, b))[-1]
     kind = kind_of(dtype)
+    if kind == "integer":  # a number of Python gives way, and wraps
+        a, b = converted(a, dtype), converted(b, dtype)
     shape = broadcast(tracing, [test.sizes, a.sizes, b.sizes], "np.where")
     reads: list[Read] = [reader(v) for v in (test, a, b)]
     world = tracing.world

@@ -6,7 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from argus.specification.array import SymbolicArray
-from argus.specification.cases import chosen
+from argus.specification.cases import chosen, is_of_data
+from argus.specification.casting import ends_of, wraps
 from argus.specification.storage import Indices, Read
 from argus.terms import (
     Entry,
@@ -19,6 +20,7 @@ from argus.terms import (
     cast,
     reduce,
 )
+from argus.terms.narrowing import narrowed
 
 
 @dataclass(frozen=True)
@@ -47,6 +49,27 @@ class Scatter:
     equations: Callable[[Indices], Equation]
     values: Read
 
+    def require_different(self) -> None:
+        """That no two positions name one element: by tables it is assumed.
+
+        What is computed of positions and sizes alone says where it is so.
+        """
+        tracing, world = self.array.tracing, self.array.tracing.world
+        named = tuple(e for e, _ in self.equations(self.array.sizes).pairs)
+        if any(map(is_of_data, named)):
+            tracing.assume(
+                "positions that the reference assigns to by a table are different"
+            )
+            return
+        others = [world.fresh("q", 0, n) for n in self.inner]
+        env = dict(zip(self._names(), others, strict=True))
+        same, one = IndexSet.universe, IndexSet.universe
+        for entry in named:
+            same = same & world.compare(entry, "==", world.substitute(entry, env))
+        for here, other in zip(self.variables, others, strict=True):
+            one = one & world.compare(here, "==", other)
+        tracing.need(one | ~same, "no two positions that are assigned to are the same")
+
     def replace(self) -> None:
         """Assign, where no two positions name one element."""
         old = self.array.now()
@@ -69,14 +92,16 @@ class Scatter:
 
     def add(self) -> None:
         """Add every value to the element that its position names."""
-        old = self.array.now()
+        old, dtype = self.array.now(), self.array.dtype
         tracing = self.array.tracing
+        wrapping = self.array.kind == "integer" and wraps(tracing, dtype)
 
         def read(indices: Indices) -> Value:
             found = self.equations(indices)
             named = self._inside(found, {}, found.pairs)
             total = self._sum(named, found.value)
-            return apply(tracing.world, "add", old(indices), total)
+            made = apply(tracing.world, "add", old(indices), total)
+            return narrowed(tracing.world, made, ends_of(dtype)) if wrapping else made
 
         self.array.assign(read)
 

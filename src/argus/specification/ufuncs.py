@@ -17,9 +17,10 @@ import numpy as np
 from argus.specification.array import SymbolicArray, kind_of, whole
 from argus.specification.broadcasting import broadcast, reader
 from argus.specification.cases import as_kind
-from argus.specification.casting import converted, ends_of, lifted
+from argus.specification.casting import converted, ends_of, lifted, wraps
 from argus.specification.complex_numbers import complex_ufunc, is_complex
 from argus.specification.finiteness import is_finite, is_infinite
+from argus.specification.in_floats import hold
 from argus.specification.powers import power
 from argus.specification.storage import Indices
 from argus.specification.table import name_of, refuse
@@ -168,6 +169,12 @@ def _invert(world: World, a: Value) -> Value:
     return apply(world, "sub", _whole(-1), a)
 
 
+def _reciprocal(world: World, a: Value) -> Value:
+    if a.kind == "integer":
+        raise Unknown("the reference takes the reciprocal of whole numbers")
+    return apply(world, "rcp", a)
+
+
 def _tan(world: World, a: Value) -> Value:
     return apply(world, "div", apply(world, "sin", a), apply(world, "cos", a))
 
@@ -192,7 +199,7 @@ UFUNCS: dict[np.ufunc, Rule] = {
     np.power: power,
     np.float_power: power,
     np.square: _squared,
-    np.reciprocal: _named("rcp"),
+    np.reciprocal: _reciprocal,
     np.sqrt: _named("sqrt"),
     np.exp: _named("exp"),
     np.exp2: _named("exp2"),
@@ -242,7 +249,7 @@ UFUNCS: dict[np.ufunc, Rule] = {
 
 _WRAPPING = {
     np.add, np.subtract, np.multiply, np.negative, np.power, np.square, np.left_shift,
-    np.absolute,
+    np.absolute, np.invert, np.floor_divide,
 }  # fmt: skip
 """Ufuncs whose results an integer type may be too narrow for."""
 
@@ -317,7 +324,7 @@ def elementwise(
     kinds = [kind_of(t) for t in inner]
     kind = kind_of(result)
     leaves = ufunc in _WRAPPING and kind == "integer"
-    wraps = leaves and _wraps(tracing, result)
+    wrapping = leaves and wraps(tracing, result)
     shape = broadcast(tracing, [a.sizes for a in arrays], name_of(ufunc))
     reads, world = [reader(a) for a in arrays], tracing.world
 
@@ -326,12 +333,15 @@ def elementwise(
             as_kind(world, r(indices), k) for r, k in zip(reads, kinds, strict=True)
         ]
         made = as_kind(world, rule(world, *values), kind)
-        if wraps or (leaves and result.itemsize == 4 and any(map(_is_left, values))):
+        if wrapping or (leaves and result.itemsize == 4 and any(map(_is_left, values))):
             return narrowed(world, made, ends_of(result))
         return made
 
     weak = all(a.weak for a in arrays) and result.kind != "b"
-    return SymbolicArray(tracing, shape, result, read, weak=weak)
+    found = SymbolicArray(tracing, shape, result, read, weak=weak)
+    if result == np.float16:
+        hold(found, "float16")
+    return found
 
 
 def types_of(
@@ -347,16 +357,6 @@ def types_of(
         for a in arrays
     ]
     return ufunc.resolve_dtypes((*asked, *[None] * ufunc.nout))  # type: ignore[arg-type]
-
-
-def _wraps(tracing: Tracing, result: np.dtype[Any]) -> bool:
-    """Whether numbers of a type wrap around.
-
-    Those of 32 and 64 bits with a sign are taken to fit.
-    """
-    if result.itemsize == 4 and result.kind == "i":
-        tracing.assume(f"{result} arithmetic of the reference does not overflow")
-    return result.itemsize < 4 or result.kind == "u"
 
 
 def _is_left(value: Value) -> bool:

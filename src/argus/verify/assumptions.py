@@ -28,9 +28,10 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import BLOCK_INDEX, Program
 from argus.verify.decide import negate, prove
 from argus.verify.evidence import Counterexample, ThreadPlace
+from argus.verify.tags.annotated import of_sizes
 from argus.verify.verdict import Obligation, Verdict
 
-__all__ = ["obligations"]
+__all__ = ["excluded", "obligations"]
 
 RULE = "AG0318"
 ENTRIES = 4
@@ -87,6 +88,20 @@ def obligations(program: Program) -> Iterator[Obligation]:
             yield from _satisfied(place)
         else:
             yield from _first_block(*place)
+
+
+def excluded(program: Program, divisors: Mapping[str, int]) -> bool:
+    """Whether no sizes satisfy what a program requires and have these divisors.
+
+    Of the grid and of blocks nothing is asked: a launch without a block is one.
+    """
+    required = [_Fact(r.cond, r.why) for r in of_sizes(program).requirements]
+    named = {s.name: s for fact in required for s in symbols(fact.cond)}
+    for name, number in divisors.items():
+        if name in named:
+            rest = binary("%", named[name], number)
+            required.append(_Fact(binary("==", rest, 0), f"{number} divides {name}"))
+    return _contradict(required) is Verdict.PROVED
 
 
 def _places(

@@ -13,9 +13,11 @@ import numpy as np
 
 from argus.specification.array import SymbolicArray
 from argus.specification.aten import indexing, layers, pointwise, reducing, windows
+from argus.specification.aten.promoting import promoted
 from argus.specification.aten.shapes import CREATING
 from argus.specification.aten.table import OPERATORS, numpy_type
 from argus.specification.casting import converted, lifted
+from argus.specification.in_floats import hold
 from argus.specification.tracing import Tracing
 from argus.terms import Unknown
 
@@ -72,6 +74,7 @@ def _called(tracing: Tracing, node: Any, values: Mapping[str, Any]) -> Any:
     if name in CREATING:
         return _as_said(CREATING[name](tracing, *args, **named), node)
     if name in OPERATORS:
+        args, named = promoted(tracing, node, args, named)
         return _as_said(OPERATORS[name](*args, **named), node)
     if getattr(operator, node.target.__name__, None) is node.target:
         return node.target(*args, **named)
@@ -127,6 +130,8 @@ def _typed(result: Any, said: Any, node: Any) -> Any:
         return result
     if len(said.shape) != result.ndim:
         raise Unknown(f"{node.name} has {len(said.shape)} dimensions in the graph")
+    if dtype.is_floating_point:
+        hold(result, str(dtype).removeprefix("torch."))
     return converted(result, numpy_type(dtype))
 
 

@@ -21,7 +21,7 @@ _UNARY: dict[str, Callable[..., Any]] = {
     "log1p": np.log1p, "sqrt": np.sqrt, "sin": np.sin, "cos": np.cos, "tan": np.tan,
     "sinh": np.sinh, "cosh": np.cosh, "tanh": np.tanh, "atan": np.arctan,
     "floor": np.floor, "ceil": np.ceil, "round": np.rint, "trunc": np.trunc,
-    "sign": np.sign, "sgn": np.sign, "square": np.square, "reciprocal": np.reciprocal,
+    "sign": np.sign, "sgn": np.sign, "square": np.square,
     "logical_not": np.logical_not, "bitwise_not": np.invert, "erf": erf,
 }  # fmt: skip
 _BINARY: dict[str, Callable[..., Any]] = {
@@ -79,6 +79,12 @@ def div_mode(x: Any, y: Any, *, rounding_mode: Any = None) -> Any:
 def power(x: Any, y: Any) -> Any:
     """``x ** y``."""
     return np.power(x, float(y) if isinstance(y, int) and y < 0 else y)
+
+
+@aten("reciprocal")
+def reciprocal(x: Any) -> Any:
+    """``1 / x``, of whole numbers, too."""
+    return 1.0 / x
 
 
 @aten("rsqrt")
