@@ -138,6 +138,12 @@ MISTAKES = {
         *rest(("w * T + ag.index", "w * T + 1 + ag.index")),
     ),
     ("attention.py", "relative_bias"): rest(("s - t + S - 1)", "t - s + S - 1)")),
+    # Every other place, the last row's neighbour, an interval that may be none.
+    ("strides.py", "rms_of_pairs"): (
+        ("(m, 2 * n + 1)", "(m, 2 * n)"),
+        *rest(('ag.require(N % 2 == 0, "pairs")', "pass")),
+    ),
+    ("strides.py", "largest_of_fours"): rest(("range(4)", "range(3)")),
     ("attention.py", "retention"): rest(("s = s * g + ag", "s = s * 0.5 + ag")),
     ("attention.py", "linear_attention_causal"): (
         ("s = s + ag.broadcast(k, s) * v\n", "s = ag.broadcast(k, s) * v\n"),
