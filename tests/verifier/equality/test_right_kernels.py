@@ -144,6 +144,11 @@ MISTAKES = {
         *rest(('ag.require(N % 2 == 0, "pairs")', "pass")),
     ),
     ("strides.py", "largest_of_fours"): rest(("range(4)", "range(3)")),
+    ("windows.py", "periodic"): (
+        ("n + 1 == N, 0, n + 1", "n + 1 == N, 1, n + 1"),
+        ("n + N - 3, n - 3", "n + N - 4, n - 3"),
+        *rest(("n == 0, N - 1", "n == 0, 0")),
+    ),
     ("attention.py", "retention"): rest(("s = s * g + ag", "s = s * 0.5 + ag")),
     ("attention.py", "linear_attention_causal"): (
         ("s = s + ag.broadcast(k, s) * v\n", "s = ag.broadcast(k, s) * v\n"),
