@@ -149,6 +149,10 @@ MISTAKES = {
         ("n + N - 3, n - 3", "n + N - 4, n - 3"),
         *rest(("n == 0, N - 1", "n == 0, 0")),
     ),
+    ("signs.py", "clamped"): (
+        ('ag.require(low <= high, "an interval")', "pass"),
+        *rest(('ag.require(high >= 0.0, "limits")', "pass")),
+    ),
     ("attention.py", "retention"): rest(("s = s * g + ag", "s = s * 0.5 + ag")),
     ("attention.py", "linear_attention_causal"): (
         ("s = s + ag.broadcast(k, s) * v\n", "s = ag.broadcast(k, s) * v\n"),
