@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 _RUNS = 2
 """Runs of ones in a mask of which bits are told apart."""
-_WIDTHS = (8, 16, 31)
+_WIDTHS = (8, 16, 31, 32)
 """Bits that numbers which are not below 0 may have."""
 
 

@@ -153,6 +153,8 @@ MISTAKES = {
         ('ag.require(low <= high, "an interval")', "pass"),
         *rest(('ag.require(high >= 0.0, "limits")', "pass")),
     ),
+    ("bits.py", "mixed"): (("* 2246822507", "* 2246822506"), ("> s", "> s % 256")),
+    ("bits.py", "next_random"): (("(t >> 16)", "(t >> 15)"),),
     ("attention.py", "retention"): rest(("s = s * g + ag", "s = s * 0.5 + ag")),
     ("attention.py", "linear_attention_causal"): (
         ("s = s + ag.broadcast(k, s) * v\n", "s = ag.broadcast(k, s) * v\n"),

@@ -14,6 +14,7 @@ from argus.ir.dtypes import DType
 from argus.ir.expr import Expr
 from argus.ir.functions import FUNCTIONS
 from argus.ir.memory import SharedView
+from argus.ir.numerics import common
 from argus.terms import (
     Base,
     IndexSet,
@@ -179,15 +180,22 @@ def _applied(context: Context, op: o.Elementwise, args: Sequence[Value]) -> Valu
 def _argument(
     context: Context, arg: o.Tile | Expr, indices: Sequence[Integer], op: o.Elementwise
 ) -> Value:
-    """An operand. A scalar takes the type of whole numbers that it meets."""
+    """An operand. A scalar wraps to the type in which the tiles that it meets compute.
+
+    Of 32 bits with a sign it is taken to fit, unless it is known or meets narrow tiles.
+    """
     if isinstance(arg, o.Tile):
         return context.element(arg, indices)
     value = scalar(context, arg)
-    if value.kind == "integer":
-        for other in op.args:
-            if isinstance(other, o.Tile):
-                require_range(context, value, other.dtype, f"{op.fn} with a scalar of")
-    return value
+    types = [x.dtype if isinstance(x, o.Tile) else None for x in op.args]
+    wide = common(op.fn, types, op.result.dtype)
+    if value.kind != "integer" or wide.kind != "int":
+        return value
+    known = all(x.constant is not None for _, x in value.integers)
+    asked = known or any(range_of(x) is not None for x in types if x is not None)
+    if not asked:
+        return value
+    return narrowed(context.world, value, wide.integers, context.state.where)
 
 
 def _moved(context: Context, op: o.Moving, indices: Sequence[Integer]) -> Value:

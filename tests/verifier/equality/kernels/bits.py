@@ -95,3 +95,37 @@ def hashed_places(X: u32["N"], Y: i32["N"], *, B: int = 128):
 @ag.reference
 def hashed_places_reference(X):
     return (X.astype(np.uint32) * 40503 + 7) % 1021
+
+
+@ag.kernel
+def next_random(S: u32["N"], T: u32["N"], F: f32["N"], *, B: int = 128):
+    """A step of a generator of 32 bits, and a fraction of the upper 24."""
+    i = ag.block(ag.cdiv(S.shape[0], B))
+    t = ag.load(S[i * B :], (B,)) * 1664525 + 1013904223
+    t = t ^ (t >> 16)
+    T[i * B :] = t
+    F[i * B :] = (t >> 8).to(f32) / 16777216.0
+
+
+@ag.reference
+def next_random_reference(S):
+    t = S.astype(np.uint32) * np.uint32(1664525) + np.uint32(1013904223)
+    t = t ^ (t >> np.uint32(16))
+    return t, (t >> np.uint32(8)) / 16777216.0
+
+
+@ag.kernel
+def mixed(K: u32["N"], X: u8["N"], H: u32["N"], Y: i32["N"], s: i32, *, B: int = 128):
+    """Constants of 32 bits, and a scalar that a byte cannot hold."""
+    i = ag.block(ag.cdiv(K.shape[0], B))
+    h = ag.load(K[i * B :], (B,))
+    h = (h ^ (h >> 16)) * 2246822507
+    H[i * B :] = h ^ (h >> 13)
+    Y[i * B :] = ag.where(ag.load(X[i * B :], (B,)) > s, 1, 0)
+
+
+@ag.reference
+def mixed_reference(K, X, s):
+    h = K.astype(np.uint32)
+    h = (h ^ (h >> np.uint32(16))) * np.uint32(2246822507)
+    return h ^ (h >> np.uint32(13)), (X > s) * 1
