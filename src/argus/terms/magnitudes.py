@@ -18,6 +18,7 @@ from typing import TypeAlias, cast
 
 import islpy as isl
 
+from argus.terms.bits import COUNTS
 from argus.terms.bounds import (
     NOTHING,
     Between,
@@ -127,6 +128,9 @@ class _Reader:
         if part.exponent is not None:
             return _OPEN
         for leaf, power in part.factors:
+            if isinstance(leaf, Sum) and not leaf.variables and power > 0:
+                where = where & leaf.domain  # elsewhere the product is 0
+        for leaf, power in part.factors:
             if not isinstance(power, int) or power < 0:
                 return _OPEN
             one = self._leaf(where, leaf)
@@ -140,6 +144,8 @@ class _Reader:
                 return self._atom(where, leaf.atom)
             case Sum():
                 inside = where & leaf.domain
+                if self.world.is_empty(inside):
+                    return NOTHING, NOTHING
                 points = self._points(inside, leaf.variables)
                 body = self.term(inside, leaf.body)
                 return times((NOTHING, points), body)
@@ -264,6 +270,8 @@ class _Reader:
                 return rounded_down(both), rounded_down(both)
 
     def _applied(self, where: IndexSet, atom: Applied) -> Between:
+        if atom.function in COUNTS:
+            return NOTHING, number(COUNTS[atom.function])
         if atom.function not in ("and", "or", "xor") or len(atom.args) != 2:
             return _OPEN
         left, right = (self.integer(where, a) for a in atom.args)
