@@ -322,8 +322,8 @@ def _of_atom(world: World, atom: Atom) -> IndexSet:
             return found & counted.of_count(world, atom)
         case Truncated():
             return _of_cut(world, value, atom)
-        case Applied(function="and" | "or" | "xor"):
-            return range_of_bits(world, value, atom.args)
+        case Applied():
+            return range_of_bits(world, value, atom)
         case _:
             return IndexSet.universe
 

@@ -158,6 +158,12 @@ MISTAKES = {
         ("(s < 1000000)", "(s < 2147483000)"),
         *rest(("ag.assume(lambda s: (s > -1000000) & (s < 1000000), S)", "pass")),
     ),
+    ("bits.py", "bits_that_differ"): (("b).to(i32)", "b).to(i32) + 0 * d - 1"),),
+    # Digits of a sum that wraps are others.
+    ("bits.py", "parts_of_sums"): (
+        ('ag.require(N < 2**20, "sums fit")', "pass"),
+        *rest(("total & 1", "total & 3"), ("total >> 3", "total >> 2")),
+    ),
     ("bits.py", "mixed"): (("* 2246822507", "* 2246822506"),),
     ("bits.py", "next_random"): (("(t >> 16)", "(t >> 15)"),),
     ("attention.py", "retention"): rest(("s = s * g + ag", "s = s * 0.5 + ag")),

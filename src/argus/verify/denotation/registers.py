@@ -14,7 +14,6 @@ from argus.ir.dtypes import DType
 from argus.ir.expr import Expr
 from argus.ir.functions import FUNCTIONS
 from argus.ir.memory import SharedView
-from argus.ir.numerics import common
 from argus.terms import (
     Base,
     IndexSet,
@@ -180,22 +179,22 @@ def _applied(context: Context, op: o.Elementwise, args: Sequence[Value]) -> Valu
 def _argument(
     context: Context, arg: o.Tile | Expr, indices: Sequence[Integer], op: o.Elementwise
 ) -> Value:
-    """An operand. A scalar wraps to the type in which the tiles that it meets compute.
+    """An operand. A scalar takes the type of whole numbers that it meets, and wraps.
 
-    Of 32 bits with a sign it is taken to fit, unless it is known or meets narrow tiles.
+    It has to fit one of fewer than 32 bits, in which nothing is computed.
     """
     if isinstance(arg, o.Tile):
         return context.element(arg, indices)
     value = scalar(context, arg)
-    types = [x.dtype if isinstance(x, o.Tile) else None for x in op.args]
-    wide = common(op.fn, types, op.result.dtype)
-    if value.kind != "integer" or wide.kind != "int":
-        return value
-    known = all(x.constant is not None for _, x in value.integers)
-    asked = known or any(range_of(x) is not None for x in types if x is not None)
-    if not asked:
-        return value
-    return narrowed(context.world, value, wide.integers, context.state.where)
+    for other in op.args:
+        held = range_of(other.dtype) if isinstance(other, o.Tile) else None
+        if not isinstance(other, o.Tile) or held is None or value.kind != "integer":
+            continue
+        if other.dtype.bits < 32:
+            require_range(context, value, other.dtype, f"{op.fn} with a scalar of")
+        else:
+            value = narrowed(context.world, value, held, context.state.where)
+    return value
 
 
 def _moved(context: Context, op: o.Moving, indices: Sequence[Integer]) -> Value:
