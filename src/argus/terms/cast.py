@@ -81,6 +81,9 @@ def _real_of_atom(world: World, atom: Atom) -> Term:
             above, below = (_real(world, x) for x in atom.args)
             if any(_is_cut(x) for x in atom.args):
                 return rounded(world, "floor", above * raised(below, -1))
+        case Opaque(op="min" | "max" as name) if any(_is_cut(x) for x in atom.args):
+            one, other = (_real(world, x) for x in atom.args)
+            return (smaller if name == "min" else larger)(world, one, other)
         case _:
             pass
     return whole(Integer.atom(atom))
@@ -90,7 +93,7 @@ def _is_cut(integer: Integer) -> bool:
     """Whether a whole number that was cut, and is that of a term, is in an integer."""
     return any(
         (isinstance(a, Truncated) and isinstance(a.term, Term) and is_whole(a.term))
-        or (isinstance(a, Opaque) and a.op == "div" and any(map(_is_cut, a.args)))
+        or (isinstance(a, Opaque) and a.op != "mod" and any(map(_is_cut, a.args)))
         for a in integer.atoms()
     )
 

@@ -40,7 +40,7 @@ from argus.terms.bounds import (
     times,
     union,
 )
-from argus.terms.ends import ends
+from argus.terms.ends import ends, is_whole
 from argus.terms.integers import (
     Applied,
     Atom,
@@ -241,8 +241,10 @@ class _Reader:
                     None if low is None else number(-floor(low)),
                     None if high is None else number(ceil(high)),
                 )
-                whole = self.term(where, atom.term)
-                return met(met(cut, whole), (number(_CUT), number(_CUT)))
+                whole = met(cut, self.term(where, atom.term))
+                if is_whole(atom.term) and _adds_up(atom.term):
+                    return whole  # a sum of whole numbers, which nobody has cut
+                return met(whole, (number(_CUT), number(_CUT)))
             case Opaque():
                 return met(self._by_sets(where, atom), self._opaque(where, atom))
             case Applied():
@@ -281,6 +283,14 @@ class _Reader:
         if len(natural) == 2:
             return added(left, right)
         return _OPEN
+
+
+def _adds_up(term: Term) -> bool:
+    """Whether a sum is in a term."""
+    leaves = [leaf for part in term.parts for leaf, _ in part.factors]
+    return any(
+        isinstance(leaf, Sum) or any(_adds_up(x) for x in leaf.terms) for leaf in leaves
+    )
 
 
 # ------------------------------------------------------------------ what isl says of it

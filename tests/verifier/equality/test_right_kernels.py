@@ -164,6 +164,11 @@ MISTAKES = {
         ('ag.require(N < 2**20, "sums fit")', "pass"),
         *rest(("total & 1", "total & 3"), ("total >> 3", "total >> 2")),
     ),
+    ("rows.py", "counted_entries"): (
+        ("n = n + 1", "n = n + 2"),
+        ("ag.max(n, 1)", "ag.max(n, 2)"),
+        *rest(('ag.require(N < 2**20, "sums fit")', "pass")),
+    ),
     ("bits.py", "mixed"): (("* 2246822507", "* 2246822506"),),
     ("bits.py", "next_random"): (("(t >> 16)", "(t >> 15)"),),
     ("attention.py", "retention"): rest(("s = s * g + ag", "s = s * 0.5 + ag")),

@@ -37,8 +37,9 @@ from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.combining import combined
 from argus.verify.denotation.ranges import range_of
 from argus.verify.denotation.reads import shared_element
-from argus.verify.denotation.scalars import integer_cases, scalar
-from argus.verify.denotation.state import Context, integers, variable_of
+from argus.verify.denotation.scalars import integer_cases
+from argus.verify.denotation.state import Context, integers, ranges, variable_of
+from argus.verify.denotation.totals import counted_scalar
 
 __all__ = ["converted", "product", "register_value"]
 
@@ -116,7 +117,9 @@ def _register_value(context: Context, op: o.AnyRegisterOp) -> Value:
     indices = integers(axes)
     match op:
         case o.Full():
-            return converted(context, scalar(context, op.value), op.result.dtype)
+            return converted(
+                context, counted_scalar(context, op.value), op.result.dtype
+            )
         case o.Index():
             return Value.whole(indices[op.axis])
         case o.Elementwise():
@@ -185,7 +188,7 @@ def _argument(
     """
     if isinstance(arg, o.Tile):
         return context.element(arg, indices)
-    value = scalar(context, arg)
+    value = counted_scalar(context, arg)
     for other in op.args:
         held = range_of(other.dtype) if isinstance(other, o.Tile) else None
         if not isinstance(other, o.Tile) or held is None or value.kind != "integer":
@@ -272,7 +275,8 @@ def converted(
     held = range_of(dtype, source)
     scalar_ = source is None and value.kind == "integer"
     if held is not None and (scalar_ or (source is not None and source.kind == "int")):
-        return narrowed(context.world, value, held, context.state.where)
+        here = context.state.where & ranges(context.world, context.state.scope)
+        return narrowed(context.world, value, held, here)
     made = cast(context.world, value, kind)
     require_range(context, made, dtype, "a conversion to", source)
     return made
