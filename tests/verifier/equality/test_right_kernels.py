@@ -169,6 +169,10 @@ MISTAKES = {
         ("ag.max(n, 1)", "ag.max(n, 2)"),
         *rest(('ag.require(N < 2**20, "sums fit")', "pass")),
     ),
+    ("rows.py", "places_of_kept"): (
+        ("T[m, j] > 0", "T[m, j] >= 0"),
+        *rest(("Y[m, j] = n", "Y[m, j] = n + 1")),
+    ),
     ("bits.py", "mixed"): (("* 2246822507", "* 2246822506"),),
     ("bits.py", "next_random"): (("(t >> 16)", "(t >> 15)"),),
     ("attention.py", "retention"): rest(("s = s * g + ag", "s = s * 0.5 + ag")),

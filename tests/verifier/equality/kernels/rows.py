@@ -334,3 +334,22 @@ def counted_entries(X: f32["M N"], W: i32["M N"], Y: f32["M"], S: i32["M"]):
 def counted_entries_reference(X, W):
     n = (W > 0).sum(1)
     return np.where(W > 0, X, 0).sum(1) / np.maximum(n, 1), W.sum(1)
+
+
+@ag.kernel
+def places_of_kept(T: i32["M N"], Y: i32["M N"], C: i32["M"]):
+    """Where each kept entry goes: how many are kept before it."""
+    M, N = T.shape
+    m = ag.block(M)
+    n = 0
+    for j in ag.range(0, N):
+        Y[m, j] = n
+        if T[m, j] > 0:
+            n = n + 1
+    C[m] = n
+
+
+@ag.reference
+def places_of_kept_reference(T):
+    kept = (T > 0).astype(np.int64)
+    return np.cumsum(kept, 1) - kept, kept.sum(1)
