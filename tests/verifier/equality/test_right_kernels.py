@@ -173,6 +173,7 @@ MISTAKES = {
         ("T[m, j] > 0", "T[m, j] >= 0"),
         *rest(("Y[m, j] = n", "Y[m, j] = n + 1")),
     ),
+    ("products.py", "squared_distances"): (("2.0 * acc", "acc"),),
     ("bits.py", "mixed"): (("* 2246822507", "* 2246822506"),),
     ("bits.py", "next_random"): (("(t >> 16)", "(t >> 15)"),),
     ("attention.py", "retention"): rest(("s = s * g + ag", "s = s * 0.5 + ag")),

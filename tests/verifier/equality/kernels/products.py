@@ -268,3 +268,29 @@ def biased_sums(
 @ag.reference
 def biased_sums_reference(A, S, Z):
     return np.clip(np.round((A.sum(1) + S) * Z), -128, 127)
+
+
+@ag.kernel
+def squared_distances(
+    A: bf16["M K"], B: bf16["N K"], D: f32["M N"], *, BM: int = 64, BK: int = 64
+):
+    """By a product of matrices; what rounding leaves below 0 is cut."""
+    M, K = A.shape
+    N = B.shape[0]
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BM))
+    acc = ag.zeros((BM, BM), f32)
+    aa = ag.zeros((BM,), f32, dims="M")
+    bb = ag.zeros((BM,), f32, dims="N")
+    for k in ag.range(0, K, BK):
+        a = ag.load(A[i * BM :, k:], (BM, BK))
+        b = ag.load(B[j * BM :, k:], (BM, BK))
+        acc = ag.dot(a, b.T, acc)
+        aa = aa + ag.sum(a.to(f32) * a.to(f32), "K")
+        bb = bb + ag.sum(b.to(f32) * b.to(f32), "K")
+    d = ag.broadcast(aa, acc) + bb - 2.0 * acc
+    D[i * BM :, j * BM :] = ag.maximum(d, 0.0)
+
+
+@ag.reference
+def squared_distances_reference(A, B):
+    return ((A[:, None, :] - B[None, :, :]) ** 2).sum(-1)
