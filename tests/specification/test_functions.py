@@ -108,6 +108,19 @@ CALLS: dict[str, tuple[Function, dict[str, str]]] = {
         MATRIX,
     ),
     "clip": (lambda X: np.clip(X, 0.8, 1.2), MATRIX),
+    "diff of what stands before": (lambda X: np.diff(X, prepend=0), MATRIX),
+    "diff of what stands beside": (
+        lambda X: np.diff(X, 2, 0, prepend=X[:1], append=[[1.5]] * np.ones_like(X[:1])),
+        MATRIX,
+    ),
+    "bits of positions": (
+        lambda X: np.bitwise_count(np.arange(X.shape[1]) + 5) * X,
+        MATRIX,
+    ),
+    "parts of a count": (
+        lambda X: ((X > 0).sum(1) // 2, (X > 0).sum(1) % 2, (X > 0).sum() & 3),
+        MATRIX,
+    ),
     "clip method": (lambda X: X.clip(0.8, None), MATRIX),
     "concatenate": (lambda X, Y: np.concatenate([X, Y, X], axis=1), TWO),
     "concatenate rows": (

@@ -49,6 +49,7 @@ from argus.terms import (
 )
 from argus.verify.collecting import rarely_collected
 from argus.verify.denotation import Denotation
+from argus.verify.denotation.ranges import assume_range
 from argus.verify.equality import decide, untraced_part
 from argus.verify.equality.coverage import positions
 from argus.verify.equality.result import Array
@@ -185,6 +186,9 @@ class _Said:
 def _untraced(program: Program, trace: _Trace, seconds: float) -> Untraced | None:
     """Why a reference, or a part of it, has no terms whatever the kernel is, if so."""
     world = LimitedWorld(seconds)
+    for param in program.params:
+        if isinstance(param, GlobalTensor):
+            assume_range(world, param)
     try:
         outputs = trace(program, world).outputs
     except Untraced as why:

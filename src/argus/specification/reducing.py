@@ -16,7 +16,7 @@ from argus.specification.array import (
 from argus.specification.broadcasting import axes_of, axis_of
 from argus.specification.cases import as_kind, mapped
 from argus.specification.casting import converted, element_type, ends_of, lifted
-from argus.specification.joining import tracing_of
+from argus.specification.joining import concatenate, tracing_of
 from argus.specification.reordering import broadcast_to
 from argus.specification.sequences import unwrapped
 from argus.specification.storage import Indices
@@ -351,13 +351,31 @@ def cumprod(
 
 
 @traces(np.diff)
-def diff(a: SymbolicArray, n: int = 1, axis: int = -1, **named: Any) -> Any:
-    """Differences of neighbours."""
-    refuse("np.diff", **{k: given(v) for k, v in named.items()})
-    key = [slice(None)] * axis_of(axis, a.ndim)
+def diff(
+    a: SymbolicArray, n: int = 1, axis: int = -1,
+    prepend: Any = _NOTHING, append: Any = _NOTHING,
+) -> Any:  # fmt: skip
+    """Differences of neighbours, and of what is put before and after them."""
+    dim = axis_of(axis, a.ndim)
+    if n == 0:
+        return a
+    parts = [_edge(a, dim, prepend), a, _edge(a, dim, append)]
+    if len(found := [x for x in parts if x is not None]) > 1:
+        a = concatenate(found, dim)
+    key = [slice(None)] * dim
     for _ in range(n):
         a = a[(*key, slice(1, None))] - a[(*key, slice(None, -1))]
     return a
+
+
+def _edge(a: SymbolicArray, dim: int, value: Any) -> SymbolicArray | None:
+    """What stands before or after an array: an element of each line, or several."""
+    if given(value) is None:
+        return None
+    edge = lifted(a.tracing, value)
+    if edge.ndim:
+        return edge
+    return broadcast_to(edge, (*a.shape[:dim], 1, *a.shape[dim + 1 :]))
 
 
 @traces(np.linalg.norm)

@@ -26,6 +26,7 @@ from argus.specification.storage import Indices
 from argus.specification.table import name_of, refuse
 from argus.specification.tracing import Tracing
 from argus.terms import Integer, Unknown, Value, World, apply, literal
+from argus.terms.apply import is_whole_value
 from argus.terms.narrowing import is_narrowed, narrowed
 from argus.terms.shifts import shifted
 
@@ -45,18 +46,30 @@ def _named(real: str, integer: str | None = None, truth: str | None = None) -> R
     return rule
 
 
+def _bit_count(world: World, a: Value) -> Value:
+    """What numpy counts is in the absolute value: of what is not below 0, its own."""
+    for where, x in a.integers:
+        if not world.is_empty(where & world.compare(x, "<", 0)):
+            raise Unknown("the number of bits of what may be below 0")
+    wide = any(
+        not world.is_empty(where & world.compare(x, ">=", 2**32))
+        for where, x in a.integers
+    )
+    return apply(world, "popcount64" if wide else "popcount32", a)
+
+
 def _number(world: World, value: float) -> Value:
     return Value.real(literal(world, value))
 
 
 def _floor_divide(world: World, a: Value, b: Value) -> Value:
-    if a.kind == "integer":
+    if a.kind == "integer" or (is_whole_value(a) and is_whole_value(b)):
         return apply(world, "floordiv", a, b)
     return apply(world, "floor", apply(world, "div", a, b))
 
 
 def _remainder(world: World, a: Value, b: Value) -> Value:
-    if a.kind == "integer":
+    if a.kind == "integer" or (is_whole_value(a) and is_whole_value(b)):
         return apply(world, "mod", a, b)
     whole = apply(world, "mul", b, _floor_divide(world, a, b))
     return apply(world, "sub", a, whole)
@@ -240,6 +253,7 @@ UFUNCS: dict[np.ufunc, Rule] = {
     np.bitwise_and: _named("and"),
     np.bitwise_or: _named("or"),
     np.bitwise_xor: _named("xor"),
+    np.bitwise_count: _bit_count,
     np.invert: _invert,
     np.left_shift: _shift(True),
     np.right_shift: _shift(False),

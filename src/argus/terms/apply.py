@@ -31,7 +31,7 @@ from argus.terms.arithmetic import (
     tidied_call,
     zero_at,
 )
-from argus.terms.bits import encoded, of_bits
+from argus.terms.bits import counted, encoded, of_bits
 from argus.terms.cast import to_integer, to_real, to_truth
 from argus.terms.choosing import selected
 from argus.terms.comparisons import asked
@@ -45,7 +45,7 @@ from argus.terms.domains import (
 )
 from argus.terms.ends import is_whole
 from argus.terms.folds import together
-from argus.terms.integers import Applied, Comparison, Integer
+from argus.terms.integers import Comparison, Integer
 from argus.terms.sets import IndexSet, union
 from argus.terms.sums import sum_over, tidy
 from argus.terms.term import LN2, ONE, ZERO, Term, leaf_term, number, whole
@@ -92,19 +92,27 @@ def apply(world: World, function: str, *values: Value) -> Value:
         return _chosen(world, *values)
     if name == "not" or (name in _LOGICAL and all(v.kind == "truth" for v in values)):
         return _logical(world, name, values)
-    if all(v.kind != "real" for v in values):
-        if name in (*_ARITHMETIC, *_QUOTIENTS, *_LOGICAL, *_ENCODINGS):
-            return _on_integers(world, name, values)
-    elif name in (*_QUOTIENTS, *_LOGICAL, *_ENCODINGS):
-        reals = (v for v in values if v.kind == "real")
-        if not all(is_whole(x) for v in reals for _, x in v.terms):
-            raise Unknown(f"{name} of numbers that are not integers")
+    if name in (*_QUOTIENTS, *_LOGICAL, *_ENCODINGS):
+        return _on_integers(world, name, [_as_whole(world, name, v) for v in values])
+    if name in _ARITHMETIC and all(v.kind != "real" for v in values):
         return _on_integers(world, name, values)
     if name not in REAL:
         raise Unknown(f"the function {function}")
     if name in _SUMS and prod(len(v.cases) for v in values) > _MOST_CASES:
         values = tuple(_of_one_case(world, v) for v in values)
     return lifted(world, REAL[name], values)
+
+
+def _as_whole(world: World, name: str, value: Value) -> Value:
+    """Whole numbers, also sums of them, which are real numbers among terms."""
+    if not is_whole_value(value):
+        raise Unknown(f"{name} of numbers that are not integers")
+    return to_integer(world, value)
+
+
+def is_whole_value(value: Value) -> bool:
+    """Whether a value is a whole number by its form, in all cases."""
+    return value.kind != "real" or all(is_whole(x) for _, x in value.terms)
 
 
 def _of_one_case(world: World, value: Value) -> Value:
@@ -282,7 +290,7 @@ def _of_integers(
         case "mulhi64", x, y:
             return _quotient(world, where, x * y, Integer.of(1 << 64))
         case (("popcount32" | "popcount64"), x):
-            return Integer.atom(Applied(name, (x,)))
+            return counted(name, x)
         case _:
             raise Unknown(f"{name} of integers")
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from math import gcd
 from typing import TYPE_CHECKING
 
@@ -12,9 +11,11 @@ from argus.terms.sets import IndexSet
 if TYPE_CHECKING:
     from argus.terms.world import World
 
+COUNTS = {"popcount32": 32, "popcount64": 64}
+"""Functions that count bits, and of how many."""
 _RUNS = 2
 """Runs of ones in a mask of which bits are told apart."""
-_WIDTHS = (8, 16, 31)
+_WIDTHS = (8, 16, 31, 32)
 """Bits that numbers which are not below 0 may have."""
 
 
@@ -80,8 +81,21 @@ def encoded(world: World, name: str, value: Integer) -> Integer:
     return Integer.atom(Applied(name, (of_bits(world, "and", value, Integer.of(15)),)))
 
 
-def range_of_bits(world: World, value: Integer, args: Sequence[Integer]) -> IndexSet:
+def counted(name: str, value: Integer) -> Integer:
+    """How many bits of a number are set."""
+    if value.constant is not None:
+        return Integer.of((value.constant % 2 ** COUNTS[name]).bit_count())
+    return Integer.atom(Applied(name, (value,)))
+
+
+def range_of_bits(world: World, value: Integer, atom: Applied) -> IndexSet:
     """That a function of bits has no more of them than what it is a function of."""
+    if atom.function in COUNTS:
+        found = world.compare(value, ">=", 0)
+        return found & world.compare(value, "<=", COUNTS[atom.function])
+    if atom.function not in ("and", "or", "xor"):
+        return IndexSet.universe
+    args = atom.args
     for width in _WIDTHS:
         outside = [
             bound

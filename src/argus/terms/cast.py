@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from argus.terms.arithmetic import cleared, larger, smaller, whole_number
+from argus.terms.arithmetic import cleared, larger, rounded, smaller, whole_number
 from argus.terms.ends import ends, is_whole
-from argus.terms.integers import Atom, Integer, Truncated
+from argus.terms.integers import Atom, Integer, Opaque, Truncated
+from argus.terms.powers import raised
 from argus.terms.sets import IndexSet, union
 from argus.terms.term import ONE, ZERO, Term, number, whole
 from argus.terms.unknown import Unknown
@@ -23,7 +24,7 @@ def to_real(world: World, value: Value) -> Value:
     if value.kind == "real":
         return value
     if value.kind == "integer":
-        return Value("real", tuple((s, _real(x)) for s, x in value.integers))
+        return Value("real", tuple((s, _real(world, x)) for s, x in value.integers))
     return _by_truth(world, value.where, ONE, ZERO)
 
 
@@ -56,22 +57,45 @@ def to_truth(world: World, value: Value) -> Value:
     return Value.truth(union(found))
 
 
-def _real(integer: Integer) -> Term:
-    """An integer as a real number: of what was whole before it was cut, that."""
+def _real(world: World, integer: Integer) -> Term:
+    """An integer as a real number: of what was whole before it was cut, that.
+
+    A quotient of such numbers is what is rounded down.
+    """
+    if not integer.height:
+        return whole(integer)
     total = ZERO
     for monomial, coefficient in integer.terms.items():
-        made = number(coefficient)
+        product = number(coefficient)
         for atom in monomial:
-            made = made * _atom(atom)
-        total = total + made
+            product = product * _real_of_atom(world, atom)
+        total = total + product
     return total
 
 
-def _atom(atom: Atom) -> Term:
-    cut = atom.term if isinstance(atom, Truncated) else None
-    if isinstance(cut, Term) and is_whole(cut):
-        return cut
+def _real_of_atom(world: World, atom: Atom) -> Term:
+    match atom:
+        case Truncated(term=Term() as term) if is_whole(term):
+            return term
+        case Opaque(op="div"):
+            above, below = (_real(world, x) for x in atom.args)
+            if any(_is_cut(x) for x in atom.args):
+                return rounded(world, "floor", above * raised(below, -1))
+        case Opaque(op="min" | "max" as name) if any(_is_cut(x) for x in atom.args):
+            one, other = (_real(world, x) for x in atom.args)
+            return (smaller if name == "min" else larger)(world, one, other)
+        case _:
+            pass
     return whole(Integer.atom(atom))
+
+
+def _is_cut(integer: Integer) -> bool:
+    """Whether a whole number that was cut, and is that of a term, is in an integer."""
+    return any(
+        (isinstance(a, Truncated) and isinstance(a.term, Term) and is_whole(a.term))
+        or (isinstance(a, Opaque) and a.op != "mod" and any(map(_is_cut, a.args)))
+        for a in integer.atoms()
+    )
 
 
 def saturated(world: World, value: Value, low: int, high: int) -> Value:

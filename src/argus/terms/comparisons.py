@@ -3,8 +3,9 @@
 A truth is 1 or 0: whether a term p is above 0, or is 0. Of two terms of which one is
 the other, or its negative, times a positive number and plus a number, one comparison
 decides or excludes another: x > 3 says x > 0, and x > 3 excludes -x - 3 > 0. Where
-p + q is a positive multiple of r, p > 0 and q > 0 say r > 0, and p <= 0 and q <= 0 say
-r <= 0: with d >= 0 it is not x > d and x < -d. Of x > 0, -x > 0 and x == 0 one holds.
+p + q is a positive multiple of r, or r a sum of positive multiples of p and q, p > 0
+and q > 0 say r > 0, and p <= 0 and q <= 0 say r <= 0: with d >= 0 it is not x > d and
+x < -d, and with a <= b not x <= a and x > b. Of x > 0, -x > 0 and x == 0 one holds.
 A number is less than the smaller of two where it is less than both: 1 - |x| > 0 says
 1 - x > 0 and 1 + x > 0, and they say it.
 
@@ -91,9 +92,28 @@ def related(atoms: Iterable[Atom]) -> set[Truth]:
     found = {other for one in truths for other in opposites(one)}
     for one, other in combinations(truths, 2):
         if one.op == other.op == "gt":
-            total = _term(one) + _term(other)
-            found.add(Truth("gt", asked(total, signed=True)))
+            p, q = _term(one), _term(other)
+            sums = [asked(p + q, signed=True), *_beside(p, q), *_beside(q, p)]
+            found.update(Truth("gt", x) for r in sums for x in (r, -r))
     return found
+
+
+def _beside(p: Term, r: Term) -> list[Term]:
+    """Terms q such that r is a sum of positive multiples of p and q.
+
+    Each is without a product that both have: what is left of ``x - low`` and
+    ``x - high`` is ``high - low``, which requirements may say something of.
+    """
+    if p.special is not None or r.special is not None or len(p.parts) > _SIDES:
+        return []
+    found: dict[Term, None] = {}
+    for part, coefficient in p.parts.items():
+        ratio = Fraction(r.parts.get(part, 0)) / Fraction(coefficient)
+        if ratio > 0:
+            rest = r - p.scaled(simple(ratio))
+            if rest.constant is None:
+                found.setdefault(asked(rest, signed=True))
+    return list(found)
 
 
 def together(world: World, atoms: Iterable[Atom]) -> IndexSet:
@@ -111,11 +131,27 @@ def together(world: World, atoms: Iterable[Atom]) -> IndexSet:
     for one, other in combinations(truths, 2):
         found = found & _of_two(world, one, other)
         if one.op == other.op == "gt":
-            both = Integer.atom(one) + Integer.atom(other)
-            third = above.get(asked(_term(one) + _term(other), signed=True))
-            if third is not None:
-                found = found & world.compare(both, "<=", third + 1)
-                found = found & world.compare(both, ">=", third)
+            p, q = _term(one), _term(other)
+            found = found & _of_sum(world, above, p, q, asked(p + q, signed=True))
+            for part, whole in ((p, q), (q, p)):
+                for rest in _beside(part, whole):
+                    found = found & _of_sum(world, above, part, rest, whole)
+    return found
+
+
+def _of_sum(
+    world: World, above: Mapping[DataTerm, Integer], p: Term, q: Term, r: Term
+) -> IndexSet:
+    """What p > 0 and q > 0 say of a sum r of positive multiples of both."""
+    found = IndexSet.universe
+    if p not in above or q not in above:
+        return found
+    both = above[p] + above[q]
+    if r in above:
+        found = world.compare(both, "<=", above[r] + 1)
+        found = found & world.compare(both, ">=", above[r])
+    if -r in above:
+        found = found & world.compare(both + above[-r], "<=", 2)
     return found
 
 

@@ -26,7 +26,7 @@ from argus.terms.integers import (
     Truth,
     Variable,
 )
-from argus.terms.isl_sets import PARAMETER, parameters
+from argus.terms.isl_sets import PARAMETER, isl_number, parameters
 from argus.terms.leaves import (
     Base,
     Call,
@@ -286,7 +286,7 @@ class Evaluation:
                     value = _bit(value, at)
                 continue
             number = math.prod(self.atom(a) for a in monomial)
-            fixed = isl.Val.int_from_si(value.get_ctx(), number)
+            fixed = isl_number(value, number)
             value = value.fix_val(PARAMETER, at, fixed)
         return value, opaque
 

@@ -201,6 +201,7 @@ def alternatives(
                 some = world.compare(value, ">=", 1)
                 found.append((world.compare(dividend, "<", 1), some))
             found += _multiples(world, value, dividend, divisor, monomials)
+            found += _turns(world, value, dividend, divisor, monomials)
     return found + list(same_entries(world, monomials))
 
 
@@ -233,6 +234,35 @@ def _multiples(
         if natural:  # then the divisor is 0, and so is what it divides
             other = other & world.compare(whole, "==", 0)
         yield other | below & positive, above & positive
+
+
+def _turns(
+    world: World,
+    value: Integer,
+    dividend: Integer,
+    divisor: Integer,
+    monomials: Sequence[Monomial],
+) -> Iterator[tuple[IndexSet, IndexSet]]:
+    """For ``p // d`` and ``d (p // d)``: the quotient is -1, 0 or 1, or far from these.
+
+    So ``p mod d`` is ``p + d``, ``p`` or ``p - d``: what a row that is turned leaves at
+    one end enters at the other. isl sees a product that nothing ties to its factor.
+    """
+    whole = value * divisor
+    if divisor.constant is not None or len(whole.terms) != 1:
+        return
+    if not whole.terms.keys() <= set(monomials):
+        return
+    positive = world.compare(divisor, ">=", 1)
+    near = IndexSet.nothing
+    for turns in (0, -1, 1):
+        here = world.compare(value, "==", turns)
+        here = here & world.compare(whole, "==", divisor * turns)
+        here = here & world.compare(dividend, ">=", divisor * turns)
+        near = near | here & world.compare(dividend, "<", divisor * (turns + 1))
+    after = world.compare(value, ">=", 2) & world.compare(dividend, ">=", divisor * 2)
+    before = world.compare(value, "<", -1) & world.compare(dividend, "<", -divisor)
+    yield near & positive, (after | before) & positive | ~positive
 
 
 def _factored(
@@ -292,8 +322,8 @@ def _of_atom(world: World, atom: Atom) -> IndexSet:
             return found & counted.of_count(world, atom)
         case Truncated():
             return _of_cut(world, value, atom)
-        case Applied(function="and" | "or" | "xor"):
-            return range_of_bits(world, value, atom.args)
+        case Applied():
+            return range_of_bits(world, value, atom)
         case _:
             return IndexSet.universe
 

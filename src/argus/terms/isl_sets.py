@@ -24,6 +24,7 @@ __all__ = [
     "Asking",
     "conjoined",
     "hull",
+    "isl_number",
     "parameters",
     "simplest",
 ]
@@ -109,3 +110,8 @@ def parameters(value: isl.Set | isl.BasicSet) -> tuple[str, ...]:
     """The names of the parameters of an isl set, in order."""
     names = [value.get_dim_name(PARAMETER, i) for i in range(value.dim(PARAMETER))]
     return tuple([name for name in names if name is not None])
+
+
+def isl_number(beside: isl.Set, number: int) -> isl.Val:
+    """A number of isl, of any length: one of a set that is beside it."""
+    return isl.Val.read_from_str(beside.get_ctx(), str(number))

@@ -18,6 +18,7 @@ from typing import TypeAlias, cast
 
 import islpy as isl
 
+from argus.terms.bits import COUNTS
 from argus.terms.bounds import (
     NOTHING,
     Between,
@@ -127,6 +128,9 @@ class _Reader:
         if part.exponent is not None:
             return _OPEN
         for leaf, power in part.factors:
+            if isinstance(leaf, Sum) and not leaf.variables and power > 0:
+                where = where & leaf.domain  # elsewhere the product is 0
+        for leaf, power in part.factors:
             if not isinstance(power, int) or power < 0:
                 return _OPEN
             one = self._leaf(where, leaf)
@@ -140,6 +144,8 @@ class _Reader:
                 return self._atom(where, leaf.atom)
             case Sum():
                 inside = where & leaf.domain
+                if self.world.is_empty(inside):
+                    return NOTHING, NOTHING
                 points = self._points(inside, leaf.variables)
                 body = self.term(inside, leaf.body)
                 return times((NOTHING, points), body)
@@ -235,10 +241,10 @@ class _Reader:
                     None if low is None else number(-floor(low)),
                     None if high is None else number(ceil(high)),
                 )
-                found = met(cut, self.term(where, atom.term))
-                if is_whole(atom.term):
-                    return found  # it is not cut at all
-                return met(found, (number(_CUT), number(_CUT)))
+                whole = met(cut, self.term(where, atom.term))
+                if is_whole(atom.term) and _adds_up(atom.term):
+                    return whole  # a sum of whole numbers, which nobody has cut
+                return met(whole, (number(_CUT), number(_CUT)))
             case Opaque():
                 return met(self._by_sets(where, atom), self._opaque(where, atom))
             case Applied():
@@ -265,6 +271,8 @@ class _Reader:
                 return rounded_down((both, both))
 
     def _applied(self, where: IndexSet, atom: Applied) -> Between:
+        if atom.function in COUNTS:
+            return NOTHING, number(COUNTS[atom.function])
         if atom.function not in ("and", "or", "xor") or len(atom.args) != 2:
             return _OPEN
         left, right = (self.integer(where, a) for a in atom.args)
@@ -274,6 +282,14 @@ class _Reader:
         if len(natural) == 2:
             return added(left, right)
         return _OPEN
+
+
+def _adds_up(term: Term) -> bool:
+    """Whether a sum is in a term."""
+    leaves = [leaf for part in term.parts for leaf, _ in part.factors]
+    return any(
+        isinstance(leaf, Sum) or any(_adds_up(x) for x in leaf.terms) for leaf in leaves
+    )
 
 
 # ------------------------------------------------------------------ what isl says of it

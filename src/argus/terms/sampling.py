@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from argus.terms.integers import Atom, Integer, Monomial, Opaque, Variable
-from argus.terms.isl_sets import PARAMETER, parameters
+from argus.terms.isl_sets import PARAMETER, isl_number, parameters
 from argus.terms.sets import IndexSet, plain
 
 if TYPE_CHECKING:
@@ -101,7 +101,7 @@ def _attempt(
 def _choose(value: isl.Set, at: int, attempt: int) -> int | None:
     """A value of a parameter: one of several, then whatever isl finds."""
     for wanted in (attempt + 1, 64 * attempt):
-        chosen = isl.Val.int_from_si(value.get_ctx(), wanted)
+        chosen = isl_number(value, wanted)
         if attempt and not value.fix_val(PARAMETER, at, chosen).is_empty():
             return wanted
     found = value.sample_point()
@@ -116,8 +116,7 @@ def _fix_known(world: World, value: isl.Set, values: dict[Atom, int]) -> isl.Set
         monomial = world.space.monomial(name)
         number = value_of_monomial(monomial, values)
         if number is not None:
-            fixed = isl.Val.int_from_si(value.get_ctx(), number)
-            value = value.fix_val(PARAMETER, at, fixed)
+            value = value.fix_val(PARAMETER, at, isl_number(value, number))
     return value
 
 

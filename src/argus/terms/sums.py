@@ -266,9 +266,22 @@ def _tidied(world: World, term: Term) -> Term:
         outer = Term({rest: 1})
         for body, weighted in _by_body(world, sums):
             for coefficient, domain in disjoint(weighted):
-                made = sum_of(world, names, domain, body)
+                made = _of_part(world, names, domain, body, len(weighted) > 1)
                 total = total + outer * made.scaled(coefficient)
     return total
+
+
+def _of_part(
+    world: World, names: Names, domain: IndexSet, body: Term, cut: bool
+) -> Term:
+    """A sum over what is left of a set; of a set that was cut maybe a single point."""
+    bound = frozenset(names)
+    known = (affine.equal_to(world, domain, v, bound) is not None for v in names)
+    if cut and any(known):
+        env, fresh = renamed(world, names)
+        there, inner = world.substitute(domain, env), world.substitute(body, env)
+        return sum_over(world, fresh, there, inner)
+    return sum_of(world, names, domain, body)
 
 
 def _by_body(

@@ -161,6 +161,44 @@ MISTAKES = {
         *rest(("w * T + ag.index", "w * T + 1 + ag.index")),
     ),
     ("attention.py", "relative_bias"): rest(("s - t + S - 1)", "t - s + S - 1)")),
+    # Every other place, the last row's neighbour, an interval that may be none.
+    ("strides.py", "rms_of_pairs"): (
+        ("(m, 2 * n + 1)", "(m, 2 * n)"),
+        *rest(('ag.require(N % 2 == 0, "pairs")', "pass")),
+    ),
+    ("strides.py", "largest_of_fours"): rest(("range(4)", "range(3)")),
+    ("windows.py", "periodic"): (
+        ("n + 1 == N, 0, n + 1", "n + 1 == N, 1, n + 1"),
+        ("n + N - 3, n - 3", "n + N - 4, n - 3"),
+        *rest(("n == 0, N - 1", "n == 0, 0")),
+    ),
+    ("signs.py", "clamped"): (
+        ('ag.require(low <= high, "an interval")', "pass"),
+        *rest(('ag.require(high >= 0.0, "limits")', "pass")),
+    ),
+    # Offsets that leave no room for the sum, and none that are known.
+    ("products.py", "biased_sums"): (
+        ("(s < 1000000)", "(s < 2147483000)"),
+        *rest(("ag.assume(lambda s: (s > -1000000) & (s < 1000000), S)", "pass")),
+    ),
+    ("bits.py", "bits_that_differ"): (("b).to(i32)", "b).to(i32) + 0 * d - 1"),),
+    # Digits of a sum that wraps are others.
+    ("bits.py", "parts_of_sums"): (
+        ('ag.require(N < 2**20, "sums fit")', "pass"),
+        *rest(("total & 1", "total & 3"), ("total >> 3", "total >> 2")),
+    ),
+    ("rows.py", "counted_entries"): (
+        ("n = n + 1", "n = n + 2"),
+        ("ag.max(n, 1)", "ag.max(n, 2)"),
+        *rest(('ag.require(N < 2**20, "sums fit")', "pass")),
+    ),
+    ("rows.py", "places_of_kept"): (
+        ("T[m, j] > 0", "T[m, j] >= 0"),
+        *rest(("Y[m, j] = n", "Y[m, j] = n + 1")),
+    ),
+    ("products.py", "squared_distances"): (("2.0 * acc", "acc"),),
+    ("bits.py", "mixed"): (("* 2246822507", "* 2246822506"),),
+    ("bits.py", "next_random"): (("(t >> 16)", "(t >> 15)"),),
     ("attention.py", "retention"): rest(("s = s * g + ag", "s = s * 0.5 + ag")),
     ("attention.py", "linear_attention_causal"): (
         ("s = s + ag.broadcast(k, s) * v\n", "s = ag.broadcast(k, s) * v\n"),

@@ -1,12 +1,13 @@
 """Which elements of a loaded tile anything comes of: those that reach a store.
 
-    needed = Demand(program).of(context, op)
+    needed = Demand(program).of(context, op, op.result)
 
 Element-wise operations take an element of each operand to the same place of their
 result, and a store writes what exists. So where a loaded tile goes nowhere but through
 such operations into stores of its own block, it matters only where those write, and
 what a load fills in elsewhere need not be told apart: a sum of masked windows has two
-cases for each window then, not one for each side on which a tile may end, too.
+cases for each window then, not one for each side on which a tile may end, too. What is
+made of it is a number of the program only there, and is asked of only there.
 """
 
 from __future__ import annotations
@@ -53,9 +54,12 @@ class Demand:
     def _note(self, block: o.Block) -> None:
         self._block |= {id(op): id(block) for op in block.ops}
 
-    def of(self, context: Context, op: o.LoadGlobal) -> IndexSet:
-        """Where elements matter, at the axes of the result; everywhere if in doubt."""
-        goals = list(self._goals(op))
+    def of(self, context: Context, op: o.AnyOp, tile: o.Tile) -> IndexSet:
+        """Where elements matter of a tile that an operation has, at its axes.
+
+        Everywhere if in doubt.
+        """
+        goals = list(self._goals(op, tile))
         if not goals:
             return IndexSet.universe
         found = IndexSet.nothing
@@ -63,21 +67,19 @@ class Demand:
             for goal in goals:
                 if goal is None:
                     return IndexSet.universe
-                found = found | _written(context, op, goal)
+                found = found | _written(context, tile, goal)
         except Unknown:
             return IndexSet.universe
         return found
 
-    def _goals(self, load: o.LoadGlobal) -> Iterator[_Goal | None]:
-        """The stores that a load's result reaches; None for any other use."""
-        left: list[tuple[o.Tile, _Axes]] = [
-            (load.result, tuple(range(len(load.result.shape))))
-        ]
+    def _goals(self, beside: o.AnyOp, tile: o.Tile) -> Iterator[_Goal | None]:
+        """The stores of its block that a tile reaches; None for any other use."""
+        left: list[tuple[o.Tile, _Axes]] = [(tile, tuple(range(len(tile.shape))))]
         seen = set(left)
         while left:
             tile, axes = left.pop()
             for op in self._users[tile]:
-                if self._block[id(op)] != self._block[id(load)]:
+                if self._block[id(op)] != self._block[id(beside)]:
                     yield None
                     return
                 match op:
@@ -112,10 +114,10 @@ class Demand:
                     left.append(following)
 
 
-def _written(context: Context, load: o.LoadGlobal, goal: _Goal) -> IndexSet:
+def _written(context: Context, tile: o.Tile, goal: _Goal) -> IndexSet:
     """Where a store writes what comes of an element. Raises Unknown."""
     world, view = context.world, goal.op.view
-    own = context.axes(load.result.shape)
+    own = context.axes(tile.shape)
     there = context.axes(view.shape)
     renamed: dict[Variable, Integer] = {}
     gone: list[Variable] = []

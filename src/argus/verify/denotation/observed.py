@@ -4,6 +4,8 @@ Numbers of tiles wrap around: they are sums and products modulo 2**bits, and sta
 under further sums and products. So it is no matter whether a number in between fits its
 type. It is where something else is made of it: a comparison, a quotient, an extreme, a
 float, a number of more bits, an index. What is stored is looked at in the stores.
+
+It is asked of elements that reach a store: of others a value says nothing.
 """
 
 from __future__ import annotations
@@ -12,13 +14,14 @@ from argus.ir import ops as o
 from argus.ir.walk import used
 from argus.terms import Unknown, Value
 from argus.terms.integers import Entry, Truncated
+from argus.verify.denotation.demand import Demand
 from argus.verify.denotation.scalars import scalar as value_of
 from argus.verify.denotation.state import Context
 
 __all__ = ["notice_observed"]
 
 
-def notice_observed(context: Context, op: o.AnyOp) -> None:
+def notice_observed(context: Context, op: o.AnyOp, demand: Demand) -> None:
     """Keep the whole numbers of data that an operation looks at."""
     if context.dry:
         return
@@ -31,7 +34,10 @@ def notice_observed(context: Context, op: o.AnyOp) -> None:
         except Unknown:
             continue  # what is made of it is not known
         if _is_of_data(value):
-            context.notice("observed", op, value, dtype, str(number))
+            needed = demand.of(context, op, tile)
+            cases = tuple((s & needed, x) for s, x in value.cases)
+            made = Value(value.kind, cases)
+            context.notice("observed", op, made, dtype, str(number))
     for number, (scalar, dtype) in enumerate(op.observed_scalars()):
         try:
             value = value_of(context, scalar)

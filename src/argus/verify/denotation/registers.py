@@ -37,8 +37,9 @@ from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.combining import combined
 from argus.verify.denotation.ranges import range_of
 from argus.verify.denotation.reads import shared_element
-from argus.verify.denotation.scalars import integer_cases, scalar
-from argus.verify.denotation.state import Context, integers, variable_of
+from argus.verify.denotation.scalars import integer_cases
+from argus.verify.denotation.state import Context, integers, ranges, variable_of
+from argus.verify.denotation.totals import counted_scalar
 
 __all__ = ["PRODUCTS", "converted", "product", "register_value"]
 
@@ -118,7 +119,9 @@ def _register_value(context: Context, op: o.AnyRegisterOp) -> Value:
     indices = integers(axes)
     match op:
         case o.Full():
-            return converted(context, scalar(context, op.value), op.result.dtype)
+            return converted(
+                context, counted_scalar(context, op.value), op.result.dtype
+            )
         case o.Index():
             return Value.whole(indices[op.axis])
         case o.Elementwise():
@@ -183,14 +186,21 @@ def _applied(context: Context, op: o.Elementwise, args: Sequence[Value]) -> Valu
 def _argument(
     context: Context, arg: o.Tile | Expr, indices: Sequence[Integer], op: o.Elementwise
 ) -> Value:
-    """An operand. A scalar takes the type of whole numbers that it meets."""
+    """An operand. A scalar takes the type of whole numbers that it meets, and wraps.
+
+    It has to fit one of fewer than 32 bits, in which nothing is computed.
+    """
     if isinstance(arg, o.Tile):
         return context.element(arg, indices)
-    value = scalar(context, arg)
-    if value.kind == "integer":
-        for other in op.args:
-            if isinstance(other, o.Tile):
-                require_range(context, value, other.dtype, f"{op.fn} with a scalar of")
+    value = counted_scalar(context, arg)
+    for other in op.args:
+        held = range_of(other.dtype) if isinstance(other, o.Tile) else None
+        if not isinstance(other, o.Tile) or held is None or value.kind != "integer":
+            continue
+        if other.dtype.bits < 32:
+            require_range(context, value, other.dtype, f"{op.fn} with a scalar of")
+        else:
+            value = narrowed(context.world, value, held, context.state.where)
     return value
 
 
@@ -269,7 +279,8 @@ def converted(
     held = range_of(dtype, source)
     scalar_ = source is None and value.kind == "integer"
     if held is not None and (scalar_ or (source is not None and source.kind == "int")):
-        return narrowed(context.world, value, held, context.state.where)
+        here = context.state.where & ranges(context.world, context.state.scope)
+        return narrowed(context.world, value, held, here)
     made = cast(context.world, value, kind)
     require_range(context, made, dtype, "a conversion to", source)
     return made

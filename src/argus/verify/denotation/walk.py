@@ -89,7 +89,7 @@ class ProgramWalk(Context):
         for position, op in enumerate(block.ops):
             self.state.path = (*path, (position, None))
             try:
-                notice_observed(self, op)
+                notice_observed(self, op, self._demand)
                 self._op(op)
             except Unknown as why:
                 self._give_up(op, _placed(why, op))
@@ -115,7 +115,8 @@ class ProgramWalk(Context):
             case o.Dot():
                 self.put(op.result, product(self, op))
             case o.LoadGlobal():
-                self.put(op.result, loaded(self, op, self._demand.of(self, op)))
+                needed = self._demand.of(self, op, op.result)
+                self.put(op.result, loaded(self, op, needed))
             case o.LoadShared():
                 self.put(op.result, shared_value(self, op.view))
             case o.StoreGlobal():

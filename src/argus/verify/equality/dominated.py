@@ -36,6 +36,7 @@ from argus.terms.powers import is_nonnegative, raised
 from argus.terms.restrict import restrict
 from argus.terms.term import Rational
 from argus.verify.equality.spread import without_spread
+from argus.verify.equality.squares import is_square
 
 __all__ = ["is_asked", "without_dominated"]
 
@@ -130,7 +131,7 @@ def never_negative(
     """
     if term.special is not None:
         return False
-    if is_nonnegative(term):
+    if is_nonnegative(term) or is_square(term):
         return True
     number = term.integer
     if number is not None and world.is_subset(here, world.compare(number, ">=", 0)):

@@ -30,6 +30,7 @@ from argus.verify.equality.indicators import vanishes
 from argus.verify.equality.least_powers import with_least_powers
 from argus.verify.equality.least_products import with_least_products
 from argus.verify.equality.mentioned import choices, context, overs
+from argus.verify.equality.residues import by_residues
 from argus.verify.equality.result import Mismatch
 from argus.verify.equality.signs import by_signs, has_signs
 from argus.verify.equality.zeros import vanishes_where_zero
@@ -98,6 +99,8 @@ def same(
     one, other = (within(world, written_out(world, term), here) for term in (a, b))
     if (one, other) != (a, b) and not tidy(world, one - other).parts:
         return None
+    if _is_same_by_residues(world, here, a, b):
+        return None
     if _is_same_solved(world, here, a, b):
         return None
     one, other = (without_dominated(world, here, term) for term in (a, b))
@@ -155,6 +158,17 @@ def _is_same_solved(world: World, here: IndexSet, left: Term, right: Term) -> bo
         if not tidy(world, within(world, term, here)).parts:
             return True
     return False
+
+
+def _is_same_by_residues(world: World, here: IndexSet, left: Term, right: Term) -> bool:
+    """Whether terms are equal with what strides leave out of a row by itself."""
+    one, other = by_residues(world, left, right)
+    if (one, other) == (left, right):
+        return False
+    difference = tidy(world, within(world, one - other, here))
+    if not difference.parts:
+        return True
+    return not tidy(world, aligned(world, here, difference)).parts
 
 
 def _is_same_by_signs(world: World, here: IndexSet, left: Term, right: Term) -> bool:

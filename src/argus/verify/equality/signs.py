@@ -50,6 +50,7 @@ def has_signs(term: Term) -> bool:
 def by_signs(world: World, here: IndexSet, *terms: Term) -> list[Term]:
     """The same terms wherever a set holds, each with its products by signs."""
     known = [over.domain for t in terms for x in leaves(t) for over in x.overs]
+    known += [requirement.where for requirement in world.requirements]
     truths = {
         atom
         for where in (here, *known)

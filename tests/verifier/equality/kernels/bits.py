@@ -95,3 +95,79 @@ def hashed_places(X: u32["N"], Y: i32["N"], *, B: int = 128):
 @ag.reference
 def hashed_places_reference(X):
     return (X.astype(np.uint32) * 40503 + 7) % 1021
+
+
+@ag.kernel
+def next_random(S: u32["N"], T: u32["N"], F: f32["N"], *, B: int = 128):
+    """A step of a generator of 32 bits, and a fraction of the upper 24."""
+    i = ag.block(ag.cdiv(S.shape[0], B))
+    t = ag.load(S[i * B :], (B,)) * 1664525 + 1013904223
+    t = t ^ (t >> 16)
+    T[i * B :] = t
+    F[i * B :] = (t >> 8).to(f32) / 16777216.0
+
+
+@ag.reference
+def next_random_reference(S):
+    t = S.astype(np.uint32) * np.uint32(1664525) + np.uint32(1013904223)
+    t = t ^ (t >> np.uint32(16))
+    return t, (t >> np.uint32(8)) / 16777216.0
+
+
+@ag.kernel
+def mixed(K: u32["N"], H: u32["N"], *, B: int = 128):
+    """Constants of 32 bits."""
+    i = ag.block(ag.cdiv(K.shape[0], B))
+    h = ag.load(K[i * B :], (B,))
+    h = (h ^ (h >> 16)) * 2246822507
+    H[i * B :] = h ^ (h >> 13)
+
+
+@ag.reference
+def mixed_reference(K):
+    h = K.astype(np.uint32)
+    h = (h ^ (h >> np.uint32(16))) * np.uint32(2246822507)
+    return h ^ (h >> np.uint32(13))
+
+
+@ag.kernel
+def bits_that_differ(
+    A: u32["M W"], B: u32["N W"], D: i32["M N"], *, BM: int = 16, BN: int = 16
+):
+    M, W = A.shape
+    N = B.shape[0]
+    ag.require(W < 2**20, "sums fit")
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+    d = ag.zeros((BM, BN), i32, dims="M N")
+    for w in ag.range(0, W):
+        a, b = ag.load(A[i * BM :, w], (BM,)), ag.load(B[j * BN :, w], (BN,))
+        d = d + ag.popcount(ag.broadcast(a, d) ^ b).to(i32)
+    D[i * BM :, j * BN :] = d
+
+
+@ag.reference
+def bits_that_differ_reference(A, B):
+    return np.bitwise_count(A[:, None] ^ B[None]).sum(-1)
+
+
+@ag.kernel
+def parts_of_sums(
+    X: u8["M N"], A: i32["M"], P: i32["M"], T: i32["M"], *, BM: int = 4, BN: int = 128
+):
+    """A mean that is rounded down, a parity, digits of a sum."""
+    M, N = X.shape
+    ag.require(N < 2**20, "sums fit")
+    ag.require(N > 0, "elements")
+    i = ag.block(ag.cdiv(M, BM))
+    total = ag.zeros((BM,), i32, dims="M")
+    for n in ag.range(0, N, BN):
+        total = total + ag.sum(ag.load(X[i * BM :, n:], (BM, BN)).to(i32), "N")
+    A[i * BM :] = total // N
+    P[i * BM :] = total & 1
+    T[i * BM :] = (total >> 3) % 5
+
+
+@ag.reference
+def parts_of_sums_reference(X):
+    total = X.sum(1)
+    return total // X.shape[1], total % 2, total // 8 % 5

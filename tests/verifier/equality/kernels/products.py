@@ -247,3 +247,50 @@ def mish_twice_reference(X, X2, X3, W, W2, W3, Bias):
     v = X @ (W + W2).T + X2 @ W2.T + X3 @ (W + W2 + W3).T + Bias
     v2 = v * np.tanh(np.where(v > 20.0, v, np.log1p(np.exp(v))))
     return v2 * np.tanh(np.where(v2 > 20.0, v2, np.log1p(np.exp(v2))))
+
+
+@ag.kernel
+def biased_sums(
+    A: i8["M K"], S: i32["M"], Z: f32["M"], Y: i8["M"], *, BM: int = 4, BK: int = 64
+):
+    """Sums of whole numbers with an offset, requantised."""
+    M, K = A.shape
+    ag.require(K < 2**15, "sums fit")
+    ag.assume(lambda s: (s > -1000000) & (s < 1000000), S)
+    i = ag.block(ag.cdiv(M, BM))
+    total = ag.zeros((BM,), i32, dims="M")
+    for k in ag.range(0, K, BK):
+        total = total + ag.sum(ag.load(A[i * BM :, k:], (BM, BK)).to(i32), "K")
+    x = (total + ag.load(S[i * BM :], (BM,))).to(f32) * ag.load(Z[i * BM :], (BM,))
+    Y[i * BM :] = ag.maximum(ag.minimum(ag.round(x), 127.0), -128.0).to(i8)
+
+
+@ag.reference
+def biased_sums_reference(A, S, Z):
+    return np.clip(np.round((A.sum(1) + S) * Z), -128, 127)
+
+
+@ag.kernel
+def squared_distances(
+    A: bf16["M K"], B: bf16["N K"], D: f32["M N"], *, BM: int = 64, BK: int = 64
+):
+    """By a product of matrices; what rounding leaves below 0 is cut."""
+    M, K = A.shape
+    N = B.shape[0]
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BM))
+    acc = ag.zeros((BM, BM), f32)
+    aa = ag.zeros((BM,), f32, dims="M")
+    bb = ag.zeros((BM,), f32, dims="N")
+    for k in ag.range(0, K, BK):
+        a = ag.load(A[i * BM :, k:], (BM, BK))
+        b = ag.load(B[j * BM :, k:], (BM, BK))
+        acc = ag.dot(a, b.T, acc)
+        aa = aa + ag.sum(a.to(f32) * a.to(f32), "K")
+        bb = bb + ag.sum(b.to(f32) * b.to(f32), "K")
+    d = ag.broadcast(aa, acc) + bb - 2.0 * acc
+    D[i * BM :, j * BM :] = ag.maximum(d, 0.0)
+
+
+@ag.reference
+def squared_distances_reference(A, B):
+    return ((A[:, None, :] - B[None, :, :]) ** 2).sum(-1)

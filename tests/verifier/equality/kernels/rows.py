@@ -311,3 +311,45 @@ def and_mask(X: u8["N"], L: i32["N"], H: i32["N"]):
 @ag.reference
 def and_mask_reference(X):
     return {"L": X % 16, "H": X // 16}
+
+
+@ag.kernel
+def counted_entries(X: f32["M N"], W: i32["M N"], Y: f32["M"], S: i32["M"]):
+    """A mean over what a table keeps, counted by a scalar; a sum of its entries."""
+    M, N = X.shape
+    ag.require(N < 2**20, "sums fit")
+    ag.assume(lambda w: (w >= 0) & (w < 100), W)
+    m = ag.block(M)
+    n, total, s = 0, 0, 0.0
+    for j in ag.range(0, N):
+        if W[m, j] > 0:
+            n = n + 1
+            s = s + X[m, j]
+        total = total + W[m, j]
+    Y[m] = s / ag.max(n, 1)
+    S[m] = total
+
+
+@ag.reference
+def counted_entries_reference(X, W):
+    n = (W > 0).sum(1)
+    return np.where(W > 0, X, 0).sum(1) / np.maximum(n, 1), W.sum(1)
+
+
+@ag.kernel
+def places_of_kept(T: i32["M N"], Y: i32["M N"], C: i32["M"]):
+    """Where each kept entry goes: how many are kept before it."""
+    M, N = T.shape
+    m = ag.block(M)
+    n = 0
+    for j in ag.range(0, N):
+        Y[m, j] = n
+        if T[m, j] > 0:
+            n = n + 1
+    C[m] = n
+
+
+@ag.reference
+def places_of_kept_reference(T):
+    kept = (T > 0).astype(np.int64)
+    return np.cumsum(kept, 1) - kept, kept.sum(1)

@@ -359,3 +359,22 @@ def sizes_of_products(X: f32["N"], Z: f32["N"], Y: f32["N"], *, B: int = 256):
 @ag.reference
 def sizes_of_products_reference(X, Z):
     return np.abs(-3 * X * Z) + np.abs(X) ** 3 / (1 + Z**2)
+
+
+@ag.kernel
+def clamped(
+    X: f32["N"], Y: f32["N"], Z: f32["N"], low: f32, high: f32, *, B: int = 256
+):
+    """Between scalars, the upper one first; between a scalar and its negative."""
+    N = X.shape[0]
+    ag.require(low <= high, "an interval")
+    ag.require(high >= 0.0, "limits")
+    i = ag.block(ag.cdiv(N, B))
+    x = ag.load(X[i * B :], (B,))
+    Y[i * B :] = ag.maximum(ag.minimum(x, high), low)
+    Z[i * B :] = ag.maximum(ag.minimum(x, high), -high) + 1.0
+
+
+@ag.reference
+def clamped_reference(X, low, high):
+    return np.clip(X, low, high), np.clip(X, -high, high) + 1

@@ -238,3 +238,30 @@ def rows_of_windows_reference(X):
     H, W = X.shape
     windows = np.lib.stride_tricks.sliding_window_view(X, (3, 3))
     return windows.reshape((H - 2) * (W - 2), 9)
+
+
+@ag.kernel
+def periodic(X: f32["M N"], Y: f32["M N"], *, BM: int = 8, BN: int = 64):
+    """Differences of a row whose ends meet, and a row that is turned by three."""
+    M, N = X.shape
+    ag.require(N > 3, "neighbours")
+    i, j = ag.block(ag.cdiv(M, BM), ag.cdiv(N, BN))
+
+    after = X.view(
+        "M N", shape=(M, N), at=lambda m, n: (m, ag.where(n + 1 == N, 0, n + 1))
+    )
+    before = X.view(
+        "M N", shape=(M, N), at=lambda m, n: (m, ag.where(n == 0, N - 1, n - 1))
+    )
+    turned = X.view(
+        "M N", shape=(M, N), at=lambda m, n: (m, ag.where(n < 3, n + N - 3, n - 3))
+    )
+    a = ag.load(after[i * BM :, j * BN :], (BM, BN))
+    b = ag.load(before[i * BM :, j * BN :], (BM, BN))
+    c = ag.load(turned[i * BM :, j * BN :], (BM, BN))
+    Y[i * BM :, j * BN :] = (a - b) * c
+
+
+@ag.reference
+def periodic_reference(X):
+    return (np.roll(X, -1, 1) - np.roll(X, 1, 1)) * np.roll(X, 3, 1)
