@@ -12,6 +12,7 @@ A reference in numpy is run on symbolic arrays, whose elements are values of
     array.py, storage.py, tracing.py   arrays, views, what a trace rests on
     table.py                         which function of numpy is traced where
     padding.py, finiteness.py        borders of arrays; what is finite
+    in_floats.py                     whole numbers in floats of few bits
     ufuncs.py ... indirect.py        functions of numpy, by what they do
     aten/                            functions and modules of PyTorch
     loops.py, repeating.py, recurrences.py, state.py   loops over symbolic sizes

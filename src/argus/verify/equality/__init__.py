@@ -22,6 +22,8 @@ of the difference says where a run should look.
     dominated.py    maxima without what is never the largest of them
     points.py       sums and maxima, and single points of them that stand beside
     least_powers.py powers of one base, as those with the least exponent
+    residues.py     sums over a row, and over every n-th place of it
+    squares.py      squares that are written out
     signs.py        absolute values and extremes of data, by which number is larger
     zeros.py        numbers that are equal where their difference is 0
     indicators.py   how often a product is counted, by conditions

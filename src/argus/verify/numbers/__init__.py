@@ -12,6 +12,7 @@ are advice, except where a run shows what is not a number (`argus.evaluation`).
     flow.py         what becomes of an exponential that may overflow
     wholes.py       whole numbers, and sums of them, that leave their type (equality is
                     open then)
+    products.py     products with entries of tables that leave their type (the same)
     in_floats.py    whole numbers that a float may not hold and that decide (the same)
     narrow.py       sums that are kept in 16 bits (AG0333)
     cancelling.py   roots of what rounding may make negative (AG0334)
