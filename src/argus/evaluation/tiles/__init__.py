@@ -16,12 +16,12 @@ order are right is shown elsewhere.
     decisions.py   what decides in a scalar expression, and element by element
     search.py      a block in which a condition turns out in a given way
     solving.py     the same, and other sizes, by the verifier's procedures
-    viewing.py     accesses of global tensors; stored.py: what reaches them
     writers.py     blocks that store an element
     endings.py     how a run may end before its blocks do
 """
 
 from argus.clock import now
+from argus.evaluation.tiles.collecting import indexing
 from argus.evaluation.tiles.endings import NotExecutable, Stuck
 from argus.evaluation.tiles.execute import MANY, ExecutedBlocks, run_blocks
 from argus.evaluation.tiles.facet import Facet
@@ -29,7 +29,6 @@ from argus.evaluation.tiles.facets import Facets
 from argus.evaluation.tiles.search import Place, places
 from argus.evaluation.tiles.solving import ChosenSizes, conditions, other_sizes
 from argus.evaluation.tiles.tensors import BlockTensor, Drawn, IndexTable, Written
-from argus.evaluation.tiles.viewing import indexing
 from argus.evaluation.tiles.writers import writers
 
 __all__ = [

@@ -25,15 +25,15 @@ from argus.evaluation.tiles.decisions import (
 )
 from argus.evaluation.tiles.facet import Facet, Pair, Scope
 from argus.evaluation.tiles.meaning import MeaningReader
-from argus.evaluation.tiles.stored import StoreReader
-from argus.evaluation.tiles.viewing import Viewing, view_of
 from argus.interpret.numbers import Array
 from argus.ir import ops as o
 from argus.ir.dtypes import boolean
 from argus.ir.expr import Binary, Const, Expr, binary, symbols
+from argus.ir.memory import GlobalTensor, GlobalView
 from argus.ir.program import Program
+from argus.ir.walk import used, walk
 
-__all__ = ["Collected"]
+__all__ = ["Collected", "indexing"]
 
 Env = dict[str, Any]
 _PLACE = "a number that follows from a position enters what is computed"
@@ -55,7 +55,7 @@ class Collected:
         self.all: list[Facet] = []
         self.flips: list[Facet] = []
         self.stored: dict[o.AnyOp, list[Pair]] = {}
-        self._stores = StoreReader(program)
+        self._stores = _StoreReader(program)
         self._meaning = MeaningReader(program)
         self._choices = ChoiceReader(self._meaning)
         self._collect(program.body, ())
@@ -225,8 +225,10 @@ class Collected:
             mark = f"loop {self._meaning.scalar(iterations)} {least}"
             self._add(op, probe, said, mark, scope, when, decides=False)
 
-    def _view(self, op: Viewing, scope: Scope) -> None:
-        view = view_of(op)
+    def _view(
+        self, op: o.LoadGlobal | o.StoreGlobal | o.CopyAsync | o.CopyOut, scope: Scope
+    ) -> None:
+        view = _view_of(op)
         masked = isinstance(op, o.LoadGlobal | o.StoreGlobal) and op.mask is not None
         when: tuple[Expr, Expr] | None = None
         if not view.gathers and not masked:
@@ -384,3 +386,70 @@ def _sentence(op: o.AnyOp, words: str) -> str:
     source = linecache.getline(op.span.file, line).strip()
     shown = f" (`{source[:80]}`)" if source else ""
     return f"line {line}{shown}: {words}"
+
+
+_Viewing = o.LoadGlobal | o.StoreGlobal | o.CopyAsync | o.CopyOut
+
+
+def _view_of(op: _Viewing) -> GlobalView:
+    if isinstance(op, o.CopyAsync):
+        return op.src
+    return op.dst if isinstance(op, o.CopyOut) else op.view
+
+
+def indexing(program: Program) -> frozenset[str]:
+    """Tensors whose numbers may say where something is: tables of a program.
+
+    Where tiles name elements, all that hold whole numbers.
+    """
+    found: set[str] = set()
+    for op in walk(program.body):
+        if isinstance(op, o.LoadScalar):
+            found.add(op.tensor.name)
+        if isinstance(op, _Viewing) and _view_of(op).gathers:
+            params = (p for p in program.params if isinstance(p, GlobalTensor))
+            found.update(p.name for p in params if p.dtype.kind == "int")
+    return frozenset(found)
+
+
+def _placing(op: o.StoreGlobal) -> list[o.Tile]:
+    """Tiles that say where, or whether, a store writes."""
+    indices = [gather.tile for gather in op.view.gathers]
+    return indices if op.mask is None else [*indices, op.mask]
+
+
+class _StoreReader:
+    """Which stores the elements of a tile reach, each of them at its own place.
+
+    What a kernel computes beside a tensor is not stored. A condition that held there
+    alone has shown nothing of what the kernel does where it holds.
+    """
+
+    def __init__(self, program: Program) -> None:
+        self._users: dict[o.Tile, list[o.AnyOp]] = {}
+        for op in walk(program.body):
+            for tile in used(op):
+                self._users.setdefault(tile, []).append(op)
+
+    def of(self, tile: o.Tile) -> frozenset[o.AnyOp] | None:
+        """The stores that it reaches element by element; None if it is used otherwise.
+
+        Elements beside a tensor may enter a sum, or move to where they are stored.
+        """
+        found: set[o.AnyOp] = set()
+        left, seen = [tile], {tile}
+        while left:
+            here = left.pop()
+            for op in self._users.get(here, ()):
+                after: list[o.Tile] = []
+                if isinstance(op, o.Elementwise | o.Cast):
+                    after = [op.result]
+                elif isinstance(op, o.If):
+                    after = [m.result for m in op.tiles if here in (m.then, m.other)]
+                elif isinstance(op, o.StoreGlobal) and here not in _placing(op):
+                    found.add(op)
+                else:
+                    return None
+                left += [t for t in after if t not in seen]
+                seen.update(after)
+        return frozenset(found) or None

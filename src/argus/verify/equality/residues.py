@@ -93,23 +93,21 @@ def _term(world: World, strides: _Strides, term: Term) -> Term:
 
 
 def _leaf(world: World, strides: _Strides, leaf: Leaf) -> Term:
-    match leaf:
-        case Base():
-            return _term(world, strides, leaf.term)
-        case Call():
-            args = [_term(world, strides, a) for a in leaf.args]
-            return called(world, leaf.function, args)
-        case Sum():
-            total = ZERO
-            source = leaf.variables, leaf.domain, leaf.body
-            for names, domain, body in _sources(world, strides, [source]):
-                total = total + sum_over(world, names, domain, body)
-            return total
-        case Max():
-            given = [(g.variables, g.domain, g.body) for g in leaf.generators]
-            return maximum_over(world, _sources(world, strides, given))
-        case _:
-            return leaf_term(leaf)
+    if isinstance(leaf, Base):
+        return _term(world, strides, leaf.term)
+    if isinstance(leaf, Call):
+        args = [_term(world, strides, a) for a in leaf.args]
+        return called(world, leaf.function, args)
+    if isinstance(leaf, Sum):
+        total = ZERO
+        source = leaf.variables, leaf.domain, leaf.body
+        for names, domain, body in _sources(world, strides, [source]):
+            total = total + sum_over(world, names, domain, body)
+        return total
+    if isinstance(leaf, Max):
+        given = [(g.variables, g.domain, g.body) for g in leaf.generators]
+        return maximum_over(world, _sources(world, strides, given))
+    return leaf_term(leaf)
 
 
 def _sources(
