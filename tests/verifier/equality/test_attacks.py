@@ -39,7 +39,7 @@ ELEMENTS = [
     ("x.to(i32) + z.to(i32)", "(x + z).to(i32)", *WIDE),
     ("x.to(i32) + z.to(i32)", "(x.to(i32) + z.to(i32)).to(u8).to(i32)", *WIDE),
     ("x.to(i32) + z.to(i32)", "x.to(i8).to(i32) + z.to(i32)", *WIDE),
-    ("x.to(i32) < s", "x < s", "X < s", "u8", "boolean"),
+    ("x < s", "x.to(i32).to(u8) <= s", "X < s", "u8", "boolean"),
     ("(x.to(i32) // 2).to(u8)", "(x // 2) + 255", "X // 2", "u8", "u8"),
     ("x", "x.to(i32).to(i64)", "X", "i64", "i64"),
     # whole numbers round down, and floats are cut towards 0

@@ -132,6 +132,8 @@ MISTAKES = {
         *rest(("(total + 2)", "(total + 1)")),
         ("(total + 2)", "(total + 4)"),  # may be 256
     ),
+    ("counts.py", "bytes_below"): (("(BN,)) < s)", "(BN,)) <= s)"),),
+    ("counts.py", "bytes_raised"): (("ag.maximum(", "ag.minimum("),),
     ("counts.py", "bounded_products"): (
         ("n < 1000), T", "n < 1200), T"),
         ("n <= 1000), U", "n <= 2**22), U"),

@@ -14,6 +14,7 @@ from argus.ir.dtypes import DType
 from argus.ir.expr import Expr
 from argus.ir.functions import FUNCTIONS
 from argus.ir.memory import SharedView
+from argus.ir.numerics import arithmetic
 from argus.terms import (
     Base,
     IndexSet,
@@ -133,7 +134,7 @@ def _register_value(context: Context, op: o.AnyRegisterOp) -> Value:
                 argument = cast(context.world, args[0], "real")
                 context.notice("exponent", op, argument, op.result.dtype)
             if op.fn not in _WRAPPING or made.kind == "truth":
-                return made
+                return _beside_scalars(context, op, made)
             held = _left_of(op.result.dtype, args)
             if held is not None:
                 return narrowed(context.world, made, held, context.state.where)
@@ -168,6 +169,19 @@ def _type_of(op: o.Elementwise) -> DType:
     return next((a.dtype for a in op.args if isinstance(a, o.Tile)), op.result.dtype)
 
 
+def _beside_scalars(context: Context, op: o.Elementwise, made: Value) -> Value:
+    """A result as its type holds it, where a scalar may be more than a tile's elements.
+
+    Whole numbers of few bits are computed in 32.
+    """
+    dtype = op.result.dtype
+    if dtype.kind != "int" or dtype.bits >= 32 or made.kind == "truth":
+        return made
+    if all(isinstance(a, o.Tile) for a in op.args):
+        return made
+    return narrowed(context.world, made, dtype.integers, context.state.where)
+
+
 def _applied(context: Context, op: o.Elementwise, args: Sequence[Value]) -> Value:
     if op.fn in ("shl", "shr"):
         value, amount = args
@@ -186,20 +200,14 @@ def _applied(context: Context, op: o.Elementwise, args: Sequence[Value]) -> Valu
 def _argument(
     context: Context, arg: o.Tile | Expr, indices: Sequence[Integer], op: o.Elementwise
 ) -> Value:
-    """An operand. A scalar takes the type of whole numbers that it meets, and wraps.
-
-    It has to fit one of fewer than 32 bits, in which nothing is computed.
-    """
+    """An operand. A scalar wraps to the type in which the tile beside it computes."""
     if isinstance(arg, o.Tile):
         return context.element(arg, indices)
     value = counted_scalar(context, arg)
     for other in op.args:
-        held = range_of(other.dtype) if isinstance(other, o.Tile) else None
-        if not isinstance(other, o.Tile) or held is None or value.kind != "integer":
-            continue
-        if other.dtype.bits < 32:
-            require_range(context, value, other.dtype, f"{op.fn} with a scalar of")
-        else:
+        asked = isinstance(other, o.Tile) and range_of(other.dtype) is not None
+        if isinstance(other, o.Tile) and asked and value.kind == "integer":
+            held = arithmetic(other.dtype).integers
             value = narrowed(context.world, value, held, context.state.where)
     return value
 

@@ -115,3 +115,27 @@ def pooled_bytes(X: u8["M N"], Y: u8["M P"], *, BM: int = 16, BP: int = 32):
 def pooled_bytes_reference(X):
     M, N = X.shape
     return (X.astype(np.int32).reshape(M, N // 4, 4).sum(2) + 2) // 4
+
+
+@ag.kernel
+def bytes_below(X: u8["N"], Y: i32["N"], s: i32, *, BN: int = 128):
+    """Bytes are computed in 32 bits: s may be more than all of them."""
+    b = ag.block(ag.cdiv(ag.dim("N"), BN))
+    Y[b * BN :] = (ag.load(X[b * BN :], (BN,)) < s).to(i32)
+
+
+@ag.reference
+def bytes_below_reference(X, s):
+    return X < s
+
+
+@ag.kernel
+def bytes_raised(X: u8["N"], Y: u8["N"], s: i32, *, BN: int = 128):
+    """What is stored is a byte again."""
+    b = ag.block(ag.cdiv(ag.dim("N"), BN))
+    Y[b * BN :] = ag.maximum(ag.load(X[b * BN :], (BN,)), s)
+
+
+@ag.reference
+def bytes_raised_reference(X, s):
+    return np.maximum(X.astype(np.int32), s).astype(np.uint8)
