@@ -11,18 +11,7 @@ import itertools
 from collections.abc import Callable, Sequence
 
 from argus.specification.storage import Indices, Read
-from argus.terms import (
-    Entry,
-    IndexSet,
-    Integer,
-    Truncated,
-    Truth,
-    Unknown,
-    Value,
-    World,
-    cast,
-    selected,
-)
+from argus.terms import IndexSet, Integer, Unknown, Value, World, cast, selected
 from argus.terms import joined as disjoint
 
 Cases = tuple[tuple[IndexSet, Integer], ...]
@@ -97,12 +86,3 @@ def joined(world: World, parts: Sequence[tuple[IndexSet, Value]]) -> Value:
         raise Unknown("the reference reads an element that no array has")
     values = one_kind(world, [v for _, v in parts])
     return disjoint(world, [(s, v) for (s, _), v in zip(parts, values, strict=True)])
-
-
-def is_of_data(position: Integer) -> bool:
-    """Whether a table, or an element, is a part of a position."""
-    return any(
-        isinstance(atom, Entry | Truth | Truncated)
-        or any(map(is_of_data, atom.arguments))
-        for atom in position.atoms()
-    )

@@ -9,7 +9,7 @@ entries of tables it is assumed.
 from __future__ import annotations
 
 from argus.specification.array import SymbolicArray, positions
-from argus.specification.cases import is_of_data
+from argus.specification.tracing import depends_on_data
 from argus.terms import Integer, Unknown
 from argus.terms.narrowing import fits
 
@@ -38,7 +38,7 @@ def hold(array: SymbolicArray, dtype: str) -> None:
             continue
         if fits(world, where, whole, (-most, most)):
             continue
-        if is_of_data(whole):
+        if depends_on_data(whole):
             tracing.assume(
                 f"whole numbers of tables that the reference has as {dtype} fit it"
             )

@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from argus.specification.array import SymbolicArray
-from argus.specification.cases import chosen, is_of_data
+from argus.specification.cases import chosen
 from argus.specification.casting import ends_of, wraps
 from argus.specification.storage import Indices, Read
+from argus.specification.tracing import depends_on_data
 from argus.terms import (
     Entry,
     IndexSet,
@@ -56,7 +57,7 @@ class Scatter:
         """
         tracing, world = self.array.tracing, self.array.tracing.world
         named = tuple(e for e, _ in self.equations(self.array.sizes).pairs)
-        if any(map(is_of_data, named)):
+        if any(map(depends_on_data, named)):
             tracing.assume(
                 "positions that the reference assigns to by a table are different"
             )

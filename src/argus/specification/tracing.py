@@ -213,8 +213,4 @@ def factor_of(whole: Integer, product: Integer) -> Integer | None:
 
 def depends_on_data(value: Integer) -> bool:
     """Whether an integer depends on entries of tensors, not only on sizes and loops."""
-    return any(
-        isinstance(atom, Entry | Truth | Truncated)
-        or any(depends_on_data(a) for a in atom.arguments)
-        for atom in value.atoms()
-    )
+    return any(isinstance(a, Entry | Truth | Truncated) for a in value.all_atoms())

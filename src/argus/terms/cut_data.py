@@ -26,19 +26,20 @@ def is_data(atom: Atom) -> bool:
 
 def without_data(world: World, where: IndexSet) -> IndexSet:
     """What a set says of all but such data."""
-    names = [world.space.name(m) for m in where.monomials if any(is_data(a) for a in m)]
-    return where.without(names) if names else where
+    return _without(world, where, is_data)
 
 
 def without_tables(world: World, where: IndexSet) -> IndexSet:
     """What a set says of positions and sizes alone, of no data and no entry."""
-    return where.without(
-        [
-            world.space.name(m)
-            for m in where.monomials
-            if any(isinstance(a, Truth | Truncated | Entry) for a in m)
-        ]
+    return _without(
+        world, where, lambda atom: isinstance(atom, Truth | Truncated | Entry)
     )
+
+
+def _without(world: World, where: IndexSet, asked: Callable[[Atom], bool]) -> IndexSet:
+    """What a set says without monomials that have some atoms."""
+    names = [world.space.name(m) for m in where.monomials if any(map(asked, m))]
+    return where.without(names) if names else where
 
 
 def with_data_cut(

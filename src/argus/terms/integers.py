@@ -11,7 +11,7 @@ follow from their definition (`facts.py`).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from fractions import Fraction
 from typing import Literal, Protocol, TypeAlias
 
@@ -231,6 +231,13 @@ class Integer(Keyed):
     def atoms(self) -> tuple[Atom, ...]:
         """Atoms of its monomials, each once, in order."""
         return tuple(dict.fromkeys(a for m in self.terms for a in m))
+
+    def all_atoms(self) -> Iterator[Atom]:
+        """Atoms of its monomials, each followed by those in its definition."""
+        for atom in self.atoms():
+            yield atom
+            for inner in atom.arguments:
+                yield from inner.all_atoms()
 
     @property
     def height(self) -> int:

@@ -111,10 +111,8 @@ def is_narrowed(value: Value, counts: Mapping[int, object] | Iterable[int]) -> b
 
 
 def _divisors(x: Integer) -> Iterator[int]:
-    for atom in x.atoms():
+    for atom in x.all_atoms():
         if isinstance(atom, Opaque) and atom.op == "div":
             number = atom.args[1].constant
             if number is not None:
                 yield number
-        for one in atom.arguments:
-            yield from _divisors(one)

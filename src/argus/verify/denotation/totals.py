@@ -57,10 +57,7 @@ def _stays(leaf: Leaf) -> None:
 def _atoms(x: Term | Integer) -> Iterator[Atom]:
     """Atoms of which a number is made, also those inside of others."""
     if isinstance(x, Integer):
-        for atom in x.atoms():
-            yield atom
-            for inner in atom.arguments:
-                yield from _atoms(inner)
+        yield from x.all_atoms()
         return
     for part in x.parts:
         for leaf, _ in part.factors:

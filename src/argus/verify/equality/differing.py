@@ -174,8 +174,4 @@ def _atoms(placed: _Placed) -> Iterator[Opaque]:
 
 
 def _inside(integer: Integer) -> Iterator[Opaque]:
-    for atom in integer.atoms():
-        if isinstance(atom, Opaque):
-            yield atom
-        for argument in atom.arguments:
-            yield from _inside(argument)
+    yield from (a for a in integer.all_atoms() if isinstance(a, Opaque))

@@ -26,7 +26,7 @@ from argus.terms import (
     number,
 )
 from argus.terms.arithmetic import called
-from argus.terms.integers import Atom, Entry
+from argus.terms.integers import Entry
 from argus.terms.maxima import Source, maximum_over, opened
 from argus.terms.powers import exponential, raised
 from argus.terms.sums import sum_over, tidy, variable_of
@@ -60,22 +60,18 @@ def _strides(terms: Sequence[Term]) -> _Strides:
 
 def _places(term: Term) -> Iterator[tuple[tuple[str, int], Integer]]:
     """Tensors and dimensions that a term reads, and at which index."""
+    for read in _reads(term):
+        for dim, index in enumerate(read.indices):
+            yield (read.tensor, dim), index
+
+
+def _reads(term: Term) -> Iterator[Element | Entry]:
+    """Elements of tensors, and entries of tables."""
     for leaf in leaves(term):
         if isinstance(leaf, Element):
-            for dim, index in enumerate(leaf.indices):
-                yield (leaf.tensor, dim), index
+            yield leaf
         for value in leaf.integers:
-            for atom in value.atoms():
-                yield from _in_atom(atom)
-
-
-def _in_atom(atom: Atom) -> Iterator[tuple[tuple[str, int], Integer]]:
-    if isinstance(atom, Entry):
-        for dim, index in enumerate(atom.indices):
-            yield (atom.tensor, dim), index
-    for inner in atom.arguments:
-        for other in inner.atoms():
-            yield from _in_atom(other)
+            yield from (a for a in value.all_atoms() if isinstance(a, Entry))
 
 
 def _term(world: World, strides: _Strides, term: Term) -> Term:
