@@ -6,8 +6,9 @@
 Each file (of KernelBench's form) is compiled in fresh processes: by `argus.compile` and
 its first call, with an empty cache (cold: planned, proved, built) and with the one that
 is left (warm), and by `torch.compile` with empty caches. Time begins when torch is
-imported, and the model and its inputs are on the GPU. `tracing`: of the warm time, what
-`torch.export` and its decompositions take.
+imported, and the model and its inputs are on the GPU. Of the warm time, `loading` is
+what torch takes to export and decompose a module of one addition (its own modules are
+imported by that), and `tracing` what it takes to do so with the file's.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ from typing import Any
 from unittest.mock import patch
 
 BARS = {"cold": 60.0, "warm": 2.0}
-"""Seconds, of 16 cores; the second without `tracing`."""
+"""Seconds, of 16 cores; the second without `loading` and `tracing`."""
 
 
 def own_process(way: str, path: Path) -> dict[str, float]:
@@ -38,6 +39,11 @@ def own_process(way: str, path: Path) -> dict[str, float]:
     file = program_gpu.TorchModule(path)
     model, inputs = file.model(), file.inputs(0)
     tracing = 0.0
+    seconds: dict[str, float] = {}
+
+    class Addition(torch.nn.Module):
+        def forward(self, x: Any) -> Any:
+            return x + 1
 
     def timed(call: Callable[..., Any]) -> Callable[..., Any]:
         def run(*given: Any, **named: Any) -> Any:
@@ -60,12 +66,17 @@ def own_process(way: str, path: Path) -> dict[str, float]:
     ):
         torch.cuda.synchronize()
         began = time.perf_counter()
+        torch.export.export(
+            Addition(), (torch.ones(1, device="cuda"),)
+        ).run_decompositions()
+        seconds["loading"], tracing = time.perf_counter() - began, 0.0
         if way == "argus":
             argus.compile(model, inputs)(*inputs)
         else:
             torch.compile(model)(*inputs)
         torch.cuda.synchronize()
-        return {"seconds": time.perf_counter() - began, "tracing": tracing}
+        whole = time.perf_counter() - began
+    return {"seconds": whole, "tracing": tracing, **seconds}
 
 
 def measured(path: Path) -> dict[str, float]:
@@ -88,6 +99,7 @@ def measured(path: Path) -> dict[str, float]:
     return {
         "cold": cold["seconds"],
         "warm": warm["seconds"],
+        "loading": warm["loading"],
         "tracing": warm["tracing"],
         "torch": beside["seconds"],
     }
@@ -111,7 +123,7 @@ def main() -> None:
             continue
         numbers = "  ".join(f"{name} {spent:6.1f} s" for name, spent in row.items())
         met = row["cold"] <= BARS["cold"]
-        met = met and row["warm"] - row["tracing"] <= BARS["warm"]
+        met = met and (row["warm"] - row["loading"] - row["tracing"] <= BARS["warm"])
         print(f"{path.stem:40} {numbers}  {'met' if met else 'MISSED'}", flush=True)
     if options.json:
         print(json.dumps(rows, indent=2))
