@@ -86,6 +86,7 @@ def measured(path: Path) -> dict[str, float]:
             "ARGUS_CACHE_DIR": f"{folder}/argus",
             "TORCHINDUCTOR_CACHE_DIR": f"{folder}/inductor",
             "TRITON_CACHE_DIR": f"{folder}/triton",
+            "PYTHONDONTWRITEBYTECODE": "",  # an installed package has its bytecode
         }
 
         def process(way: str) -> dict[str, float]:

@@ -258,7 +258,7 @@ def is_ready(request: Request) -> bool:
     key = key_of(request)
     if checking() and not _known_right(key):
         return False
-    return default_cache().find(key) is not None
+    return default_cache().holds(key)
 
 
 def _build(request: Request, key: str) -> BuiltKernel:

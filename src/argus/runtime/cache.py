@@ -102,6 +102,11 @@ class Cache:
         cubin = self._cubin(build)
         return None if cubin is None else BuiltSpecialisation(spec, cubin)
 
+    def holds(self, key: str) -> bool:
+        """Whether :meth:`find` has something, as far as undamaged entries say."""
+        build = self.store.read(_SPECIALISATIONS, key, _build_of)
+        return build is not None and self.store.get(_BUILDS, build) is not None
+
     def remember(
         self,
         key: str,
@@ -157,6 +162,11 @@ def _leading(raw: bytes) -> tuple[str, LaunchSpec]:
     """What a specialisation leads to: the key of a build, and how it is launched."""
     data = _fields(json.loads(raw))
     return _text(data["build"]), LaunchSpec.from_json(_text(data["spec"]))
+
+
+def _build_of(raw: bytes) -> str:
+    """The first of these alone, which takes a tenth of the time."""
+    return _text(_fields(json.loads(raw))["build"])
 
 
 def _pack(cubin: Cubin) -> bytes:

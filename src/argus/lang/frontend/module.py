@@ -367,6 +367,8 @@ def dependencies(kernel: Kernel, inlines: Iterable[InlineFunction]) -> list[str]
             continue
         done.add(key)
         texts["\n".join(decl.env.source.lines)] = None
+        if not decl.env.host:
+            continue
         names = {n.id for n in ast.walk(decl.node) if isinstance(n, ast.Name)}
         for name in sorted(names & decl.env.host.keys()):
             value = decl.env.host[name]

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from argus.calls import loaded_kernel
 from argus.programs.lowering.naming import KernelTensor
@@ -17,6 +18,8 @@ from argus.runtime.plan import LaunchPlan
 
 if TYPE_CHECKING:
     from torch import Tensor
+
+    from argus.runtime.launch import LoadedKernel
 
 
 def device_target(device: int) -> str:
@@ -38,6 +41,19 @@ def in_order(steps: Iterable[LaunchStep]) -> Iterator[tuple[KernelStep, int]]:
                 yield from ((own, time) for own in step.body)
 
 
+@dataclass(frozen=True)
+class _Alike:
+    """What steps of a segment share."""
+
+    loaded: dict[object, LoadedKernel] = field(default_factory=dict[object, Any])
+    """By kernel file, types and facts."""
+    plans: dict[object, tuple[LaunchPlan, tuple[str, ...]]] = field(
+        default_factory=dict[object, Any]
+    )
+    """By these and the shapes and strides of tensors, wherever they are; with the names
+    of tensors in the order of the launch."""
+
+
 class LaunchSegment:
     """Launches that follow each other, prepared in the first call.
 
@@ -57,7 +73,7 @@ class LaunchSegment:
         self._where = (kind, device)
         self._target = device_target(device)
         made: dict[int, tuple[LaunchPlan, list[KernelTensor]]] = {}
-        alike: dict[object, tuple[LaunchPlan, tuple[str, ...]]] = {}
+        alike = _Alike()
         planned: list[tuple[LaunchPlan, list[tuple[int, int]]]] = []
         for step, time in in_order(steps):
             if id(step) not in made:
@@ -81,30 +97,34 @@ class LaunchSegment:
         ]
 
     def _planned(
-        self,
-        step: KernelStep,
-        alike: dict[object, tuple[LaunchPlan, tuple[str, ...]]],
+        self, step: KernelStep, alike: _Alike
     ) -> tuple[LaunchPlan, list[KernelTensor]]:
-        """The launch of a step but for addresses, and the tensors of its kernel.
-
-        Steps that differ in the places of their tensors alone share it: ``alike``.
-        """
+        """The launch of a step but for addresses, and the tensors of its kernel."""
         by_name = {t.name: t for t in step.source.tensors}
         request, _ = request_for_step(kernel_of(step), step, self._target)
         laid = tuple(
             (n, t.buffer.dtype.name, step.shape(t), t.all_strides)
             for n, t in by_name.items()
         )
-        key = (step.source.name, step.source.text, tuple(request.facts.items()), laid)
-        if key not in alike:
-            loaded = loaded_kernel(request)
+        types = tuple((n, t.buffer.dtype.name) for n, t in by_name.items())
+        built = (
+            step.source.name,
+            step.source.text,
+            types,
+            tuple(request.facts.items()),
+        )
+        key = (built, laid)
+        if key not in alike.plans:
+            if built not in alike.loaded:
+                alike.loaded[built] = loaded_kernel(request)
+            loaded = alike.loaded[built]
             names = tuple(t.name for t in loaded.spec.tensors)
             found = {
                 n: TensorArg(0, dtype, shape, strides, self._where)
                 for n, dtype, shape, strides in laid
             }
-            alike[key] = loaded.plan([found[n] for n in names], ()), names
-        plan, names = alike[key]
+            alike.plans[key] = loaded.plan([found[n] for n in names], ()), names
+        plan, names = alike.plans[key]
         return plan, [by_name[n] for n in names]
 
     def __call__(self, memory: Sequence[Tensor], pointers: Sequence[int]) -> None:
