@@ -3,18 +3,29 @@
 from __future__ import annotations
 
 from functools import cache
+from math import prod
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 
+from argus.ir.dtypes import bf16  # noqa: E402
 from argus.programs.convolutions import direct_convolutions  # noqa: E402
+from argus.programs.convolutions.direct_convolutions import (  # noqa: E402
+    channels_side_by_side,
+)
 from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.products.box_tiles import box_rows, box_sides  # noqa: E402
 from argus.programs.products.product_forms import ProductForm  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.tensors.recorder import ProgramRecorder  # noqa: E402
+from argus.programs.tensors.tensor_program import (  # noqa: E402
+    GivenPrimitive,
+    ViewedValue,
+)
+from argus.programs.tensors.views import permuted  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from few import few  # noqa: E402
 from programs.modules import Formula  # noqa: E402
@@ -182,3 +193,36 @@ def test_lines_that_become_columns_are_stored_so() -> None:
     got = run_plan(plan, given, plan.program.tensors, in_interpreter)
     wanted = call(*(t.double() for t in given))
     assert float((got.double() - wanted).norm() / wanted.norm()) < 1e-2
+
+
+def test_tiles_of_few_filters_have_more_pixels() -> None:
+    last = torch.channels_last
+    x = torch.randn(4, 32, 64, 72).to(memory_format=last)
+    w = torch.randn(32, 32, 3, 3).to(memory_format=last)
+    plan = plan_of(Formula(lambda x, w: torch.conv2d(x, w, padding=1)), (x, w))
+    (step,) = [s for s in plan.kernels if isinstance(s.group.form, ProductForm)]
+    form = step.group.form
+    assert isinstance(form, ProductForm)
+    assert (form.tile.bm, form.tile.bn) == (256, 32)
+    got = run_plan(plan, (x, w), plan.program.tensors, in_interpreter)
+    wanted = torch.conv2d(x.double(), w.double(), padding=1)
+    assert float((got.double() - wanted).norm() / wanted.norm()) < 2e-3
+    assert proof_of(step).verdict is Verdict.EQUAL
+
+
+def test_numbers_of_channels_say_nothing_of_an_image() -> None:
+    r = ProgramRecorder()
+
+    def given(name: str, *shape: int) -> ViewedValue:
+        steps = tuple(prod(shape[d + 1 :]) for d in range(len(shape)))
+        return r.given(name, shape, bf16, GivenPrimitive("input", name, shape, steps))
+
+    first, scale = given("first", 2, 32, 9, 8), given("scale", 1, 32, 1, 1)
+    turned = permuted((2, 9, 8, 32), [0, 3, 1, 2])
+    last = given("last", 2, 9, 8, 32).through(turned)
+    for image, beside in ((first, False), (last, True)):
+        normed = r.map("maximum", r.map("mul", image, scale), 0.0)
+        assert channels_side_by_side(normed) is beside
+        assert channels_side_by_side(image) is beside
+    assert channels_side_by_side(r.map("add", first, last))
+    assert not channels_side_by_side(r.map("add", r.map("add", first, last), first))

@@ -7,7 +7,7 @@ border, and results have no gaps. The result lies as the input does, channels la
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import prod
 
 from argus.ir.dtypes import bf16, f16, f32
@@ -44,8 +44,8 @@ def worth_direct(
     """Whether tensor cores multiply such tensors, in tiles that are not mostly empty.
 
     Not f32 in full: parts of it would lie beside each other. Where channels of a pixel
-    do not lie side by side, the input is turned. That is worth it for windows that
-    begin every few pixels, of channels that fill steps of K.
+    do not lie side by side, the input is turned. That is worth it between layers, and
+    for windows that begin every few pixels, of channels that fill steps of K.
     """
     filters, channels = weight.shape[:2]
     fits = x.element == weight.element and x.element in (bf16, f16, f32)
@@ -54,7 +54,7 @@ def worth_direct(
     together = _together(groups, channels) if groups > 1 else 1
     strided = set(stride) != {1}
     turned = strided and groups == 1 and channels * x.element.bytes >= _FULL
-    if not (turned or channels_side_by_side(x.operand)):
+    if not (turned or _behind_a_layer(x.operand)):
         return False
     if not provable(lengths, weight.shape[2:]):
         return False
@@ -104,18 +104,43 @@ def rounded_as_read(x: TensorArray, weight: TensorArray, pixels: int) -> bool:
 
 
 def channels_side_by_side(operand: ViewedValue) -> bool:
-    """Whether channels lie side by side, or do so in what an operand is computed of."""
-    if prod(operand.shape) and _step(operand) == 1 and operand.shape[1] > 1:
-        return True
+    """Whether channels lie side by side, in at least half of the images it is made of.
+
+    What is one number for a channel (a bias, a mean) is no image: it lies so in any
+    order.
+    """
+    parts = [part for part in _parts(operand) if not _of_channels(part)]
+    return 2 * sum(map(_beside, parts)) >= max(1, len(parts))
+
+
+def _behind_a_layer(operand: ViewedValue) -> bool:
+    """Whether an operand is made of an image with such channels, or of their numbers.
+
+    With these (norms, biases) a convolution's result becomes the next one's input: it
+    is computed and stored anew between them, in the order that the next one takes.
+    """
+    return any(map(_beside, _parts(operand)))
+
+
+def _parts(operand: ViewedValue) -> Iterator[ViewedValue]:
+    """What an operand of the same shape is computed of, as far as it has no order."""
     made = operand.value.made
-    if operand.views or not isinstance(made, MapPrimitive):
-        return False
-    return any(
-        isinstance(part, ViewedValue)
-        and part.shape == operand.shape
-        and channels_side_by_side(part)
-        for part in made.operands
-    )
+    if _beside(operand) or operand.views or not isinstance(made, MapPrimitive):
+        yield operand
+        return
+    for part in made.operands:
+        if isinstance(part, ViewedValue) and part.shape == operand.shape:
+            yield from _parts(part)
+
+
+def _beside(operand: ViewedValue) -> bool:
+    return bool(prod(operand.shape)) and operand.shape[1] > 1 and _step(operand) == 1
+
+
+def _of_channels(operand: ViewedValue) -> bool:
+    """Whether all pixels of all images are alike."""
+    found = offsets_through(operand)
+    return found is not None and not any(found[0][:1] + found[0][2:])
 
 
 def _together(groups: int, channels: int) -> int:
