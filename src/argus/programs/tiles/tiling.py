@@ -59,8 +59,8 @@ _LEAST_TILE, _MOST_TILE = 1024, 8192
 _MANY_RESULTS, _LOADED_TAPS = 1 << 16, 16
 """Results that fill a device where each is a thread's sum of its own; elements of such
 a sum that a thread loads at a time, so that fewer results may do the same."""
-_MOST_SHARED = 4096
-"""Elements of a tile of rows that share what is read."""
+_SHARED, _MOST_ROWS = 1024, 16
+"""Elements and rows of a tile whose rows share what is read."""
 _TURNED, _LEAST_ROW = 8192, 8
 """Elements of a tile of rows beside which others lie across them, and of a row of the
 latter: sectors of 32 bytes."""
@@ -326,7 +326,7 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
     elif group.rows and wide < 512:
         high, other = 1024 // wide, group.rows[-1]
         if single and passes == 1:
-            high, other = _shared(group, vector, high, other, wide)
+            high, other, wide = _shared(group, vector, high, other, wide)
     if other:
         high = min(power(group.sizes[other]), high)
         while high > 1 and rows // high < FEW_BLOCKS:
@@ -344,26 +344,27 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
 
 def _shared(
     group: LoweredGroup, vector: str, high: int, other: str, wide: int
-) -> tuple[int, str]:
-    """Rows of a tile, and their loop: so many of another one, if far less is read then.
+) -> tuple[int, str, int]:
+    """Rows of a tile, their loop, and columns: others, if far less is read then.
 
     What does not depend on the loop is read once for all rows of the tile (weights that
     several states are multiplied with).
     """
     sizes = group.sizes
     loops = {(e.buffer, e.offset): e.whole.loops for e in group.elements}
+    along = [n for n in loops.values() if vector in n]
 
     def read(row: tuple[int, str]) -> int:
         rows, name = row
-        blocks = prod(n for r, n in sizes.items() if r in group.rows and r != name)
+        blocks = prod(sizes[r] for r in group.rows if r != name)
         blocks *= -(-sizes[name] // rows)
-        return blocks * sum(
-            rows if name in n else 1 for n in loops.values() if vector in n
-        )
+        return blocks * sum(rows if name in n else 1 for n in along)
 
-    able = [(min(power(sizes[n]), _MOST_SHARED // wide), n) for n in group.rows]
+    able = [(min(power(sizes[n]), _MOST_ROWS), n) for n in group.rows]
     best = min(able, key=read)
-    return best if 2 * read(best) <= read((high, other)) else (high, other)
+    if 2 * read(best) > read((high, other)):
+        return high, other, wide
+    return *best, min(wide, _SHARED // best[0])
 
 
 def _lies_across(group: LoweredGroup, vector: str) -> str:
