@@ -358,7 +358,8 @@ def _shared(
         rows, name = row
         blocks = prod(sizes[r] for r in group.rows if r != name)
         blocks *= -(-sizes[name] // rows)
-        return blocks * sum(rows if name in n else 1 for n in along)
+        each = min(rows, sizes[name])
+        return blocks * sum(each if name in n else 1 for n in along)
 
     able = [(min(power(sizes[n]), _MOST_ROWS), n) for n in group.rows]
     best = min(able, key=read)
