@@ -42,6 +42,9 @@ from argus.programs.tiles.tiling import tiling_of
 _MOST_RESULTS = 4
 _MOST_TENSORS = 12
 """Parameters of a kernel, at most."""
+_OF_FEW, _MOST_PARTS = 8, 24
+"""The same of a kernel that sums, if its parameters are parts of so few tensors (gates
+of a recurrence)."""
 _MOST_TINY = 8
 _MOST_TENSORS_OF_TINY = 20
 """The same of kernels that do less than a launch takes."""
@@ -279,6 +282,8 @@ def _slower(
     tensors = {(e.buffer, e.offset) for e in group.elements}
     tiny = _points(group) <= TINY
     most = _MOST_TENSORS_OF_TINY if tiny else _MOST_TENSORS
+    if group.columns and len({buffer for buffer, _ in tensors}) <= _OF_FEW:
+        most = _MOST_PARTS
     if len(tensors) + len(group.stores) > most:
         return True
     vector = form.axes[-1].loop if form.axes else None

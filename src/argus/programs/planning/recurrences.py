@@ -1,6 +1,6 @@
 """Recurrences in plans: the kernels of one step, repeated for each step of time.
 
-A recurrence is a call with a program for one step. Its first operand has a part for
+A recurrence is a call with a program for one step. Its first operands have a part for
 each step; of a state the step reads what the step before wrote, the first one what is
 given. Each value of states holds all steps: each launch writes a part of it, at another
 offset. So all steps but the first are one repeated step of the plan.
@@ -38,7 +38,8 @@ def steps_of(
     given = [v for v in body.program.values if isinstance(v.made, GivenPrimitive)]
     whole = dict(zip(given, (operand.value for operand in call.operands), strict=True))
     stored = [r.value for r in body.program.results if isinstance(r, ViewedValue)]
-    constant = set(given[1 + call.states :])
+    parts, states = given[: call.parts], given[call.parts :][: call.states]
+    constant = set(given[call.parts + call.states :])
     once: list[KernelStep] = []
     each: list[KernelStep] = []
     for step in body.kernels:
@@ -51,18 +52,16 @@ def steps_of(
     constants = {v: _Place(n) for v, n in shared.items()}
     found: list[PlanStep] = [_placed(step, constants) for step in once]
 
-    def placed(number: int, way: int) -> tuple[KernelStep, ...]:
+    def placed(number: int) -> tuple[KernelStep, ...]:
         """The kernels of a step, and of those after it."""
-        at = call.steps - 1 - number if call.reverse else number
         places = dict(constants)
-        part = given[0].size
-        places[given[0]] = _Place(whole[given[0]], at * part, way * part)
-        for state, value in zip(given[1 : 1 + call.states], results, strict=True):
-            before, further = (at - way) * state.size, way * state.size
-            first = _Place(whole[state])
-            places[state] = _Place(value, before, further) if number else first
+        for part in parts:
+            places[part] = _Place(whole[part], number * part.size, part.size)
+        for state, value in zip(states, results, strict=True):
+            before, first = (number - 1) * state.size, _Place(whole[state])
+            places[state] = _Place(value, before, state.size) if number else first
         for value, result in zip(stored, results, strict=True):
-            places[value] = _Place(result, at * value.size, way * value.size)
+            places[value] = _Place(result, number * value.size, value.size)
         for step in each:
             for tensor in step.source.tensors:
                 if tensor.buffer not in places:
@@ -70,10 +69,9 @@ def steps_of(
                     places[tensor.buffer] = _Place(between)
         return tuple(_placed(step, places) for step in each)
 
-    way = -1 if call.reverse else 1
-    found += placed(0, way)
+    found += placed(0)
     if call.steps > 1:
-        found.append(RepeatedStep(placed(1, way), call.steps - 1))
+        found.append(RepeatedStep(placed(1), call.steps - 1))
     return found
 
 

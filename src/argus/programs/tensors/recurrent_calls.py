@@ -11,12 +11,11 @@ from argus.programs.tensors.tensor_program import TensorProgram, TorchCall
 class RecurrentCall(TorchCall):
     """``body`` is what one of ``steps`` computes, on kernels.
 
-    Given to it are the operands: of the first the part of the step, of the next
-    ``states`` the state before, and others whole. Its results are the new states.
-    ``reverse``: from the last step to the first.
+    Given to it are the operands: of the first ``parts`` the part of the step, of the
+    next ``states`` the state before, and others whole. Its results are the new states.
     """
 
     body: TensorProgram = field(default_factory=lambda: TensorProgram((), ()))
     steps: int = 0
+    parts: int = 1
     states: int = 0
-    reverse: bool = False

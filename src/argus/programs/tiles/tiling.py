@@ -59,6 +59,8 @@ _LEAST_TILE, _MOST_TILE = 1024, 8192
 _MANY_RESULTS, _LOADED_TAPS = 1 << 16, 16
 """Results that fill a device where each is a thread's sum of its own; elements of such
 a sum that a thread loads at a time, so that fewer results may do the same."""
+_SHARED, _MOST_ROWS = 1024, 16
+"""Elements and rows of a tile whose rows share what is read."""
 _TURNED, _LEAST_ROW = 8192, 8
 """Elements of a tile of rows beside which others lie across them, and of a row of the
 latter: sectors of 32 bytes."""
@@ -323,6 +325,8 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
         high, other = min(SQUARE, _TURNED // wide), across
     elif group.rows and wide < 512:
         high, other = 1024 // wide, group.rows[-1]
+        if single and passes == 1:
+            high, other, wide = _shared(group, vector, high, other, wide)
     if other:
         high = min(power(group.sizes[other]), high)
         while high > 1 and rows // high < FEW_BLOCKS:
@@ -336,6 +340,32 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
     if high > 1:
         axes = (TileAxis(other, high), *axes)
     return GroupTiling(axes, held, warps, whole=whole)
+
+
+def _shared(
+    group: LoweredGroup, vector: str, high: int, other: str, wide: int
+) -> tuple[int, str, int]:
+    """Rows of a tile, their loop, and columns: others, if far less is read then.
+
+    What does not depend on the loop is read once for all rows of the tile (weights that
+    several states are multiplied with).
+    """
+    sizes = group.sizes
+    loops = {(e.buffer, e.offset): e.whole.loops for e in group.elements}
+    along = [n for n in loops.values() if vector in n]
+
+    def read(row: tuple[int, str]) -> int:
+        rows, name = row
+        blocks = prod(sizes[r] for r in group.rows if r != name)
+        blocks *= -(-sizes[name] // rows)
+        each = min(rows, sizes[name])
+        return blocks * sum(each if name in n else 1 for n in along)
+
+    able = [(min(power(sizes[n]), _MOST_ROWS), n) for n in group.rows]
+    best = min(able, key=read)
+    if 2 * read(best) > read((high, other)):
+        return high, other, wide
+    return *best, min(wide, _SHARED // best[0])
 
 
 def _lies_across(group: LoweredGroup, vector: str) -> str:
