@@ -137,6 +137,22 @@ def _cut(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     )
 
 
+def _chosen_beside_borders(
+    x: torch.Tensor, t: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
+    """Rows and elements of what has a border, or was put together."""
+    wide = functional.pad(x, (1, 2))
+    return (
+        functional.pad(x, (0, 0, 0, 1))[t],
+        functional.embedding(t, functional.pad(x.T, (0, 0, 1, 0), value=2.0)),
+        wide.gather(1, t[:, None] + torch.tensor([0, 3, 8])),
+        wide[:, t],
+        functional.pad(x[None], (2, 2), mode="reflect")[0].gather(1, t[:, None] + 9),
+        x.T.reshape(9, 3)[:, t],
+        x.T.reshape(3, 9).gather(1, t[:, None] * 3),
+    )
+
+
 def _margins(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """Rows of targets that end at different places."""
     names = torch.tensor([[1, 3, -1, 0, 0], [0, -1, 2, 2, 2], [4, 3, 2, 1, 0]])
@@ -162,6 +178,7 @@ _NEAR = random(7, 9)
 """Of which a multiple is rounded: it is not a multiple then."""
 
 OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "chosen beside borders": (_chosen_beside_borders, (_X, _ROWS)),
     "power": (torch.pow, _PAIRS),
     "powers of a number": (lambda x: (2.5**x, x**0.75, x**-1.5), (_SPECIAL,)),
     "angles": (torch.atan2, _PAIRS),
