@@ -195,6 +195,19 @@ def test_what_has_no_kernel_stays_in_torch_with_its_reason() -> None:
     torch.testing.assert_close(got, model(*inputs))
 
 
+def test_random_numbers_are_torchs_and_slopes_that_nobody_draws_are_known() -> None:
+    model = Formula(lambda x: torch.nn.functional.rrelu(x, 0.1, 0.5) + torch.rand(9))
+    x = torch.randn(3, 9)
+    plan = plan_of(model, (x,))
+    assert [(s.what, s.why) for s in plan.left] == [
+        ("aten.rand.default", "it draws random numbers")
+    ]
+    torch.manual_seed(3)
+    (got,) = interpreted(plan, (x,))
+    torch.manual_seed(3)
+    torch.testing.assert_close(got, model(x))
+
+
 def test_a_program_is_for_the_numbers_that_it_was_captured_with() -> None:
     from argus.programs.compiled import CompiledProgram
 
