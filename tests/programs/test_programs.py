@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -181,6 +182,26 @@ def test_convolutions_with_channels_last_are_those_of_torch(dtype: torch.dtype) 
     ):
         near = 1e-2 if dtype == torch.float32 else 2e-2
         torch.testing.assert_close(got, wanted, rtol=near, atol=near)
+
+
+NARROW: dict[str, Callable[..., Any]] = {
+    "rms_norm": lambda x: torch.nn.functional.rms_norm(x, (8,), x[0]),
+    "layer_norm": lambda x: torch.nn.functional.layer_norm(x, (8,)),
+    "norm": lambda x: x.norm(dim=1),
+    "normalize": torch.nn.functional.normalize,
+    "cosine": lambda x: torch.nn.functional.cosine_similarity(x, x.flip(0)),
+    "variance": lambda x: x.std(1),
+    "mean": lambda x: x.mean(1),
+}
+"""Whose squares and sums are too large for f16, and whose results are not."""
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_what_torch_computes_of_16_bits_in_32_bits(name: str) -> None:
+    x = (torch.randn(4, 8) * 100 + 20000).half()
+    (got,) = interpreted(plan_of(Formula(NARROW[name]), (x,)), (x,))
+    wanted = NARROW[name](x.double()).half()
+    torch.testing.assert_close(got, wanted, rtol=2e-3, atol=1e-4)
 
 
 def test_what_has_no_kernel_stays_in_torch_with_its_reason() -> None:
