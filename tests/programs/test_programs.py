@@ -184,6 +184,51 @@ def test_convolutions_with_channels_last_are_those_of_torch(dtype: torch.dtype) 
         torch.testing.assert_close(got, wanted, rtol=near, atol=near)
 
 
+TURNED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "tiles of 8 bytes and of 4": (
+        lambda t, x, y: (
+            torch.where(t.T > 0, x.T, y)[None].expand(3, -1, -1).contiguous()
+        ),
+        (torch.arange(8).view(4, 2) - 3, torch.randn(4, 2), torch.randn(2, 4)),
+    ),
+    "tiles of 2 bytes and of 4": (
+        lambda h, x, y: (h.T * x.T + y)[None].expand(3, -1, -1).contiguous(),
+        (torch.randn(40, 16).half(), torch.randn(40, 16), torch.randn(16, 40)),
+    ),
+    "a factor of one column with a border": (
+        lambda x, y: torch.nn.functional.pad(x, (1, 1)) @ y,
+        (torch.randn(3, 1), torch.randn(3, 4)),
+    ),
+    "numbers beside a border": (
+        lambda x, y: torch.nn.functional.pad(x, (1, 1), value=2.5)[:, None] * y.sum(1),
+        (torch.randn(3, dtype=torch.float64), torch.randn(5, 9)),
+    ),
+    "wide numbers beside a border": (
+        lambda x, y: (torch.nn.functional.pad(x, (1, 1))[:, None] * y).sum(1),
+        (torch.randn(3).double(), torch.randn(5, 9).double()),
+    ),
+    "truth beside a border": (
+        lambda t, u: (torch.nn.functional.pad(t, (1, 1))[:, None] & u).any(1),
+        (torch.randn(3) > 0, torch.randn(5, 9) > 0),
+    ),
+    "the sign of 0 beside a border": (
+        lambda x, y: (torch.nn.functional.pad(x, (1, 1))[:, None] * y).prod(1).sign(),
+        (torch.tensor([-0.0, 2.0, -0.0]), torch.ones(5, 9)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_tiles_in_another_order_and_single_numbers_can_be_read(name: str) -> None:
+    function, inputs = TURNED[name]
+    plan = plan_of(Formula(function), inputs)
+    assert plan.whole
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+    (got,) = interpreted(plan, inputs)
+    torch.testing.assert_close(got, function(*inputs))
+
+
 NARROW: dict[str, Callable[..., Any]] = {
     "rms_norm": lambda x: torch.nn.functional.rms_norm(x, (8,), x[0]),
     "layer_norm": lambda x: torch.nn.functional.layer_norm(x, (8,)),
