@@ -3,7 +3,8 @@
 A reshape of what was permuted may have rows in which no index is a sum of indices of
 loops (channels that are shuffled, and then taken in groups of another size). What is
 seen up to there is a value of its own, and the rest is a view of that. So it is where a
-table chooses from what has a border, or from a dimension that a reshape made.
+table chooses from what has a border, or runs backwards beside it, or from a dimension
+that a reshape made.
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ def followed(operand: ViewedValue, chosen: bool = False) -> bool:
         if chosen and operand.shape[-1] > 1:
             at[-1] = space.table(operand.shape[-1])
         try:
-            source_offset(operand, at, space, [])
+            offset = source_offset(operand, at, space, [])
         except NeedsSplitError as need:
             try:
                 space.split(need)
@@ -52,7 +53,10 @@ def followed(operand: ViewedValue, chosen: bool = False) -> bool:
         except NotAffineError:
             return False
         else:
-            return True
+            return not chosen or not any(
+                name in space.borders or (factor < 0 and name not in space.tables)
+                for name, factor in offset.terms
+            )
     return False
 
 
