@@ -207,6 +207,10 @@ TURNED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x, y: (torch.nn.functional.pad(x, (1, 1))[:, None] * y).sum(1),
         (torch.randn(3).double(), torch.randn(5, 9).double()),
     ),
+    "numbers that run backwards": (
+        lambda x, y: x.flip(0)[:, None] + y,
+        (torch.randn(3), torch.randn(2, 3, 4)),
+    ),
     "truth beside a border": (
         lambda t, u: (torch.nn.functional.pad(t, (1, 1))[:, None] & u).any(1),
         (torch.randn(3) > 0, torch.randn(5, 9) > 0),

@@ -320,12 +320,15 @@ class TileWriter:
                 parts += self._walked([d])
                 continue
             at = self._sum(d.index)
-            parts.append(f"max(min({at}, {d.extent - 1}), 0)")
             low, high = d.index.range(self.group.sizes)
-            inside += [f"({at} >= 0)"] if low < 0 else []
-            inside += [f"({at} < {d.extent})"] if high >= d.extent else []
+            held = [f"({at} >= 0)"] if low < 0 else []
+            held += [f"({at} < {d.extent})"] if high >= d.extent else []
+            parts.append(f"max(min({at}, {d.extent - 1}), 0)" if held else at)
+            inside += held
         place = f"{t.name}[{', '.join([*parts, *['0'] * t.unit])}]"
         found = self.assign(node, "x", self._number(node, place))
+        if not inside:  # it runs backwards
+            return found
         fill = number_text(node.fill if node.fill is not None else 0)
         chosen = f"ag.where({' & '.join(inside)}, {found}, {fill})"
         return self.assign(node, "x", chosen)
