@@ -182,6 +182,10 @@ _NEAR = random(7, 9)
 
 OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "chosen beside borders": (_chosen_beside_borders, (_X, _ROWS)),
+    "rows that are filled": (
+        lambda x, t: (x.index_fill(0, t, 2.0), x.T.index_fill(1, t, -1.0), x[::2] + 1),
+        (_X, _ROWS),
+    ),
     "power": (torch.pow, _PAIRS),
     "powers of a number": (lambda x: (2.5**x, x**0.75, x**-1.5), (_SPECIAL,)),
     "angles": (torch.atan2, _PAIRS),
