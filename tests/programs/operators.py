@@ -117,6 +117,17 @@ def _bags(
     )
 
 
+def _padded_bags(t: torch.Tensor, weight: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Of positions that do not count; and of nothing else."""
+    return (
+        functional.embedding_bag(t, weight, mode="max"),
+        *(
+            functional.embedding_bag(t, weight, mode=mode, padding_idx=2)
+            for mode in ("sum", "mean", "max")
+        ),
+    )
+
+
 def _strided(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """Parts that are written by strides, with gaps, along two dimensions."""
     scattered = torch.as_strided_scatter
@@ -182,6 +193,10 @@ _NEAR = random(7, 9)
 
 OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "chosen beside borders": (_chosen_beside_borders, (_X, _ROWS)),
+    "bags with padding": (
+        _padded_bags,
+        (torch.tensor([[0, 2, 1], [2, 2, 2], [1, 1, 2]]), _X),
+    ),
     "rows that are filled": (
         lambda x, t: (x.index_fill(0, t, 2.0), x.T.index_fill(1, t, -1.0), x[::2] + 1),
         (_X, _ROWS),
