@@ -117,6 +117,17 @@ def _bags(
     )
 
 
+def _padded_bags(t: torch.Tensor, weight: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Of positions that do not count; and of nothing else."""
+    return (
+        functional.embedding_bag(t, weight, mode="max"),
+        *(
+            functional.embedding_bag(t, weight, mode=mode, padding_idx=2)
+            for mode in ("sum", "mean", "max")
+        ),
+    )
+
+
 def _strided(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """Parts that are written by strides, with gaps, along two dimensions."""
     scattered = torch.as_strided_scatter
@@ -134,6 +145,25 @@ def _cut(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
         functional.pad(x[None], widths, mode=mode)
         for mode in ("reflect", "replicate")
         for widths in ((-1, 2, 3, -1), (-2, -3, -1, 0), (2, -4, 0, 1))
+    )
+
+
+def _chosen_beside_borders(
+    x: torch.Tensor, t: torch.Tensor
+) -> tuple[torch.Tensor, ...]:
+    """Rows and elements of what has a border, or was put together."""
+    wide = functional.pad(x, (1, 2))
+    return (
+        functional.pad(x, (0, 0, 0, 1))[t],
+        functional.embedding(t, functional.pad(x.T, (0, 0, 1, 0), value=2.0)),
+        wide.gather(1, t[:, None] + torch.tensor([0, 3, 8])),
+        wide[:, t],
+        wide[t],
+        x.flip(1)[t],
+        x.flip(0)[:, t],
+        functional.pad(x[None], (2, 2), mode="reflect")[0].gather(1, t[:, None] + 9),
+        x.T.reshape(9, 3)[:, t],
+        x.T.reshape(3, 9).gather(1, t[:, None] * 3),
     )
 
 
@@ -162,6 +192,15 @@ _NEAR = random(7, 9)
 """Of which a multiple is rounded: it is not a multiple then."""
 
 OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "chosen beside borders": (_chosen_beside_borders, (_X, _ROWS)),
+    "bags with padding": (
+        _padded_bags,
+        (torch.tensor([[0, 2, 1], [2, 2, 2], [1, 1, 2]]), _X),
+    ),
+    "rows that are filled": (
+        lambda x, t: (x.index_fill(0, t, 2.0), x.T.index_fill(1, t, -1.0), x[::2] + 1),
+        (_X, _ROWS),
+    ),
     "power": (torch.pow, _PAIRS),
     "powers of a number": (lambda x: (2.5**x, x**0.75, x**-1.5), (_SPECIAL,)),
     "angles": (torch.atan2, _PAIRS),

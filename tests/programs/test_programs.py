@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from dataclasses import replace
 from functools import cache
 from pathlib import Path
@@ -183,6 +184,75 @@ def test_convolutions_with_channels_last_are_those_of_torch(dtype: torch.dtype) 
         torch.testing.assert_close(got, wanted, rtol=near, atol=near)
 
 
+TURNED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
+    "tiles of 8 bytes and of 4": (
+        lambda t, x, y: (
+            torch.where(t.T > 0, x.T, y)[None].expand(3, -1, -1).contiguous()
+        ),
+        (torch.arange(8).view(4, 2) - 3, torch.randn(4, 2), torch.randn(2, 4)),
+    ),
+    "tiles of 2 bytes and of 4": (
+        lambda h, x, y: (h.T * x.T + y)[None].expand(3, -1, -1).contiguous(),
+        (torch.randn(40, 16).half(), torch.randn(40, 16), torch.randn(16, 40)),
+    ),
+    "a factor of one column with a border": (
+        lambda x, y: torch.nn.functional.pad(x, (1, 1)) @ y,
+        (torch.randn(3, 1), torch.randn(3, 4)),
+    ),
+    "numbers beside a border": (
+        lambda x, y: torch.nn.functional.pad(x, (1, 1), value=2.5)[:, None] * y.sum(1),
+        (torch.randn(3, dtype=torch.float64), torch.randn(5, 9)),
+    ),
+    "wide numbers beside a border": (
+        lambda x, y: (torch.nn.functional.pad(x, (1, 1))[:, None] * y).sum(1),
+        (torch.randn(3).double(), torch.randn(5, 9).double()),
+    ),
+    "numbers that run backwards": (
+        lambda x, y: x.flip(0)[:, None] + y,
+        (torch.randn(3), torch.randn(2, 3, 4)),
+    ),
+    "truth beside a border": (
+        lambda t, u: (torch.nn.functional.pad(t, (1, 1))[:, None] & u).any(1),
+        (torch.randn(3) > 0, torch.randn(5, 9) > 0),
+    ),
+    "the sign of 0 beside a border": (
+        lambda x, y: (torch.nn.functional.pad(x, (1, 1))[:, None] * y).prod(1).sign(),
+        (torch.tensor([-0.0, 2.0, -0.0]), torch.ones(5, 9)),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TURNED)
+def test_tiles_in_another_order_and_single_numbers_can_be_read(name: str) -> None:
+    function, inputs = TURNED[name]
+    plan = plan_of(Formula(function), inputs)
+    assert plan.whole
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+    (got,) = interpreted(plan, inputs)
+    torch.testing.assert_close(got, function(*inputs))
+
+
+NARROW: dict[str, Callable[..., Any]] = {
+    "rms_norm": lambda x: torch.nn.functional.rms_norm(x, (8,), x[0]),
+    "layer_norm": lambda x: torch.nn.functional.layer_norm(x, (8,)),
+    "norm": lambda x: x.norm(dim=1),
+    "normalize": torch.nn.functional.normalize,
+    "cosine": lambda x: torch.nn.functional.cosine_similarity(x, x.flip(0)),
+    "variance": lambda x: x.std(1),
+    "mean": lambda x: x.mean(1),
+}
+"""Whose squares and sums are too large for f16, and whose results are not."""
+
+
+@pytest.mark.parametrize("name", NARROW)
+def test_what_torch_computes_of_16_bits_in_32_bits(name: str) -> None:
+    x = (torch.randn(4, 8) * 100 + 20000).half()
+    (got,) = interpreted(plan_of(Formula(NARROW[name]), (x,)), (x,))
+    wanted = NARROW[name](x.double()).half()
+    torch.testing.assert_close(got, wanted, rtol=2e-3, atol=1e-4)
+
+
 def test_what_has_no_kernel_stays_in_torch_with_its_reason() -> None:
     model = Formula(lambda x: torch.special.airy_ai(torch.relu(x)) + 1.0)
     inputs = (torch.randn(3, 9),)
@@ -193,6 +263,19 @@ def test_what_has_no_kernel_stays_in_torch_with_its_reason() -> None:
     assert len(plan.kernels) == 2
     (got,) = interpreted(plan, inputs)
     torch.testing.assert_close(got, model(*inputs))
+
+
+def test_random_numbers_are_torchs_and_slopes_that_nobody_draws_are_known() -> None:
+    model = Formula(lambda x: torch.nn.functional.rrelu(x, 0.1, 0.5) + torch.rand(9))
+    x = torch.randn(3, 9)
+    plan = plan_of(model, (x,))
+    assert [(s.what, s.why) for s in plan.left] == [
+        ("aten.rand.default", "it draws random numbers")
+    ]
+    torch.manual_seed(3)
+    (got,) = interpreted(plan, (x,))
+    torch.manual_seed(3)
+    torch.testing.assert_close(got, model(x))
 
 
 def test_a_program_is_for_the_numbers_that_it_was_captured_with() -> None:

@@ -118,6 +118,42 @@ def test_what_depends_on_elements_is_told_with_what_helps(name: str) -> None:
     assert "torch.compile" in (told.help or "")
 
 
+def test_the_line_that_torch_cannot_export_is_named() -> None:
+    """Of what calls torch, and not of what is inside."""
+
+    def checked(x: Any) -> Any:
+        y = x * 2
+        return torch.nn.functional.gaussian_nll_loss(y, y, x.abs())  # of no errors
+
+    with pytest.raises(ArgusError) as found:
+        plan_of(Formula(checked), (X,))
+    said = found.value.diagnostics[0].message
+    assert "test_torch_calls.py: `return torch.nn" in said and "of no errors" in said
+
+
+def test_masks_of_transformers_need_nobody_who_says_what_they_are() -> None:
+    """Torch compares their elements with those of a causal mask."""
+    layer = torch.nn.TransformerEncoderLayer(8, 2, 8, batch_first=True)
+    after = torch.nn.TransformerDecoderLayer(8, 2, 8, batch_first=True)
+
+    class Both(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.encoder = torch.nn.TransformerEncoder(layer, 1)
+            self.decoder = torch.nn.TransformerDecoder(after, 1)
+
+        def forward(self, x: Any, mask: Any) -> Any:
+            causal = torch.nn.Transformer.generate_square_subsequent_mask(5)
+            return self.decoder(x, self.encoder(x, mask=mask), tgt_mask=causal)
+
+    torch.manual_seed(0)
+    model, inputs = Both().eval(), (torch.randn(2, 5, 8), torch.randn(5, 5))
+    plan = plan_of(model, inputs)
+    assert plan.whole
+    made = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(made, model(*inputs), rtol=1e-5, atol=1e-5)
+
+
 def overload(name: str) -> Any:
     """The operator of torch with this name; None where torch lacks the overload."""
     found: Any = torch.ops

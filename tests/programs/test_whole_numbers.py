@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
@@ -95,6 +96,24 @@ def test_bytes_with_and_without_sign_meet_in_a_wider_type() -> None:
     a, b = torch.arange(0, 250, 7).byte(), torch.arange(-120, 130, 7).char()
     same(lambda a, b: (a + b, a * b, a < b, torch.maximum(a, b), a & b, a - b), a, b)
     same(lambda a, b: (torch.where(a > b, a, b), a / b, b.short() * a), a, b)
+
+
+@pytest.mark.parametrize("name", ["int64", "int32", "int8", "uint8"])
+def test_floats_that_are_known_become_whole_numbers_as_others_do(name: str) -> None:
+    """Torch leaves those open that no whole number of the type is."""
+    kind = getattr(torch, name)
+    floats = (math.nan, math.inf, -math.inf, 300.7, -1.5, 2.9)
+
+    def both(x: Any) -> tuple[Any, ...]:
+        known = torch.stack([torch.full((), f) for f in floats]).to(kind)
+        each = [torch.full((2,), f).to(kind).long() + x[4:].long() for f in floats]
+        return x.to(kind), known, torch.stack(each), x.to(kind).long()
+
+    x = torch.tensor(floats)
+    plan = plan_of(Formula(both), (x,))
+    made, known, each, wide = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    assert torch.equal(made, known)
+    assert torch.equal(each, (wide[:, None] + x[4:].long()).expand(6, 2))
 
 
 def test_a_number_that_an_element_type_lacks_is_none_of_it() -> None:

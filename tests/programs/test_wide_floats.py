@@ -48,6 +48,14 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (wide(4, 96), wide(96), wide(96)),
     ),
     "layer norm of long rows": (lambda x: F.layer_norm(x, (9000,)), (wide(2, 9000),)),
+    "norms": (
+        lambda x: (F.rms_norm(x / 1e4, (40,)), x.norm(dim=1), F.normalize(x)),
+        (wide(12, 40),),
+    ),
+    "a norm of f32 in f64": (
+        lambda x: torch.linalg.vector_norm(x.float(), 2, 1, dtype=torch.float64),
+        (wide(12, 40),),
+    ),
     "variance": (lambda x: (x.var(1), x.std(0), x.mean()), (wide(12, 40),)),
     "sums and products": (
         lambda x: (x.sum(), x.prod(1), x.cumsum(1), x.amax(0), x.argmin(1)),

@@ -67,6 +67,24 @@ def test_reductions(axis: Any, keepdims: bool) -> None:
     agree(several, MATRIX, *SMALL[:2])
 
 
+PLAIN: dict[str, Function] = {
+    "broadcast_to": lambda X: np.broadcast_to(0.5, (len(X), 2)),
+    "broadcast_to of a list": lambda X: np.broadcast_to([2, 3], (len(X), 2)),
+    "broadcast_to of a float32": lambda X: np.broadcast_to(np.float32(0.5), (len(X),)),
+    "repeat": lambda X: np.repeat([0.5, 1.5], len(X)),
+    "tile": lambda X: np.tile([[1, 2]], (len(X), 2)),
+    "pad": lambda X: np.pad([3.0], (1, len(X)), constant_values=2),
+    "roll": lambda X: np.roll([0.5, 1.5, 2.5], len(X)),
+    "full_like": lambda X: np.full_like([0.0, 1.0], len(X)),
+}
+"""What has no symbolic array but in a size."""
+
+
+@pytest.mark.parametrize("name", PLAIN)
+def test_of_numbers_and_symbolic_sizes(name: str) -> None:
+    agree(PLAIN[name], MATRIX, *SMALL)
+
+
 CALLS: dict[str, tuple[Function, dict[str, str]]] = {
     "matmul": (lambda X, Y: X @ Y, {"X": "M K", "Y": "K N"}),
     "matmul of a vector": (lambda X, Y: X @ Y, {"X": "M K", "Y": "K"}),

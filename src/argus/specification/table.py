@@ -4,11 +4,14 @@
     def repeat(array, repeats, axis=None): ...
 
 `FUNCTIONS` is read by numpy's own dispatch (`array.py`) and by the wrapped module
-(`module.py`). A function that is not in it is Unknown, by its name.
+(`module.py`). A function that is not in it is Unknown, by its name. Where the first
+parameter is a `SymbolicArray`, a number or list in its place becomes one (a symbolic
+size beside it is enough for the function to be traced).
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, TypeVar, cast
 
@@ -17,6 +20,8 @@ from argus.terms import Unknown
 Implementation = TypeVar("Implementation", bound=Callable[..., Any])
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+_OF_AN_ARRAY: set[Callable[..., Any]] = set()
+"""Those of `FUNCTIONS` whose first argument is a symbolic array."""
 
 
 def traces(*functions: Any) -> Callable[[Implementation], Implementation]:
@@ -25,6 +30,11 @@ def traces(*functions: Any) -> Callable[[Implementation], Implementation]:
     def mark(implementation: Implementation) -> Implementation:
         for function in functions:
             FUNCTIONS[function] = implementation
+        first = next(iter(inspect.signature(implementation).parameters.values()))
+        if first.kind is first.POSITIONAL_OR_KEYWORD and (
+            first.annotation == "SymbolicArray"
+        ):
+            _OF_AN_ARRAY.add(implementation)
         return implementation
 
     return mark
@@ -38,7 +48,19 @@ def call(function: Any, /, *args: Any, **named: Any) -> Any:
     found = FUNCTIONS.get(function)
     if found is None:
         raise Unknown(f"the reference calls {name_of(function)}, which is not traced")
+    if args and found in _OF_AN_ARRAY:
+        args = (_as_array(args, named), *args[1:])
     return found(*args, **named)
+
+
+def _as_array(args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """The first argument, as an array of the trace that the others have."""
+    from argus.specification.casting import lifted
+    from argus.specification.joining import tracing_of
+
+    if hasattr(args[0], "tracing"):
+        return args[0]
+    return lifted(tracing_of(args, named), args[0])
 
 
 def name_of(function: Any) -> str:

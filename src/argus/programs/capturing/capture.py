@@ -15,6 +15,8 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import ArgusError, fail
+from argus.programs.capturing.causal_masks import masks_as_given
+from argus.programs.capturing.export_errors import by_elements, why
 from argus.programs.capturing.graph_capture import GivenFrom, GraphCapture
 from argus.programs.capturing.operators import known
 from argus.programs.operators.derived_gradients import derived_gradients
@@ -37,12 +39,6 @@ _WHOLE = frozenset({"aten.embedding_dense_backward.default"})
 """Operators that stay in torch, where they are faster whole than in parts."""
 _MUTATING = frozenset({"aten.complex.default", "aten.polar.default"})
 """Operators that torch's decompositions compute by writing into a new tensor."""
-_BY_ELEMENTS = {
-    "GuardOnDataDependentSymNode": "what it does depends on elements of a tensor",
-    "DynamicOutputShapeException": "the size of a result depends on elements",
-    "DataDependentOutputException": "a number in it depends on elements of a tensor",
-}
-"""What torch raises where it would have to look at elements, and what that says."""
 _DECOMPOSED = frozenset({"aten.gelu.default"})
 """Operators that torch takes apart, although the specification knows them whole."""
 
@@ -165,6 +161,7 @@ def _exported(
             warnings.catch_warnings(),
             torch.no_grad(),
             shapes_alone(),
+            masks_as_given(),
             _state_followed(model),
         ):
             warnings.simplefilter("ignore")  # torch's, about itself
@@ -176,8 +173,8 @@ def _exported(
         raise fail(
             "AG1041",
             None,
-            f"the graph of `{type(model).__name__}` cannot be read: {_why(error)}",
-            help=IN_PYTHON if _by_elements(error) else None,
+            f"the graph of `{type(model).__name__}` cannot be read: {why(error)}",
+            help=IN_PYTHON if by_elements(error) else None,
         ) from error
     finally:
         model.train(was)
@@ -194,18 +191,6 @@ def _no_complex_view(value: Any) -> Any:
     return torch.empty_strided(
         value.shape, value.stride(), dtype=value.dtype, device=value.device
     )
-
-
-def _by_elements(error: Exception) -> bool:
-    """Whether torch would have to look at elements, which a graph does not have."""
-    return type(error).__name__ in _BY_ELEMENTS
-
-
-def _why(error: Exception) -> str:
-    """What torch says, in a line."""
-    said = str(error).strip().partition("\n")[0]
-    found = _BY_ELEMENTS.get(type(error).__name__)
-    return f"{type(error).__name__}: {said}" if found is None else f"{found} ({said})"
 
 
 def tensor_attributes(model: Module) -> list[tuple[Module, str, str]]:

@@ -217,7 +217,7 @@ class GraphCapture:
         try:
             made = self._operator(node, [args, named], said)
             if made is None:
-                raise UntranslatedError("it has no translation")
+                raise UntranslatedError(_no_translation(node.target))
             self._here(arrays, said)
             if hasattr(said, "shape") and 0 in said.shape:
                 return self._empty(said)
@@ -428,3 +428,11 @@ def _short(name: str) -> str:
     """A name for a value: letters, digits and underscores."""
     made = "".join(c if c.isalnum() else "_" for c in name).strip("_")
     return made if made and not made[0].isdigit() else f"v_{made}"
+
+
+def _no_translation(target: Any) -> str:
+    """Why an operator that is not known stays in torch."""
+    import torch
+
+    drawn = torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
+    return "it draws random numbers" if drawn else "it has no translation"

@@ -19,7 +19,8 @@ def without_updates(graph: GraphModule) -> tuple[GraphModule, tuple[int, ...]]:
     """A graph that changes no input, and the positions of the inputs it changed.
 
     What an input becomes is a result behind the others, in the order of positions
-    given; it is the same graph where nothing changes.
+    given. Where the changed input is a result, too, that is the input. It is the same
+    graph where nothing changes.
     """
     import torch
     from torch.fx import GraphModule
@@ -34,8 +35,9 @@ def without_updates(graph: GraphModule) -> tuple[GraphModule, tuple[int, ...]]:
     found: list[tuple[int, Any]] = []
     for node in nodes.find_nodes(op="call_function", target=target):
         changed, value = node.args
-        if changed not in places or node.users:
+        if changed not in places or set(node.users) - {end}:
             continue
+        node.replace_all_uses_with(changed)  # the input itself, which is changed then
         if value in places:  # another input, which may change, too
             given, clone = value, torch.ops.aten.clone.default
             with nodes.inserting_before(node):

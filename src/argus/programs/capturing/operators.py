@@ -35,8 +35,8 @@ _PARTS = 1024
 """Ranges of fractions are whole numbers of such parts of 1."""
 _EXACT = 2**24
 """Whole numbers below it are numbers of f32."""
-_EPSILON = 2.0**-23
-"""Of f32, in which torch computes norms of narrower elements, too."""
+_EPSILON = {f32: 2.0**-23, f64: 2.0**-52}
+"""Of what torch computes norms in; those of narrower elements in f32."""
 
 
 def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] | None:
@@ -335,12 +335,16 @@ def trilinear(
 
 @own("rms_norm")
 def rms_norm(x: Any, shape: Any, weight: Any = None, eps: Any = None) -> Any:
-    """Divided by the root of the mean square; the usual epsilon is that of f32."""
+    """Divided by the root of the mean square."""
     return fused_rms_norm(x, shape, weight, eps)[0]
 
 
 @own("_fused_rms_norm")
 def fused_rms_norm(x: Any, shape: Any, weight: Any = None, eps: Any = None) -> Any:
-    """The same, and what it was multiplied by."""
+    """The same, and what it was multiplied by.
+
+    Of 16 bits in f32, as in torch: a square may be too large for them.
+    """
     known = OPERATORS["aten._fused_rms_norm.default"]
-    return known(x, shape, weight, _EPSILON if eps is None else eps)
+    wide = x if x.element == f64 else x.cast(f32)
+    return known(wide, shape, weight, _EPSILON[wide.element] if eps is None else eps)

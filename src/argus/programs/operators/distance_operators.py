@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy
 
-from argus.ir.dtypes import f32
+from argus.ir.dtypes import f32, f64
+from argus.programs.capturing.operators import element_type
 from argus.programs.operators.pointwise_operators import power
 from argus.programs.tensors.operator_table import own
 from argus.programs.tensors.tensor_array import TensorArray
@@ -38,13 +39,18 @@ def _norm(x: Any, order: float, axis: Any, keep: bool = False) -> Any:
 def vector_norm(
     x: Any, order: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
-    """A norm over dimensions, or of all elements."""
+    """A norm over dimensions, or of all elements.
+
+    Of 16 bits in f32, as in torch: a square may be too large for them.
+    """
+    if dtype is not None:
+        x = x.cast(element_type(dtype))
+    wide = x if x.element == f64 and order in (1, 2) else x.cast(f32)
     if order in (1, 2):
         known = OPERATORS["aten.linalg_vector_norm.default"]
-        return known(x, order, dim, keepdim, dtype=dtype)
+        return known(wide, order, dim, keepdim)
     axes = tuple(range(x.ndim)) if dim is None else dim
     axes = (axes,) if isinstance(axes, int) else tuple(axes)
-    wide = x.cast(f32)
     if not x.ndim:
         return np.squeeze(_norm(wide.reshape(1), float(order), (0,)))
     return _norm(wide, float(order), axes or tuple(range(x.ndim)), keepdim)

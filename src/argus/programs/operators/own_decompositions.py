@@ -33,6 +33,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten._pdist_forward.default: _pdist,
         aten._pdist_backward.default: _pdist_backward,
         aten.mode.default: _mode,
+        aten.rrelu.default: _rrelu,
         aten.multilabel_margin_loss_forward.default: _multilabel_margin,
         aten.fake_quantize_per_tensor_affine_cachemask.default: _fake_quantized,
         aten.fake_quantize_per_channel_affine_cachemask.default: _fake_by_channel,
@@ -42,6 +43,18 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         **antialiasing_decompositions(),
         **encoder_decompositions(),
     }  # fmt: skip
+
+
+def _rrelu(
+    x: Any, low: float = 1 / 8, high: float = 1 / 3, training: bool = False,
+    generator: Any = None,
+) -> Any:  # fmt: skip
+    """Where nothing is trained, the slope below 0 is known: none is drawn."""
+    import torch
+
+    if training:
+        return NotImplemented
+    return torch.nn.functional.leaky_relu(x, (low + high) / 2)
 
 
 # -- images that are read anywhere

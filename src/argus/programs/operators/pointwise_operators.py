@@ -28,7 +28,7 @@ _PRIMS = (
     "trunc", "sign", "rsqrt", "reciprocal", "erf", "maximum", "minimum", "eq", "ne",
     "lt", "le", "gt", "ge", "add", "sub", "mul", "asin", "acos", "asinh", "acosh",
     "atanh", "atan2", "fmin", "fmax", "copysign", "signbit", "pow", "isfinite",
-    "fma",
+    "fma", "copy_strided",
 )  # fmt: skip
 
 
@@ -46,6 +46,12 @@ def as_aten(name: str) -> str:
         return name
     names = (f"aten.{function}.{o}" for o in ("default", "Tensor", "Tensor_Tensor"))
     return next((n for n in names if n in OWN or n in OPERATORS), name)
+
+
+@own("copy_strided")
+def copied(x: TensorArray, _: Any) -> TensorArray:
+    """The same elements; where they lie is what torch said of the result."""
+    return x
 
 
 @own("_to_copy.dtype")

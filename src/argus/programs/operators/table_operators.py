@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from argus.ir.dtypes import i64
+from argus.ir.dtypes import f32, i64
 from argus.programs.lowering.known_tables import DigitTable, digit_table
 from argus.programs.tensors.operator_table import own
 from argus.programs.tensors.tensor_array import TensorArray
@@ -17,6 +18,9 @@ from argus.programs.tensors.tensor_program import (
     UntranslatedError,
 )
 from argus.programs.tensors.views import BorderedView, LinearView, permuted
+
+_EXTREME = 2
+"""The mode of bags of which the largest is taken."""
 
 
 def _chosen(x: TensorArray, view: LinearView, table: TensorArray) -> TensorArray:
@@ -88,23 +92,34 @@ def embedding_bag(
     scale: bool = False, mode: int = 0, sparse: bool = False,
     factors: TensorArray | None = None, last: bool = False, padding: int = -1,
 ) -> list[Any]:  # fmt: skip
-    """Sums or means of rows of a matrix, of bags of equally many positions.
+    """Sums, means or extremes of rows of a matrix, of bags of equally many positions.
 
-    Raises UntranslatedError for bags that begin elsewhere, the largest of rows, and
-    rows that do not count.
+    Positions ``padding`` do not count; of no others, all three are 0. Raises
+    UntranslatedError for bags that begin elsewhere.
     """
     known = digit_table(offsets.operand)
     bags = offsets.shape[0] - last
-    if known is None or known.start or len(known.sizes) > 1 or mode > 1 or padding >= 0:
-        raise UntranslatedError("bags of rows of different sizes, or their extremes")
-    step = known.factors[0] if bags > 1 else table.shape[0]
-    if not bags or step * bags != table.shape[0]:
+    if known is None or known.start or len(known.sizes) > 1:
         raise UntranslatedError("bags of rows of different sizes")
-    rows: Any = _rows(weight, 0, table.reshape(bags, step))
+    step = known.factors[0] if bags > 1 else table.shape[0]
+    if not bags or not step or step * bags != table.shape[0]:
+        raise UntranslatedError("bags of rows of different sizes")
+    table = table.reshape(bags, step)
+    rows: Any = _rows(weight, 0, table)
     if factors is not None:
         rows = rows * factors.reshape(bags, step, 1)
-    found: Any = np.sum(rows, 1)
-    return [found / float(step) if mode else found]
+    if padding < 0:
+        if mode == _EXTREME:
+            return [np.max(rows, 1)]
+        found: Any = np.sum(rows, 1)
+        return [found / float(step) if mode else found]
+    kept: Any = np.not_equal(table, padding).reshape(bags, step, 1)
+    count: Any = np.sum(kept, 1)
+    if mode == _EXTREME:
+        most: Any = np.max(np.where(kept, rows, -math.inf), 1)
+        return [np.where(count > 0, most, 0.0)]
+    found = np.sum(np.where(kept, rows, 0.0), 1)
+    return [found / np.maximum(count, 1).cast(f32) if mode else found]
 
 
 @own("index.Tensor", "_unsafe_index.Tensor")

@@ -2,16 +2,21 @@
 
 A reshape of what was permuted may have rows in which no index is a sum of indices of
 loops (channels that are shuffled, and then taken in groups of another size). What is
-seen up to there is a value of its own, and the rest is a view of that.
+seen up to there is a value of its own, and the rest is a view of that. So it is where a
+table chooses from what has a border, or runs backwards beside it, or from a dimension
+that a reshape made.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from argus.programs.tensors.loops import LoopSpace, NeedsSplitError, NotAffineError
 from argus.programs.tensors.offsets import source_offset
 from argus.programs.tensors.recorder import ProgramRecorder
 from argus.programs.tensors.rewriting import ProgramRewriter, with_operands
 from argus.programs.tensors.tensor_program import (
+    GatherPrimitive,
     MapPrimitive,
     Primitive,
     ProgramValue,
@@ -28,13 +33,18 @@ def copy_what_no_loop_follows(program: TensorProgram) -> TensorProgram:
     return _Copying(program).program(program)
 
 
-def followed(operand: ViewedValue) -> bool:
-    """Whether loops over an operand's dimensions, or their digits, can follow it."""
+def followed(operand: ViewedValue, chosen: bool = False) -> bool:
+    """Whether loops over an operand's dimensions, or their digits, can follow it.
+
+    ``chosen``: a table has the coordinate of the last dimension.
+    """
     space = LoopSpace()
     for _ in range(_MOST_SPLITS):
         at = [space.index(f"o{d}", n)[0] for d, n in enumerate(operand.shape)]
+        if chosen and operand.shape[-1] > 1:
+            at[-1] = space.table(operand.shape[-1])
         try:
-            source_offset(operand, at, space, [])
+            offset = source_offset(operand, at, space, [])
         except NeedsSplitError as need:
             try:
                 space.split(need)
@@ -43,7 +53,10 @@ def followed(operand: ViewedValue) -> bool:
         except NotAffineError:
             return False
         else:
-            return True
+            return not chosen or not any(
+                name in space.borders or (factor < 0 and name not in space.tables)
+                for name, factor in offset.terms
+            )
     return False
 
 
@@ -58,11 +71,13 @@ class _Copying(ProgramRewriter):
 
     def replaced(self, value: ProgramValue, made: Primitive) -> Primitive:
         """The primitive of operands that are copied where they have to be."""
+        if isinstance(made, GatherPrimitive):
+            made = replace(made, operand=self._copied(made.operand, chosen=True))
         return with_operands(made, self._copied)
 
-    def _copied(self, operand: ViewedValue) -> ViewedValue:
+    def _copied(self, operand: ViewedValue, chosen: bool = False) -> ViewedValue:
         """The operand, or as much of it as cannot be followed as a view of a copy."""
-        if 0 in operand.shape or followed(operand):
+        if 0 in operand.shape or followed(operand, chosen):
             return operand
         views = operand.views
         ahead = next(
@@ -89,4 +104,4 @@ class _Copying(ProgramRewriter):
         found = self.copies[key]
         for view in views[ahead:]:
             found = found.through(view)
-        return self._copied(found)
+        return self._copied(found, chosen)

@@ -36,7 +36,10 @@ def _rounded(number: Number, dtype: DType) -> Number:
     if dtype.kind == "bool":
         return bool(number)
     if dtype.kind == "int":
-        return int(number)
+        if math.isnan(number):
+            return 0
+        low, high = dtype.integers
+        return int(min(max(number, low), high) if isinstance(number, float) else number)
     if dtype.bits >= np.finfo(np.float32).bits:
         return (
             float(np.float32(number)) if dtype.bits < np.finfo(float).bits else number

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
+from functools import cached_property
 from math import prod
 
 from argus.ir.dtypes import DType, f64, i64
@@ -281,6 +282,8 @@ class TileWriter:
             place = self.place(t) if not t.borders else ""
         if t.tables and len(axes) > 2 and tuple(axes) != wanted:
             raise NotFusedError("a table that chooses along one of many axes")
+        if t.borders and not wanted:
+            return self._number_beside_border(node, t)
         if t.borders or (len(axes) > 2 and tuple(axes) != wanted):
             place, axes = self._view(node)
             fill = fill if node.fill is None else number_text(node.fill)
@@ -288,22 +291,63 @@ class TileWriter:
         if not axes:
             if node.dtype.kind == "bool":
                 return self._truth(node, t, wish)
-            if node.dtype == f64:  # no scalar holds it
-                return self.assign(node, wish, place)
-            wide = "f32" if node.dtype.is_float else type_name(node.dtype)
-            if t.borders:
-                raise NotFusedError("one number that may lie outside of a border")
-            text = f"ag.full((), {place}, {wide})"
-            if node.dtype.is_float and node.dtype.bits < 32:
-                text += f".to({type_name(node.dtype)})"
-            return self.assign(node, wish, text)
+            return self.assign(node, wish, self._number(node, place))
         extra = "" if fill in (None, "0.0", "0") else f", fill={fill}"
         if self.tiling.vectors and len(axes) == len(self.tiling.axes):
             extra += f", layout={self._lined(axes)}"
         text = f"ag.load({place}, {self.shape(axes)}{extra})"
         if tuple(axes) != wanted:
-            text = self.turned(text, axes, node.dtype)
+            text = self.turned(text, axes, node.dtype, self._widest_turned)
         return self.assign(node, wish, text)
+
+    def _number(self, node: ElementNode, place: str) -> str:
+        """One number, as a tile without dimensions."""
+        if node.dtype == f64:  # no scalar holds it
+            return place
+        wide = "f32" if node.dtype.is_float else type_name(node.dtype)
+        text = f"ag.full((), {place}, {wide})"
+        narrow = node.dtype.is_float and node.dtype.bits < 32
+        return f"{text}.to({type_name(node.dtype)})" if narrow else text
+
+    def _number_beside_border(self, node: ElementNode, t: KernelTensor) -> str:
+        """One number that may lie outside: the nearest inside, and the fill there."""
+        if node.dtype.kind == "bool":
+            raise NotFusedError("one truth value that a border gives")
+        parts: list[str] = []
+        inside: list[str] = []
+        for d in t.walked:
+            if isinstance(d, str):
+                parts += self._walked([d])
+                continue
+            at = self._sum(d.index)
+            low, high = d.index.range(self.group.sizes)
+            held = [f"({at} >= 0)"] if low < 0 else []
+            held += [f"({at} < {d.extent})"] if high >= d.extent else []
+            parts.append(f"max(min({at}, {d.extent - 1}), 0)" if held else at)
+            inside += held
+        place = f"{t.name}[{', '.join([*parts, *['0'] * t.unit])}]"
+        found = self.assign(node, "x", self._number(node, place))
+        if not inside:  # it runs backwards
+            return found
+        fill = number_text(node.fill if node.fill is not None else 0)
+        chosen = f"ag.where({' & '.join(inside)}, {found}, {fill})"
+        return self.assign(node, "x", chosen)
+
+    @cached_property
+    def _widest_turned(self) -> int:
+        """Bytes of the widest elements whose tiles may have two axes in another order.
+
+        Tiles that are joined have one layout: that in which all can be read.
+        """
+        turned = (n for n in self.group.elements if self._may_turn(n))
+        return max((n.dtype.bytes for n in turned), default=1)
+
+    def _may_turn(self, node: ElementNode) -> bool:
+        t, axes = self.param(node), self.axes(node)
+        if len(axes) != 2 or node.dtype.kind == "bool":
+            return False
+        loaded = tuple(d for d in t.loops if self.is_axis(d))
+        return bool(t.tables or t.borders) or loaded != axes
 
     def _lined(self, axes: Sequence[str]) -> str:
         """A layout in which all threads lie along the vector axis."""
@@ -312,11 +356,14 @@ class TileWriter:
         given = f"{32 * self.tiling.warps}, vector={self.tiling.vectors}"
         return f"ag.layouts.blocked({self.shape(axes)}, {given}, order={order})"
 
-    def turned(self, text: str, axes: Sequence[str], dtype: DType) -> str:
+    def turned(
+        self, text: str, axes: Sequence[str], dtype: DType, widest: int = 1
+    ) -> str:
         """A tile of two axes with them in the other order.
 
         Through shared memory, so that both sides are walked along their rows; but not
-        in loops, nor more than there is. Raises NotFusedError for a tile of more axes.
+        in loops, nor more than there is. ``widest``: bytes of the widest elements that
+        are read in the same way. Raises NotFusedError for a tile of more axes.
         """
         if len(axes) > 2:
             raise NotFusedError("a tile of many axes in another order")
@@ -333,7 +380,7 @@ class TileWriter:
         shape, along = self.shape(rows), rows.index(axes[0])
         self.line(f"{stage} = ag.shared({type_name(dtype)}, {shape})")
         self.line(f"{stage}.store({bare(text if along == 0 else f'{text}.T')})")
-        vector = min(first, _VECTOR // dtype.bytes)
+        vector = min(first, _VECTOR // max(dtype.bytes, widest))
         order = f"{threads}, vector={vector}, order=({along}, {1 - along})"
         layout = f"ag.layouts.blocked({shape}, {order})"
         dims = " ".join(self.letters[n] for n in rows)

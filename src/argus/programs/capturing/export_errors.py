@@ -1,0 +1,49 @@
+"""Why torch could not export a module, in words: what, and where in the user's code."""
+
+from __future__ import annotations
+
+import traceback
+from functools import cache
+from pathlib import Path
+
+_BY_ELEMENTS = {
+    "GuardOnDataDependentSymNode": "what it does depends on elements of a tensor",
+    "DynamicOutputShapeException": "the size of a result depends on elements",
+    "DataDependentOutputException": "a number in it depends on elements of a tensor",
+}
+"""What torch raises where it would have to look at elements, and what that says."""
+
+
+def by_elements(error: Exception) -> bool:
+    """Whether torch would have to look at elements, which a graph does not have."""
+    return type(error).__name__ in _BY_ELEMENTS
+
+
+def why(error: Exception) -> str:
+    """What torch says, in a line, and the line of the user's code that it is about."""
+    said = str(error).strip().partition("\n")[0]
+    found = _BY_ELEMENTS.get(type(error).__name__)
+    text = f"{type(error).__name__}: {said}" if found is None else f"{found} ({said})"
+    return f"{text}{_place(error)}"
+
+
+def _place(error: Exception) -> str:
+    """The innermost line that is neither torch's nor ours, where there is one."""
+    frames = traceback.extract_tb(error.__traceback__)
+    inside = [f for f in frames if Path(f.filename).is_relative_to(_torch())]
+    if not inside:
+        return ""
+    ours = Path(__file__).parents[2]
+    for frame in reversed(frames):
+        path = Path(frame.filename)
+        if not path.is_relative_to(_torch()) and not path.is_relative_to(ours):
+            line = f": `{frame.line}`" if frame.line else ""
+            return f", at line {frame.lineno} of {path.name}{line}"
+    return ""
+
+
+@cache
+def _torch() -> Path:
+    import torch
+
+    return Path(torch.__path__[0])
