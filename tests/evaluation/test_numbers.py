@@ -32,6 +32,9 @@ FREE = "N <= BN"
 MEAN = "ag.sum(x, 'N') / N"
 LARGEST = "ag.max(x, 'N')"
 SUM = "ag.sum(x, 'N')"
+SQUARE = "ag.sum(x * x, 'N')"
+FIRST = "ag.argmax(x, 'N').to(f32)"
+FROM_STAND_IN = "ag.maximum(ag.max(x, 'N'), -1e30)"
 LAST = ", fill=-ag.inf"
 
 
@@ -44,7 +47,15 @@ def report(value: str, require: str = FITS, fill: str = "", by: str = "") -> Rep
 
 @pytest.mark.parametrize(
     ("value", "fill", "rule"),
-    [(MEAN, "", "AG0331"), (LARGEST, LAST, "AG0332")],
+    [
+        (MEAN, "", "AG0331"),
+        (f"ag.rsqrt({SQUARE} / N)", "", "AG0331"),
+        (f"{SUM} / {SQUARE}", "", "AG0331"),
+        (f"ag.log({SQUARE})", "", "AG0331"),
+        (LARGEST, LAST, "AG0332"),
+        (FROM_STAND_IN, LAST, "AG0332"),
+        (FIRST, LAST, "AG0332"),
+    ],
 )
 def test_what_is_of_nothing(value: str, fill: str, rule: str) -> None:
     right = report(value, fill=fill)

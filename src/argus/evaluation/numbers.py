@@ -5,8 +5,9 @@
 Called by `proving.py` for kernels of files. What the terms of a kernel say is unsafe
 (`argus.verify.numbers`) is a finding of its own, which does not bind. At sizes at which
 nothing is divided by nothing, or the maximum of nothing is stored, the kernel is run:
-what is no finite number there, of finite inputs, is refuted. An infinity that the
-reference says, too (the largest of no elements), is meant.
+what is no finite number there (or -1e30, which stands for one), of finite inputs, is
+refuted, and so is the place of a maximum of nothing that is stored. What the reference
+says, too (minus infinity for the largest of no elements), is meant.
 """
 
 from __future__ import annotations
@@ -41,6 +42,7 @@ from argus.ir.program import Program
 from argus.lang.kernel import literal
 from argus.requests import Request, of_each_form
 from argus.terms import Unknown
+from argus.terms.literals import STAND_IN
 from argus.verify.denotation import Denotation
 from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.numbers import NumericalFinding, findings
@@ -213,11 +215,14 @@ def _shown(
             made = found_by(trial, range(trial.grid), seconds=2.0)
     except (Stuck, NotExecutable, ZeroDivisionError, ArgusError):
         return None
+    most = STAND_IN if found.rule == "AG0332" else np.inf
     strange = {
-        name: one.written & ~np.isfinite(one.values)
+        name: one.written & ~(np.abs(one.values) < most)
         for name, one in made.items()
         if one.values.dtype.kind == "f"
     }
+    if found.place:
+        strange[found.place] = made[found.place].written
     if not any(there.any() for there in strange.values()):
         return None
     return None if _meant(request, trial, made, strange) else dict(whole)

@@ -183,8 +183,8 @@ CODES = (
         "AG0332",
         "a maximum of nothing",
         "A maximum is stored that is one of no number at sizes that a launch admits: "
-        "it is minus infinity, or what stands for it. It is an error where a run at "
-        "these sizes shows it, else advice.",
+        "it is minus infinity, or what stands for it. Its place is none. It is an "
+        "error where a run at these sizes shows it, else advice.",
     ),
     Code(
         "AG0333",
