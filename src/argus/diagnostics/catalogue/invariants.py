@@ -190,8 +190,9 @@ CODES = (
         "AG0333",
         "a sum that is kept in 16 bits",
         "Each addition rounds to the 8 or 11 bits of bf16 or f16, and a sum of many "
-        "terms stops growing. It is advice: keep the sum in f32, and convert it when "
-        "it is complete.",
+        "terms stops growing. Keep the sum in f32, and convert it when it is complete. "
+        "It is an error where a run over a long dimension loses the result, else "
+        "advice.",
     ),
     Code(
         "AG0334",

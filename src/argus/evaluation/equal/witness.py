@@ -36,7 +36,7 @@ from argus.ir.program import SM_COUNT, Program
 from argus.ir.roundoff import computing_roundoff
 from argus.requests import Request, placed_program
 
-__all__ = ["ALL_BLOCKS", "Witness", "confirmed", "far_off"]
+__all__ = ["ALL_BLOCKS", "Witness", "confirmed", "far_off", "launched", "worst"]
 
 _FAR, _PLAIN = 0.5, 0.01
 """A difference in the norm of the result that is no rounding, and how large a result of
@@ -106,7 +106,7 @@ def confirmed(
     if len(blocks) > ALL_BLOCKS or not _sure(trial, reference, found):
         return None
     try:
-        program, arrays = _launched(trial, request)
+        program, arrays = launched(trial, request)
         done = run(
             program,
             arrays,
@@ -146,7 +146,7 @@ def far_off(trial: Trial, reference: Reference, request: Request) -> Witness | N
     """
     try:
         wanted = expected(trial, reference)
-        program, arrays = _launched(trial, request)
+        program, arrays = launched(trial, request)
         with np.errstate(all="ignore"):
             done = run(
                 program,
@@ -164,7 +164,7 @@ def far_off(trial: Trial, reference: Reference, request: Request) -> Witness | N
         if want is None or not tensor.dtype.is_float or not np.isfinite(want).all():
             continue
         got = compute(arrays[tensor.name], tensor.dtype).astype(np.float64)
-        at = _worst(got, want.astype(np.float64))
+        at = worst(got, want.astype(np.float64))
         if at is None:
             continue
         wrong = int((~np.isfinite(got)).sum()) or 1
@@ -198,7 +198,7 @@ def strides_of(array: Array) -> tuple[int, ...]:
     return tuple(s // array.itemsize for s in array.strides)
 
 
-def _worst(got: Array, want: Array) -> tuple[int, ...] | None:
+def worst(got: Array, want: Array) -> tuple[int, ...] | None:
     """The worst element of a result that is far off; None: it is not."""
     if not want.size:
         return None
@@ -271,7 +271,7 @@ def _largest(trial: Trial) -> float:
     return found
 
 
-def _launched(trial: Trial, request: Request) -> tuple[Program, dict[str, Array]]:
+def launched(trial: Trial, request: Request) -> tuple[Program, dict[str, Array]]:
     """What a call with these arrays is placed to, and copies of them for a run.
 
     Where that is refused for rows that begin anywhere (TMA), they begin at multiples of
