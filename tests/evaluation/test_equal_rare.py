@@ -276,3 +276,67 @@ def ref(X, I, V):
 
 def test_a_condition_on_where_a_store_writes_is_of_no_element_that_it_stores():
     assert tried(SCATTERED).runs
+
+
+PADDED = """@ag.kernel
+def k(T: f32["V D"], I: i32["P"], Y: f32["P D"], *, BD: int = 64):
+    P, D = Y.shape
+    p, j = ag.block(P, ag.cdiv(D, BD))
+    Y[p, j * BD :] = ag.load(T[ROW, j * BD :], (BD,))
+
+
+@ag.reference
+def ref(T, I):
+    return SAYS
+"""
+NOT_BELOW_0 = "ag.max(I[p], 0)"
+
+
+@pytest.mark.parametrize(
+    ("row", "says", "verdict"),
+    [
+        # an entry below 0 is padding there, and row 0 here
+        (
+            NOT_BELOW_0,
+            "np.where(I[:, None] < 0, 0.0, T[np.maximum(I, 0)])",
+            Verdict.REFUTED,
+        ),
+        ("I[p]", "np.where(I[:, None] < 0, 0.0, T[np.maximum(I, 0)])", Verdict.EQUAL),
+        # numpy counts it from the end, which nobody means
+        (NOT_BELOW_0, "T[I]", Verdict.EQUAL),
+    ],
+)
+def test_entries_that_are_padding(row: str, says: str, verdict: Verdict) -> None:
+    body = PADDED.replace("ROW", row).replace("SAYS", says)
+    assert checked(body).verdict is verdict
+
+
+EXTREME = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M"], *, BN: int = 64):
+    M, N = X.shape
+    ag.require(N > 0, "columns")
+    i = ag.block(ag.cdiv(M, 4))
+    most = ag.full((4,), BEGIN, f32, dims="M")
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * 4 :, n:], (4, BN), fill=FILL)
+        most = ag.FUNCTION(most, ag.REDUCED(x, "N"))
+    Y[i * 4 :] = most
+
+
+@ag.reference
+def ref(X):
+    return X.REDUCED(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "begin"), [("maximum", "-200.0"), ("minimum", "500.0")]
+)
+def test_an_extreme_that_begins_at_a_number_of_which_all_data_may_be_beyond(
+    function: str, begin: str
+) -> None:
+    fill = "-ag.inf" if function == "maximum" else "ag.inf"
+    body = EXTREME.replace("FUNCTION", function).replace("REDUCED", function[:3])
+    body = body.replace("FILL", fill)
+    assert checked(body.replace("BEGIN", begin)).verdict is Verdict.REFUTED
+    assert checked(body.replace("BEGIN", fill)).verdict is Verdict.EQUAL

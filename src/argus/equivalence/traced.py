@@ -159,7 +159,7 @@ def _compared(
         f"the reference does not fail: {n.why}" for n in wanted.needs if n.where is None
     )
     every = (*axioms, *found.axioms, *wanted.assumptions, *needs)
-    made = told(found, every, begin, signed=not wanted.assumptions)
+    made = told(found, every, begin, signed=all(wanted.assumptions.values()))
     if inexact is None:
         return made
     untraced = _untraced(programs.tile, trace, seconds)

@@ -209,6 +209,9 @@ def _whole(
         values = np.resize(rng.permutation(some), shape)
     elif mode.special and some.size:
         put(values, some, mode.share, rng)
+    if mode.padded and dtype.signed:
+        below = {-1, *(n for n in near(special[:_FIRST]) if dtype.integers[0] <= n < 0)}
+        put(values, np.array(sorted(below), np.int64), mode.share, rng)
     return values.astype(kind)
 
 

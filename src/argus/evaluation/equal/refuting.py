@@ -53,6 +53,7 @@ _FEW, _MODERATE, _CONSTANTS, _BESIDE = 17, 1 << 8, 3, 33
 """Constants above these (of a dimension without tiles, and with them), and so many of
 them, are sizes that are tried, beside others of this size."""
 _AT_CONSTANTS = DrawingMode("constants", share=2, few=True)
+_AROUND = DrawingMode("around", around=True, large=True, few=True, special=False)
 _EMPTIED = DrawingMode("rows", special=False, rows=True)
 _ROWS = 6
 """Trials with rows of which nothing, or one element, is left."""
@@ -62,6 +63,7 @@ what differs for one entry of a table is hit by chance."""
 _SIGNED = (
     DrawingMode("signed", scale=8.0, signed=True),
     DrawingMode("signed", large=True, signed=True),
+    DrawingMode("padded", padded=True, share=3),
 )
 _WRAPPING = 1 << 16
 """A size at which products of numbers of tables are looked at."""
@@ -112,7 +114,7 @@ def tried_at(
     if whole is None or search.made.why:
         return search.made
     with suppress(WitnessFound, SearchOver):
-        modes = (*MODES, _AT_CONSTANTS, *(_SIGNED if signed else ()))
+        modes = (*MODES, _AT_CONSTANTS, _AROUND, *(_SIGNED if signed else ()))
         begin = now()
         for _ in range(_ROUNDS):
             for mode in modes:
