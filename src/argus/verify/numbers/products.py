@@ -1,7 +1,8 @@
 """Products with entries of tables of whole numbers, which no size bounds.
 
 A reference may compute them in 64 bits, so that what wraps in fewer is another number.
-Each is held against its type for all entries that are admitted.
+So may an entry that is added to itself many times. Each is held against its type for
+all entries that are admitted.
 """
 
 from __future__ import annotations
@@ -10,10 +11,10 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Const, Expr
+from argus.ir.expr import Const, Expr, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
-from argus.ir.walk import used, walk
+from argus.ir.walk import expressions, used, walk
 from argus.terms import IndexSet, Integer, Term, World
 from argus.terms.integers import Entry
 from argus.verify.denotation import Denotation
@@ -26,6 +27,8 @@ __all__ = ["table_products", "unbounded_product"]
 
 _CONSTANT = 1 << 31
 """A constant with which entries of 32 bits have a product of 64 bits."""
+_FEW = 16
+"""So often an entry may be added to itself: references do so in 32 bits as well."""
 _WIDE = ("i32", "i64")
 
 
@@ -37,14 +40,24 @@ def unbounded_product(found: Denotation, program: Program) -> Overflow | None:
     products = table_products(program)
     tables = {p.name: p for p in program.params if isinstance(p, GlobalTensor)}
     for noticed in found.noticed:
-        if noticed.kind != "product" or noticed.op not in products:
-            continue
-        for where, x in noticed.value.cases:
+        multiplied = noticed.kind == "product" and noticed.op in products
+        added = noticed.kind == "whole" and noticed.dtype.name == "i32"
+        for where, x in noticed.value.cases if multiplied or added else ():
+            if not multiplied and not _many(x):
+                continue
             inside = noticed.where & where & _within(found.world, x, tables)
             made = of_data(found, inside, x, noticed.dtype, noticed.op.span)
             if made is not None:
                 return made
     return None
+
+
+def _many(x: Integer | Term) -> bool:
+    """Whether a sum has so many entries of a table that they are no few."""
+    return isinstance(x, Integer) and any(
+        abs(coefficient) > _FEW and any(isinstance(atom, Entry) for atom in monomial)
+        for monomial, coefficient in x.terms.items()
+    )
 
 
 def _within(
@@ -71,7 +84,7 @@ def table_products(program: Program) -> list[o.Elementwise]:
     Those of 64 bits with a constant are left out: they are taken to fit.
     """
     definitions = definitions_of(program)
-    data: set[o.Tile] = set()
+    data: set[o.Tile | str] = set()
     before = -1
     while len(data) > before:
         before = len(data)
@@ -89,23 +102,44 @@ def table_products(program: Program) -> list[o.Elementwise]:
     ]
 
 
-def _follow(op: o.AnyOp, data: set[o.Tile]) -> None:
-    """Add the tiles of whole numbers that an operation makes of entries of tables."""
+def _follow(op: o.AnyOp, data: set[o.Tile | str]) -> None:
+    """Add what an operation makes of entries of tables.
+
+    Tiles of whole numbers, and names of scalars, which tiles are multiplied with.
+    """
+
+    def made(*values: Expr) -> bool:
+        return any(s.name in data for e in values for s in symbols(e))
+
     match op:
         case o.LoadGlobal() | o.LoadShared():
             if op.result.dtype.name in _WIDE:
                 data.add(op.result)
         case o.RegisterOp():
-            if op.result.dtype.name in _WIDE and not data.isdisjoint(used(op)):
+            taken = not data.isdisjoint(used(op)) or made(*expressions(op))
+            if op.result.dtype.name in _WIDE and taken:
                 data.add(op.result)
+        case o.LoadScalar() | o.Extract():
+            data.add(op.sym.name)
+        case o.Let():
+            if made(op.value):
+                data.add(op.sym.name)
         case o.For():
+            if made(op.start, op.stop):
+                data.add(op.var.name)
             for carry in op.tiles:
                 if carry.init in data or carry.yielded in data:
                     data.update((carry.arg, carry.result))
+            for scalar in op.scalars:
+                if made(scalar.init, scalar.yielded):
+                    data.update((scalar.arg.name, scalar.result.name))
         case o.If():
             for merge in op.tiles:
                 if merge.then in data or merge.other in data:
                     data.add(merge.result)
+            for one in op.scalars:
+                if made(op.cond, one.then, one.other):
+                    data.add(one.result.name)
         case (
             o.Roles() | o.Binding() | o.Dot() | o.Access() | o.Copy()
             | o.Synchronisation() | o.RingOp() | o.Annotation()
