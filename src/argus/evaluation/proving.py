@@ -36,6 +36,7 @@ from argus.evaluation.exploring import (
     explore,
     never_accepted,
 )
+from argus.evaluation.fault_runs import with_faults
 from argus.evaluation.kept import kept_all, kept_case, key_of_all, key_of_case
 from argus.evaluation.numbers import with_numbers
 from argus.evaluation.replay import replayed
@@ -232,7 +233,8 @@ def _proof(request: Request, shared: SharedOrder, known: KnownPrograms) -> Proof
     expected = any(isinstance(op, Expect) for op in annotations_of(program))
     only = ANALYSES if expected else tuple(a for a in ANALYSES if a != _COST)
     proof = prove_placed(request, program, only=only, shared=shared, known=known)
-    return _replayed(request, proof, known)
+    proof = _replayed(request, proof, known)
+    return replace(proof, report=with_faults(program, request, proof.report))
 
 
 def _is_best(space: SpecialisationSpace, box: Box) -> bool:

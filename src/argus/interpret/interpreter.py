@@ -22,6 +22,7 @@ from argus.interpret.machine import Cluster, Schedule
 from argus.interpret.memory import GlobalArray
 from argus.interpret.numbers import Array, storage
 from argus.interpret.run_ops import run_block
+from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, evaluate, holds
 from argus.ir.launch import MOST_BLOCKS
 from argus.ir.memory import GlobalTensor
@@ -75,7 +76,9 @@ def run(
 
     `arrays` by parameter name are modified in place, `scalars` are the scalar
     arguments. `schedule`: "random" interleaves roles and completions by `seed`,
-    "in_order" runs a role until it waits and completes everything as late as possible.
+    "in_order" runs a role until it waits and completes everything as late as possible,
+    and "late" lets the role of number `seed` go on only where no other one can, and
+    nothing is in flight.
 
     `printed` takes each line that `ag.print` prints; without it nobody asks for them.
     `until`: when the run ends with TimeOver, in seconds of `argus.clock`.
@@ -106,6 +109,7 @@ def run(
         clusters = list(dict.fromkeys(block // program.cluster for block in wanted))
     faults = Faults(collect)
     rng = np.random.default_rng(seed)
+    roles = role_names(program)
     done: list[int] = []
     for number in clusters:
         first = number * program.cluster
@@ -117,9 +121,16 @@ def run(
         with np.errstate(all="ignore"):  # the device does not warn either
             cluster = Cluster(program, held, envs, faults, rng, schedule, run_block)
             cluster.printed, cluster.until = printed, until
+            cluster.late = roles[seed % len(roles)] if roles else ""
             cluster.run()
         done.extend(members)
     return Result(faults.found, grid, tuple(done))
+
+
+def role_names(program: Program) -> list[str]:
+    """Names of the roles of a program, in order."""
+    found = (x for x in program.body.ops if isinstance(x, o.Roles))
+    return [role.name for roles in found for role in roles.roles]
 
 
 def _bind(

@@ -46,7 +46,7 @@ from argus.isa.registers import at_launch, held
 
 __all__ = ["Cluster", "Schedule", "Steps", "ThreadBlock", "ThreadGroup", "Visit"]
 
-Schedule = Literal["random", "in_order"]
+Schedule = Literal["random", "in_order", "late"]
 Steps = Generator[Wait | None, None, None]
 _EARLY = 0.15
 """How often, under the random schedule, something in flight completes at a step."""
@@ -271,6 +271,8 @@ class Cluster:
         self.runner = runner
         self.printed: Callable[[str], None] | None = None
         """Takes the lines that a kernel prints."""
+        self.late = ""
+        """The role that waits for all others, under the schedule "late"."""
         self.until: float | None = None
         """When the run ends with TimeOver, of `argus.clock`."""
         self.program = program
@@ -334,7 +336,14 @@ class Cluster:
                     return
                 self._finish_one()
                 continue
-            if self.schedule == "random":
+            if self.schedule == "late":
+                others = [g for g in ready if g.name != self.late]
+                if not others and self.in_flight:
+                    self._finish_one()
+                    continue
+                some = others or ready
+                current = some[int(self.rng.integers(len(some)))]
+            elif self.schedule == "random":
                 if self.in_flight and self.rng.random() < _EARLY:
                     self._finish_one()
                     continue
