@@ -340,3 +340,26 @@ def test_an_extreme_that_begins_at_a_number_of_which_all_data_may_be_beyond(
     body = body.replace("FILL", fill)
     assert checked(body.replace("BEGIN", begin)).verdict is Verdict.REFUTED
     assert checked(body.replace("BEGIN", fill)).verdict is Verdict.EQUAL
+
+
+SCALED_ENTRIES = """@ag.kernel
+def k(I: i32["P"], Y: i32["P"]):
+    P = I.shape[0]
+    i = ag.block(ag.cdiv(P, 128))
+    x = ag.load(I[i * 128 :], (128,))
+    ag.assume(lambda a: (a >= 0) & (a < MOST), I)
+    Y[i * 128 :] = (x * 3 + x * 5) // 8
+
+
+@ag.reference
+def ref(I):
+    return I
+"""
+
+
+@pytest.mark.parametrize(
+    ("most", "verdict"),
+    [("100000000", Verdict.EQUAL), ("500000000", Verdict.REFUTED)],
+)
+def test_entries_at_the_end_of_what_is_assumed(most: str, verdict: Verdict) -> None:
+    assert checked(SCALED_ENTRIES.replace("MOST", most)).verdict is verdict

@@ -168,9 +168,9 @@ class Inexact(Unknown):
             else number.free_variables()
         )
         names = sorted(v.name for v in free if v.upper is None and v.lower is not None)
-        self.samples = (
-            (self.sizes,) if self.sizes else tuple({n: _TOGETHER} for n in names)
-        )
+        # What is large for entries alone says nothing of sizes.
+        sized = 1 < max(self.sizes.values(), default=0) <= _ELEMENTS
+        self.samples = (self.sizes,) if sized else tuple({n: _TOGETHER} for n in names)
         """Sizes at which a run should look; where none is known, one is large."""
         dtype = found.dtype
         type_ = "32 bits" if dtype.name == "i32" else dtype

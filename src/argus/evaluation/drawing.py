@@ -67,6 +67,8 @@ class DrawingMode:
     """All are odd sixteenths between 0 and 1: probabilities, some of them equal."""
     signed: bool = False
     """Whole numbers of 32 bits and more may be negative: they are no indices."""
+    ends: bool = False
+    """All whole numbers of a tensor are an end of their type, or what is assumed."""
     padded: bool = False
     """Some indices are negative: the author may mean that there is nothing."""
     around: bool = False

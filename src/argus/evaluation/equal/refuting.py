@@ -54,6 +54,7 @@ _FEW, _MODERATE, _CONSTANTS, _BESIDE = 17, 1 << 8, 3, 33
 them, are sizes that are tried, beside others of this size."""
 _AT_CONSTANTS = DrawingMode("constants", share=2, few=True)
 _AROUND = DrawingMode("around", around=True, large=True, few=True, special=False)
+_ENDS = DrawingMode("ends", ends=True, special=False)
 _EMPTIED = DrawingMode("rows", special=False, rows=True)
 _ROWS = 6
 """Trials with rows of which nothing, or one element, is left."""
@@ -114,7 +115,7 @@ def tried_at(
     if whole is None or search.made.why:
         return search.made
     with suppress(WitnessFound, SearchOver):
-        modes = (*MODES, _AT_CONSTANTS, _AROUND, *(_SIGNED if signed else ()))
+        modes = (*MODES, _AT_CONSTANTS, _AROUND, _ENDS, *(_SIGNED if signed else ()))
         begin = now()
         for _ in range(_ROUNDS):
             for mode in modes:
