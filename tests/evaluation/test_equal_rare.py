@@ -363,3 +363,54 @@ def ref(I):
 )
 def test_entries_at_the_end_of_what_is_assumed(most: str, verdict: Verdict) -> None:
     assert checked(SCALED_ENTRIES.replace("MOST", most)).verdict is verdict
+
+
+SLOPED = """@ag.kernel
+def k(X: f32["M N"], B: f32["N"], Y: f32["M N"], s: f32 = 0.5, *, BN: int = 64):
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[m, j * BN :], (BN,)) * s
+    if s ASKED:
+        x = x + ag.load(B[j * BN :], (BN,))
+    Y[m, j * BN :] = x
+
+
+@ag.reference
+def ref(X, B, s):
+    return s * X + B
+"""
+
+
+@pytest.mark.parametrize("asked", ["> 0.0", "!= 1.0", "< 3.0"])
+def test_a_scalar_on_the_other_side_of_what_it_is_compared_with(asked: str) -> None:
+    assert checked(SLOPED.replace("ASKED", asked)).verdict is Verdict.REFUTED
+    # The launch refuses the others.
+    body = SLOPED.replace("ASKED", asked).replace(
+        "    m, j", f'    ag.require(s {asked}, "a side")\n    m, j'
+    )
+    assert checked(body).verdict is not Verdict.REFUTED
+
+
+BOUNDED = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M"], *, BN: int = 64):
+    M, N = X.shape
+    ag.require(N <= MOST, "columns")
+    i = ag.block(ag.cdiv(M, 4))
+    acc = ag.zeros((4,), f32, dims="M")
+    n = 0
+    while ag.at_most(63, n < N):
+        acc = acc + ag.sum(ag.load(X[i * 4 :, n:], (4, BN)), "N")
+        n = n + BN
+    Y[i * 4 :] = acc
+
+
+@ag.reference
+def ref(X):
+    return X.sum(1)
+"""
+
+
+@pytest.mark.parametrize(("most", "wrong"), [("4032", False), ("4096", True)])
+def test_the_largest_size_that_is_admitted(most: str, wrong: bool) -> None:
+    found = checked(BOUNDED.replace("MOST", most))
+    assert (found.verdict is Verdict.REFUTED) == wrong

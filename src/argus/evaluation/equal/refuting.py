@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
+import numpy as np
+
 from argus.clock import now
 from argus.equivalence.deciding import TrialPlace
 from argus.equivalence.references import Reference
@@ -24,6 +26,7 @@ from argus.equivalence.sizes import (
 )
 from argus.evaluation.drawing import DrawingMode, constants
 from argus.evaluation.equal.inputs import MODES
+from argus.evaluation.equal.meant import compared_scalars
 from argus.evaluation.equal.sizes import drawn, narrower
 from argus.evaluation.equal.trial_runs import SearchOver, TrialRuns, Tried, WitnessFound
 from argus.evaluation.equal.witness import far_off
@@ -66,6 +69,8 @@ _SIGNED = (
     DrawingMode("signed", large=True, signed=True),
     DrawingMode("padded", padded=True, share=3),
 )
+_EDGE = 1 << 13
+"""A size that is bounded by this is tried."""
 _WRAPPING = 1 << 16
 """A size at which products of numbers of tables are looked at."""
 
@@ -138,6 +143,8 @@ class _Search(TrialRuns):
                 self._typed()
                 if not few:
                     self._rows()
+                    self._edges()
+                    self._sides()
                     self._constants()
                     self._driven()
                     self._large()
@@ -184,6 +191,23 @@ class _Search(TrialRuns):
         for _, sizes in zip(range(_ROWS), drawn(self.program, self.rng), strict=False):
             if sizes:
                 self.one(sizes, _EMPTIED)
+
+    def _edges(self) -> None:
+        """The largest size that requirements admit, of each that they bound."""
+        for dim in free_sizes(self.program):
+            made = with_others_small(self.program, {dim: _LARGEST}, _SMALL)
+            if made is not None and made[dim] <= _EDGE:
+                self.one(made, MODES[0])
+
+    def _sides(self) -> None:
+        """Scalars of floats at numbers with which the program compares them."""
+        default = self._scalars({})
+        some = next(drawn(self.program, self.rng))
+        for name, number in compared_scalars(self.program):
+            if name in self.reference.parameters and some:
+                for value in (number - 1.0, number, number + 1.0):
+                    given = {**default, name: float(np.float32(value))}
+                    self.one(some, MODES[0], scalars=given)
 
     def _open(self) -> list[Facet]:
         return [f for f in self.facets.unseen() if f.decides and f.drivable]

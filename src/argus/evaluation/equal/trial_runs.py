@@ -24,7 +24,7 @@ from argus.equivalence.sizes import (
 )
 from argus.evaluation.drawing import DrawingMode
 from argus.evaluation.equal.inputs import draw, is_apart, near, read, updated
-from argus.evaluation.equal.meant import meant
+from argus.evaluation.equal.meant import meant, required_numbers
 from argus.evaluation.equal.trying import (
     Difference,
     Trial,
@@ -311,7 +311,9 @@ class TrialRuns:
         """
         if dtype.is_float:
             return float(self.rng.choice([s for s in self.special if s > 0]))
-        held = [n for n in near(self.special) if abs(n) < LARGEST_SCALAR]
+        ends = near(required_numbers(self.program))
+        some = ends if ends and self.rng.integers(0, 2) else near(self.special)
+        held = [n for n in some if abs(n) < LARGEST_SCALAR]
         return int(self.rng.choice(held if self.rng.integers(0, 2) else (-7, -1, 0)))
 
     def _like(self, default: float) -> float:
