@@ -90,3 +90,17 @@ def test_a_role_that_is_late() -> None:
     assert said.verdict is Verdict.REFUTED
     assert said.counterexample is not None
     assert said.counterexample.replayed
+
+
+def test_an_entry_that_is_outside_is_in_no_run() -> None:
+    """The verifier's table is another than that of the run: no disagreement."""
+    body = """@ag.kernel
+def k(X: f32["M"], I: i32["P"], Y: f32["P"]):
+    p = ag.block(I.shape[0])
+    Y[p : p + 1] = ag.full((1,), X[I[p]], f32, dims="P")
+"""
+    found = checked(body)
+    (said,) = (o for o in found.obligations if o.rule == "AG0312" and o.is_open)
+    assert said.verdict is Verdict.REFUTED
+    assert said.counterexample is not None
+    assert said.counterexample.replayed is None

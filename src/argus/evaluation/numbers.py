@@ -34,7 +34,7 @@ from argus.equivalence.references import Unusable, load, reference_of
 from argus.equivalence.sizes import free_sizes
 from argus.evaluation.equal.stored import stores_of
 from argus.evaluation.equal.trying import Trial, WholeTensor, found_by, said
-from argus.evaluation.rounded_runs import Lost, lost_at, trial_at
+from argus.evaluation.rounded_runs import LAST, Lost, lost_at, trial_at
 from argus.evaluation.tiles import NotExecutable, Stuck
 from argus.interpret.numbers import Array
 from argus.ir.program import Program
@@ -56,8 +56,9 @@ _SECONDS = 5.0
 _BLOCKS = 96
 _SMALL = 3
 _NARROW = "AG0333"
-_LONG, _BESIDE = (1 << 16, 1 << 17), 17
-"""Sizes at which a sum of 16 bits has stopped growing, and those beside them."""
+_LONG, _BESIDE = ((1 << 14, 1 << 10), (1 << 16, LAST), (1 << 17, LAST)), 16
+"""Sizes at which a sum of 16 bits has stopped growing, and blocks; sizes beside them.
+"""
 
 
 def with_numbers(
@@ -136,10 +137,14 @@ def _lost_beyond(request: Request, programs: Programs, found: Inexact) -> Lost |
 
 
 def _lost_in_sums(request: Request, programs: Programs) -> Lost | None:
-    """What is lost where one dimension is long, and a sum of 16 bits may be over it."""
-    for dim in free_sizes(programs.tile):
-        for long in _LONG:
-            lost = lost_at(request, programs.tile, {dim: long}, _BESIDE)
+    """What is lost where one dimension is long, and a sum of 16 bits may be over it.
+
+    A loop adds up in each block, or all blocks do together.
+    """
+    program = programs.tile
+    for dim in free_sizes(program):
+        for long, blocks in _LONG:
+            lost = lost_at(request, program, {dim: long}, _BESIDE, blocks)
             if lost is not None:
                 return lost
     return None

@@ -36,6 +36,7 @@ from argus.evaluation.dependence import (
 )
 from argus.evaluation.loose import arguments_of
 from argus.evaluation.oracle import draw
+from argus.evaluation.tiles.collecting import indexing
 from argus.interpret import ArgumentError, Fault, TimeOver, role_names, run
 from argus.interpret.machine import Schedule
 from argus.interpret.numbers import compute, rounded, storage
@@ -125,8 +126,10 @@ def _confirmed(
 ) -> bool | None:
     if rule in _FAULTS:
         shown = _faults(program, inputs, found)
-        # Data of another fill, read in order, is no fault: nothing can be said.
-        return None if rule == "AG0402" and shown is False else shown
+        # Data of another fill, read in order, is no fault: nothing can be said. Nor
+        # where tables say what is accessed: those of the run are others.
+        told = rule == "AG0402" or (rule == "AG0312" and indexing(program))
+        return None if told and shown is False else shown
     if rule in _HOLES:
         return _holes(program, inputs)
     if rule in _PROBES:

@@ -38,8 +38,8 @@ __all__ = ["Lost", "lost_at", "trial_at"]
 
 _ELEMENTS = 1 << 22
 """Elements of all tensors of a run, at most."""
-_LAST = 8
-"""Blocks that are run: the last ones, which have the largest coordinates."""
+LAST = 8
+"""Blocks that are run, as a rule: the last ones, which have the largest coordinates."""
 _SECONDS = 4.0
 """Time of a run, in exact arithmetic and in the kernel's types each."""
 
@@ -88,14 +88,21 @@ def trial_at(
 
 
 def lost_at(
-    request: Request, program: Program, known: Mapping[str, int], small: int
+    request: Request,
+    program: Program,
+    known: Mapping[str, int],
+    small: int,
+    last: int = LAST,
 ) -> Lost | None:
-    """What rounding leaves nothing of at such sizes; None: a run shows nothing."""
+    """What rounding leaves nothing of at such sizes; None: a run shows nothing.
+
+    ``last``: blocks that are run.
+    """
     trial = trial_at(request, program, known, small)
     if trial is None:
         return None
     try:
-        blocks = range(max(trial.grid - _LAST, 0), trial.grid)
+        blocks = range(max(trial.grid - last, 0), trial.grid)
         with np.errstate(all="ignore"):
             exact = found_by(trial, blocks, seconds=_SECONDS)
             placed, arrays = launched(trial, request)
