@@ -18,11 +18,10 @@ from typing import Any, assert_never
 import numpy as np
 
 from argus.interpret.errors import Fault, Faults, InterpreterError
-from argus.interpret.machine import Cluster, Schedule
+from argus.interpret.machine import Cluster, Schedule, role_names
 from argus.interpret.memory import GlobalArray
 from argus.interpret.numbers import Array, storage
 from argus.interpret.run_ops import run_block
-from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, evaluate, holds
 from argus.ir.launch import MOST_BLOCKS
 from argus.ir.memory import GlobalTensor
@@ -125,12 +124,6 @@ def run(
             cluster.run()
         done.extend(members)
     return Result(faults.found, grid, tuple(done))
-
-
-def role_names(program: Program) -> list[str]:
-    """Names of the roles of a program, in order."""
-    found = (x for x in program.body.ops if isinstance(x, o.Roles))
-    return [role.name for roles in found for role in roles.roles]
 
 
 def _bind(

@@ -44,7 +44,15 @@ from argus.isa.effects import OpEffects
 from argus.isa.record import Awaits, Completes
 from argus.isa.registers import at_launch, held
 
-__all__ = ["Cluster", "Schedule", "Steps", "ThreadBlock", "ThreadGroup", "Visit"]
+__all__ = [
+    "Cluster",
+    "Schedule",
+    "Steps",
+    "ThreadBlock",
+    "ThreadGroup",
+    "Visit",
+    "role_names",
+]
 
 Schedule = Literal["random", "in_order", "late"]
 Steps = Generator[Wait | None, None, None]
@@ -255,6 +263,12 @@ def iter_none() -> Steps:
     yield from ()
 
 
+def role_names(program: Program) -> list[str]:
+    """Names of the roles of a program, in order."""
+    found = (x for x in program.body.ops if isinstance(x, o.Roles))
+    return [role.name for roles in found for role in roles.roles]
+
+
 class Cluster:
     """The blocks of a cluster, run together to their end."""
 
@@ -280,7 +294,7 @@ class Cluster:
         self.faults = faults
         self.rng = rng
         self.schedule = schedule
-        roles = sum(len(x.roles) for x in program.body.ops if isinstance(x, o.Roles))
+        roles = len(role_names(program))
         barriers = sum(alloc.count for alloc in program.barriers)
         self.clocks = Clocks(len(envs) * (3 * (roles + 1) + barriers))
         self.barrier = ClusterBarrier(self.clocks)

@@ -178,8 +178,9 @@ def test_products_over_a_row_may_leave_32_bits():
 
 def test_the_size_is_told():
     found = decided_text(products(1000000))
-    (sample,) = found.samples
-    assert 131072 <= sample["K"] <= 1000000
+    first, second = found.samples
+    assert 131072 <= first["K"] <= 1000000
+    assert second["K"] == 2 * first["K"]
 
 
 def test_numbers_in_between_may_wrap():

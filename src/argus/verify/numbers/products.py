@@ -11,17 +11,17 @@ from collections.abc import Mapping
 from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Const, Expr, symbols
+from argus.ir.expr import Const, Expr
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
-from argus.ir.walk import expressions, used, walk
+from argus.ir.walk import used, walk
 from argus.terms import IndexSet, Integer, Term, World
-from argus.terms.integers import Entry
+from argus.terms.integers import Applied, Entry, Truncated, Truth
 from argus.verify.denotation import Denotation
 from argus.verify.denotation.registers import PRODUCTS
 from argus.verify.equality.stored import shape_of
 from argus.verify.numbers.wholes import Overflow, of_data
-from argus.verify.tile_bounds import definitions_of, fits
+from argus.verify.tile_bounds import Definitions, definitions_of, fits
 
 __all__ = ["table_products", "unbounded_product"]
 
@@ -37,19 +37,27 @@ def unbounded_product(found: Denotation, program: Program) -> Overflow | None:
 
     ``program``: the tile program whose terms are ``found``.
     """
-    products = table_products(program)
+    products, definitions = table_products(program), definitions_of(program)
     tables = {p.name: p for p in program.params if isinstance(p, GlobalTensor)}
     for noticed in found.noticed:
-        multiplied = noticed.kind == "product" and noticed.op in products
+        product = noticed.kind == "product"
+        multiplied = product and noticed.op in products
+        scaled = product and not multiplied and _counts(noticed.op, definitions)
         added = noticed.kind == "whole" and noticed.dtype.name == "i32"
-        for where, x in noticed.value.cases if multiplied or added else ():
-            if not multiplied and not _many(x):
+        for where, x in noticed.value.cases if multiplied or scaled or added else ():
+            if not multiplied and not (_has_entry(x) if scaled else _many(x)):
                 continue
             inside = noticed.where & where & _within(found.world, x, tables)
             made = of_data(found, inside, x, noticed.dtype, noticed.op.span)
             if made is not None:
                 return made
     return None
+
+
+def _has_entry(x: Integer | Term) -> bool:
+    """Whether a number depends on data: a scalar may be an entry, too."""
+    data = Entry | Truth | Truncated | Applied
+    return isinstance(x, Integer) and any(isinstance(a, data) for a in x.all_atoms())
 
 
 def _many(x: Integer | Term) -> bool:
@@ -84,7 +92,7 @@ def table_products(program: Program) -> list[o.Elementwise]:
     Those of 64 bits with a constant are left out: they are taken to fit.
     """
     definitions = definitions_of(program)
-    data: set[o.Tile | str] = set()
+    data: set[o.Tile] = set()
     before = -1
     while len(data) > before:
         before = len(data)
@@ -96,50 +104,34 @@ def table_products(program: Program) -> list[o.Elementwise]:
         if isinstance(op, o.Elementwise)
         and op.fn in PRODUCTS
         and op.result in data
-        and not any(_is_unit(a) for a in op.args)
-        and not _fits(op)
-        and not fits(definitions, op)
+        and _counts(op, definitions)
     ]
 
 
-def _follow(op: o.AnyOp, data: set[o.Tile | str]) -> None:
-    """Add what an operation makes of entries of tables.
+def _counts(op: o.AnyOp, definitions: Definitions) -> bool:
+    """Whether a product may leave its type, for all that its form says."""
+    return isinstance(op, o.Elementwise) and not (
+        any(_is_unit(a) for a in op.args) or _fits(op) or fits(definitions, op)
+    )
 
-    Tiles of whole numbers, and names of scalars, which tiles are multiplied with.
-    """
 
-    def made(*values: Expr) -> bool:
-        return any(s.name in data for e in values for s in symbols(e))
-
+def _follow(op: o.AnyOp, data: set[o.Tile]) -> None:
+    """Add the tiles of whole numbers that an operation makes of entries of tables."""
     match op:
         case o.LoadGlobal() | o.LoadShared():
             if op.result.dtype.name in _WIDE:
                 data.add(op.result)
         case o.RegisterOp():
-            taken = not data.isdisjoint(used(op)) or made(*expressions(op))
-            if op.result.dtype.name in _WIDE and taken:
+            if op.result.dtype.name in _WIDE and not data.isdisjoint(used(op)):
                 data.add(op.result)
-        case o.LoadScalar() | o.Extract():
-            data.add(op.sym.name)
-        case o.Let():
-            if made(op.value):
-                data.add(op.sym.name)
         case o.For():
-            if made(op.start, op.stop):
-                data.add(op.var.name)
             for carry in op.tiles:
                 if carry.init in data or carry.yielded in data:
                     data.update((carry.arg, carry.result))
-            for scalar in op.scalars:
-                if made(scalar.init, scalar.yielded):
-                    data.update((scalar.arg.name, scalar.result.name))
         case o.If():
             for merge in op.tiles:
                 if merge.then in data or merge.other in data:
                     data.add(merge.result)
-            for one in op.scalars:
-                if made(op.cond, one.then, one.other):
-                    data.add(one.result.name)
         case (
             o.Roles() | o.Binding() | o.Dot() | o.Access() | o.Copy()
             | o.Synchronisation() | o.RingOp() | o.Annotation()
