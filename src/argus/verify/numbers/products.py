@@ -20,7 +20,7 @@ from argus.terms.integers import Applied, Entry, Truncated, Truth
 from argus.verify.denotation import Denotation
 from argus.verify.denotation.registers import PRODUCTS
 from argus.verify.equality.stored import shape_of
-from argus.verify.numbers.wholes import Overflow, of_data
+from argus.verify.numbers.wholes import Overflow, adds_up, of_data
 from argus.verify.tile_bounds import Definitions, definitions_of, fits
 
 __all__ = ["table_products", "unbounded_product"]
@@ -57,7 +57,9 @@ def unbounded_product(found: Denotation, program: Program) -> Overflow | None:
 def _has_entry(x: Integer | Term) -> bool:
     """Whether a number depends on data: a scalar may be an entry, too."""
     data = Entry | Truth | Truncated | Applied
-    return isinstance(x, Integer) and any(isinstance(a, data) for a in x.all_atoms())
+    if isinstance(x, Term):
+        return x.constant is None and not adds_up(x)  # sums are asked where observed
+    return any(isinstance(atom, data) for atom in x.all_atoms())
 
 
 def _many(x: Integer | Term) -> bool:
