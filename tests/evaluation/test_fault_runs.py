@@ -104,3 +104,17 @@ def k(X: f32["M"], I: i32["P"], Y: f32["P"]):
     assert said.verdict is Verdict.REFUTED
     assert said.counterexample is not None
     assert said.counterexample.replayed is None
+
+
+def test_a_slot_that_is_released_where_data_say_so() -> None:
+    body = RING.format(most=4096).replace("if k != 640:", "if k >= 0:")
+    drained = """            slot = ring.wait()
+            x = slot.a.load()
+            C[i * 64 :, k:] = x
+            if ag.any(x > 0.0):
+                slot.release()
+"""
+    head, _, _ = body.partition("            with ring.drain() as slot:")
+    found = checked(head + drained)
+    said = [o for o in found.obligations if o.verdict is Verdict.REFUTED]
+    assert [o.rule for o in said] == ["AG0403"]

@@ -180,7 +180,10 @@ def proved_all(
     never = without_launch(found, placed)
     requests = [r for n, r in enumerate(requests) if n not in never]
     proof = _joined(kernel, explored, *accepted(found, never))
-    report = with_reference(requests, proof.report, space, known=programs)
+    report = proof.report
+    if requests:  # the first is of the program that knows least of its divisors
+        report = with_faults(programs.of(requests[0]).placed, requests[0], report)
+    report = with_reference(requests, report, space, known=programs)
     proof = replace(proof, report=with_numbers(requests, report, programs))
     remember_proof(Request(kernel, {}, statics, target), proof, *key_of_all(space))
     return proof
@@ -233,8 +236,7 @@ def _proof(request: Request, shared: SharedOrder, known: KnownPrograms) -> Proof
     expected = any(isinstance(op, Expect) for op in annotations_of(program))
     only = ANALYSES if expected else tuple(a for a in ANALYSES if a != _COST)
     proof = prove_placed(request, program, only=only, shared=shared, known=known)
-    proof = _replayed(request, proof, known)
-    return replace(proof, report=with_faults(program, request, proof.report))
+    return _replayed(request, proof, known)
 
 
 def _is_best(space: SpecialisationSpace, box: Box) -> bool:
