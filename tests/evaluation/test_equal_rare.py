@@ -414,3 +414,36 @@ def ref(X):
 def test_the_largest_size_that_is_admitted(most: str, wrong: bool) -> None:
     found = checked(BOUNDED.replace("MOST", most))
     assert (found.verdict is Verdict.REFUTED) == wrong
+
+
+NAMED = """@ag.kernel
+def k(X: f32["P D"], I: i32["P"], Y: f32["V D"], *, BP: int = 16, BD: int = 64):
+    P, D = X.shape
+    ag.assume(lambda a, b: a != b, I, pairs=True)
+    i, j = ag.block(ag.cdiv(P, BP), ag.cdiv(D, BD))
+    rows = ag.load(I[i * BP :], (BP,), fill=-2)
+    Y[ROWS, j * BD :] = ag.load(X[i * BP :, j * BD :], (BP, BD)).rename("P D")
+
+
+@ag.reference
+def ref(X, I, V):
+    Y = np.full((V, X.shape[1]), np.nan)
+    Y[PLACES] = X
+    return Y
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "places", "wrong"),
+    [
+        ("rows", "I", False),
+        ("rows + 1", "I", True),
+        # different entries name one row: the last block wins by chance
+        ("ag.minimum(rows, 10)", "np.minimum(I, 10)", True),
+    ],
+)
+def test_elements_that_are_no_number_in_the_reference(
+    rows: str, places: str, wrong: bool
+) -> None:
+    found = checked(NAMED.replace("ROWS", rows).replace("PLACES", places))
+    assert (found.verdict is Verdict.REFUTED) == wrong
