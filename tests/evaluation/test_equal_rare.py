@@ -447,3 +447,28 @@ def test_elements_that_are_no_number_in_the_reference(
 ) -> None:
     found = checked(NAMED.replace("ROWS", rows).replace("PLACES", places))
     assert (found.verdict is Verdict.REFUTED) == wrong
+
+
+SORTED = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"], *, BN: int = 64):
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[m, j * BN :], (BN,))
+    n = j * BN + ag.index(x, "N")
+    Y[m, j * BN :] = ag.where(n ASKED, 0.0, x)
+
+
+@ag.reference
+def ref(X):
+    return np.where(np.arange(X.shape[1]) ASKED, 0.0, X + 0.0 * np.sort(X, 1))
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "verdict"), [("> 500", Verdict.PROVED), ("> 5000000", Verdict.UNKNOWN)]
+)
+def test_a_condition_that_no_run_shows_where_there_are_no_terms(
+    asked: str, verdict: Verdict
+) -> None:
+    """The reference sorts: nothing but runs says what the kernel computes."""
+    assert checked(SORTED.replace("ASKED", asked)).verdict is verdict

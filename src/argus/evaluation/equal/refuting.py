@@ -52,6 +52,8 @@ _SMALL = 3
 """A size that does not matter."""
 _LARGEST = 1 << 20
 """The largest size at which a condition is looked for."""
+_BEYOND = 1 << 29
+"""The largest size at which one is told, though nothing can be run there."""
 _FEW, _MODERATE, _CONSTANTS, _BESIDE = 17, 1 << 8, 3, 33
 """Constants above these (of a dimension without tiles, and with them), and so many of
 them, are sizes that are tried, beside others of this size."""
@@ -216,6 +218,7 @@ class _Search(TrialRuns):
         """Sizes and scalars at which a condition turns out as no run has shown."""
         free = free_sizes(self.program)
         whole = dict.fromkeys(free, (1, _LARGEST))
+        beyond = dict.fromkeys(free, (1, _BEYOND))
         known = {
             p.sym.name: int(value)
             for p in self.program.params
@@ -229,7 +232,12 @@ class _Search(TrialRuns):
                 continue
             found = other_sizes(self.program, facet, known, whole)
             if isinstance(found, str):
-                continue  # there are none, or none was found
+                # There are none, or none was found, but where sizes are too large.
+                found = other_sizes(self.program, facet, known, beyond)
+                if not isinstance(found, str):
+                    at = ", ".join(f"{n} = {size}" for n, size in found.sizes.items())
+                    self.made.beyond = f"{facet.text}, as at {at}"
+                continue
             for some in narrower(free, _LARGEST):
                 made = other_sizes(self.program, facet, known, some)
                 if not isinstance(made, str):

@@ -79,7 +79,8 @@ class Tried:
     program does not show: where the order of threads decides, or rounding hides it.
     ``failed``: trials at which the reference ended in an error.
     ``why``: the last reason for which a trial said nothing. ``missed``: conditions of
-    the kernel that no compared run has shown, as sentences.
+    the kernel that no compared run has shown, as sentences. ``beyond``: one of them
+    that is shown at sizes that are too large for a run, and these.
     """
 
     witness: Witness | None = None
@@ -89,6 +90,7 @@ class Tried:
     seconds: float = 0.0
     why: str = ""
     missed: tuple[str, ...] = ()
+    beyond: str = ""
     sizes: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
 
 
