@@ -472,3 +472,11 @@ def test_a_condition_that_no_run_shows_where_there_are_no_terms(
 ) -> None:
     """The reference sorts: nothing but runs says what the kernel computes."""
     assert checked(SORTED.replace("ASKED", asked)).verdict is verdict
+
+
+def test_where_numbers_may_wrap_runs_look_though_the_reference_has_no_terms() -> None:
+    body = SORTED.replace("n ASKED, 0.0, x", "n * 65536 < 0, 0.0, x")
+    body = body.replace("np.arange(X.shape[1]) ASKED", "False")
+    found = checked(body)
+    said = [o.rule for o in found.obligations if o.verdict is Verdict.REFUTED]
+    assert said == ["AG0322"]
