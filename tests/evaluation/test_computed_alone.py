@@ -9,7 +9,9 @@ import pytest
 from argus.evaluation.equal.computed_alone import computed_alone
 from argus.evaluation.proving import proved_all
 from argus.lang.kernel import load_kernels
+from argus.targets import DEFAULT_TARGET
 from argus.verify.verdict import Verdict
+from evaluation.searching import HEAD
 from verifier.tags.check_tags import told
 
 COUNTING = """
@@ -75,3 +77,32 @@ def test_what_may_be_an_index(text: str, alone: bool) -> None:
     (function,) = ast.parse(f"def ref(X, I):\n    {text}").body
     assert isinstance(function, ast.FunctionDef)
     assert ("I" in computed_alone(function, {"X", "I"})) is alone
+
+
+COMPARED = """@ag.kernel
+def k(A: i32["P"], B: i32["P"], Y: i32["P"]):
+    i = ag.block(ag.cdiv(A.shape[0], 128))
+    a, b = ag.load(A[i * 128 :], (128,)), ag.load(B[i * 128 :], (128,))
+    Y[i * 128 :] = ag.where(ASKED, 1, 0).to(i32)
+
+
+@ag.reference
+def ref(A, B):
+    return (SAYS).astype(np.int64)
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "says", "wrong"),
+    [
+        ("a < b", "A < B", False),
+        ("a - b < 0", "A < B", True),
+        ("a - b < 0", "A - B < 0", False),  # it may mean numbers of 32 bits
+        ("ag.abs(a) >= 0", "np.abs(A.astype(np.int64)) >= 0", True),
+    ],
+)
+def test_entries_at_the_ends_of_their_type(asked: str, says: str, wrong: bool) -> None:
+    body = COMPARED.replace("ASKED", asked).replace("SAYS", says)
+    (kernel,) = load_kernels("made.py", HEAD + body).kernels.values()
+    report = proved_all(kernel, {}, DEFAULT_TARGET, fresh=True).report
+    assert report.verdict is (Verdict.REFUTED if wrong else Verdict.EQUAL)

@@ -276,3 +276,207 @@ def ref(X, I, V):
 
 def test_a_condition_on_where_a_store_writes_is_of_no_element_that_it_stores():
     assert tried(SCATTERED).runs
+
+
+PADDED = """@ag.kernel
+def k(T: f32["V D"], I: i32["P"], Y: f32["P D"], *, BD: int = 64):
+    P, D = Y.shape
+    p, j = ag.block(P, ag.cdiv(D, BD))
+    Y[p, j * BD :] = ag.load(T[ROW, j * BD :], (BD,))
+
+
+@ag.reference
+def ref(T, I):
+    return SAYS
+"""
+NOT_BELOW_0 = "ag.max(I[p], 0)"
+
+
+@pytest.mark.parametrize(
+    ("row", "says", "verdict"),
+    [
+        # an entry below 0 is padding there, and row 0 here
+        (
+            NOT_BELOW_0,
+            "np.where(I[:, None] < 0, 0.0, T[np.maximum(I, 0)])",
+            Verdict.REFUTED,
+        ),
+        ("I[p]", "np.where(I[:, None] < 0, 0.0, T[np.maximum(I, 0)])", Verdict.EQUAL),
+        # numpy counts it from the end, which nobody means
+        (NOT_BELOW_0, "T[I]", Verdict.EQUAL),
+    ],
+)
+def test_entries_that_are_padding(row: str, says: str, verdict: Verdict) -> None:
+    body = PADDED.replace("ROW", row).replace("SAYS", says)
+    assert checked(body).verdict is verdict
+
+
+EXTREME = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M"], *, BN: int = 64):
+    M, N = X.shape
+    ag.require(N > 0, "columns")
+    i = ag.block(ag.cdiv(M, 4))
+    most = ag.full((4,), BEGIN, f32, dims="M")
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * 4 :, n:], (4, BN), fill=FILL)
+        most = ag.FUNCTION(most, ag.REDUCED(x, "N"))
+    Y[i * 4 :] = most
+
+
+@ag.reference
+def ref(X):
+    return X.REDUCED(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("function", "begin"), [("maximum", "-200.0"), ("minimum", "500.0")]
+)
+def test_an_extreme_that_begins_at_a_number_of_which_all_data_may_be_beyond(
+    function: str, begin: str
+) -> None:
+    fill = "-ag.inf" if function == "maximum" else "ag.inf"
+    body = EXTREME.replace("FUNCTION", function).replace("REDUCED", function[:3])
+    body = body.replace("FILL", fill)
+    assert checked(body.replace("BEGIN", begin)).verdict is Verdict.REFUTED
+    assert checked(body.replace("BEGIN", fill)).verdict is Verdict.EQUAL
+
+
+SCALED_ENTRIES = """@ag.kernel
+def k(I: i32["P"], Y: i32["P"]):
+    P = I.shape[0]
+    i = ag.block(ag.cdiv(P, 128))
+    x = ag.load(I[i * 128 :], (128,))
+    ag.assume(lambda a: (a >= 0) & (a < MOST), I)
+    Y[i * 128 :] = (x * 3 + x * 5) // 8
+
+
+@ag.reference
+def ref(I):
+    return I
+"""
+
+
+@pytest.mark.parametrize(
+    ("most", "verdict"),
+    [("100000000", Verdict.EQUAL), ("500000000", Verdict.REFUTED)],
+)
+def test_entries_at_the_end_of_what_is_assumed(most: str, verdict: Verdict) -> None:
+    assert checked(SCALED_ENTRIES.replace("MOST", most)).verdict is verdict
+
+
+SLOPED = """@ag.kernel
+def k(X: f32["M N"], B: f32["N"], Y: f32["M N"], s: f32 = 0.5, *, BN: int = 64):
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[m, j * BN :], (BN,)) * s
+    if s ASKED:
+        x = x + ag.load(B[j * BN :], (BN,))
+    Y[m, j * BN :] = x
+
+
+@ag.reference
+def ref(X, B, s):
+    return s * X + B
+"""
+
+
+@pytest.mark.parametrize("asked", ["> 0.0", "!= 1.0", "< 3.0"])
+def test_a_scalar_on_the_other_side_of_what_it_is_compared_with(asked: str) -> None:
+    assert checked(SLOPED.replace("ASKED", asked)).verdict is Verdict.REFUTED
+    # The launch refuses the others.
+    body = SLOPED.replace("ASKED", asked).replace(
+        "    m, j", f'    ag.require(s {asked}, "a side")\n    m, j'
+    )
+    assert checked(body).verdict is not Verdict.REFUTED
+
+
+BOUNDED = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M"], *, BN: int = 64):
+    M, N = X.shape
+    ag.require(N <= MOST, "columns")
+    i = ag.block(ag.cdiv(M, 4))
+    acc = ag.zeros((4,), f32, dims="M")
+    n = 0
+    while ag.at_most(63, n < N):
+        acc = acc + ag.sum(ag.load(X[i * 4 :, n:], (4, BN)), "N")
+        n = n + BN
+    Y[i * 4 :] = acc
+
+
+@ag.reference
+def ref(X):
+    return X.sum(1)
+"""
+
+
+@pytest.mark.parametrize(("most", "wrong"), [("4032", False), ("4096", True)])
+def test_the_largest_size_that_is_admitted(most: str, wrong: bool) -> None:
+    found = checked(BOUNDED.replace("MOST", most))
+    assert (found.verdict is Verdict.REFUTED) == wrong
+
+
+NAMED = """@ag.kernel
+def k(X: f32["P D"], I: i32["P"], Y: f32["V D"], *, BP: int = 16, BD: int = 64):
+    P, D = X.shape
+    ag.assume(lambda a, b: a != b, I, pairs=True)
+    i, j = ag.block(ag.cdiv(P, BP), ag.cdiv(D, BD))
+    rows = ag.load(I[i * BP :], (BP,), fill=-2)
+    Y[ROWS, j * BD :] = ag.load(X[i * BP :, j * BD :], (BP, BD)).rename("P D")
+
+
+@ag.reference
+def ref(X, I, V):
+    Y = np.full((V, X.shape[1]), np.nan)
+    Y[PLACES] = X
+    return Y
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "places", "wrong"),
+    [
+        ("rows", "I", False),
+        ("rows + 1", "I", True),
+        # different entries name one row: the last block wins by chance
+        ("ag.minimum(rows, 10)", "np.minimum(I, 10)", True),
+    ],
+)
+def test_elements_that_are_no_number_in_the_reference(
+    rows: str, places: str, wrong: bool
+) -> None:
+    found = checked(NAMED.replace("ROWS", rows).replace("PLACES", places))
+    assert (found.verdict is Verdict.REFUTED) == wrong
+
+
+SORTED = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"], *, BN: int = 64):
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[m, j * BN :], (BN,))
+    n = j * BN + ag.index(x, "N")
+    Y[m, j * BN :] = ag.where(n ASKED, 0.0, x)
+
+
+@ag.reference
+def ref(X):
+    return np.where(np.arange(X.shape[1]) ASKED, 0.0, X + 0.0 * np.sort(X, 1))
+"""
+
+
+@pytest.mark.parametrize(
+    ("asked", "verdict"), [("> 500", Verdict.PROVED), ("> 5000000", Verdict.UNKNOWN)]
+)
+def test_a_condition_that_no_run_shows_where_there_are_no_terms(
+    asked: str, verdict: Verdict
+) -> None:
+    """The reference sorts: nothing but runs says what the kernel computes."""
+    assert checked(SORTED.replace("ASKED", asked)).verdict is verdict
+
+
+def test_where_numbers_may_wrap_runs_look_though_the_reference_has_no_terms() -> None:
+    body = SORTED.replace("n ASKED, 0.0, x", "n * 65536 < 0, 0.0, x")
+    body = body.replace("np.arange(X.shape[1]) ASKED", "False")
+    found = checked(body)
+    said = [o.rule for o in found.obligations if o.verdict is Verdict.REFUTED]
+    assert said == ["AG0322"]

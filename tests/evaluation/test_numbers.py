@@ -32,6 +32,9 @@ FREE = "N <= BN"
 MEAN = "ag.sum(x, 'N') / N"
 LARGEST = "ag.max(x, 'N')"
 SUM = "ag.sum(x, 'N')"
+SQUARE = "ag.sum(x * x, 'N')"
+FIRST = "ag.argmax(x, 'N').to(f32)"
+FROM_STAND_IN = "ag.maximum(ag.max(x, 'N'), -1e30)"
 LAST = ", fill=-ag.inf"
 
 
@@ -44,7 +47,15 @@ def report(value: str, require: str = FITS, fill: str = "", by: str = "") -> Rep
 
 @pytest.mark.parametrize(
     ("value", "fill", "rule"),
-    [(MEAN, "", "AG0331"), (LARGEST, LAST, "AG0332")],
+    [
+        (MEAN, "", "AG0331"),
+        (f"ag.rsqrt({SQUARE} / N)", "", "AG0331"),
+        (f"{SUM} / {SQUARE}", "", "AG0331"),
+        (f"ag.log({SQUARE})", "", "AG0331"),
+        (LARGEST, LAST, "AG0332"),
+        (FROM_STAND_IN, LAST, "AG0332"),
+        (FIRST, LAST, "AG0332"),
+    ],
 )
 def test_what_is_of_nothing(value: str, fill: str, rule: str) -> None:
     right = report(value, fill=fill)
@@ -83,3 +94,79 @@ def test_a_finding_advises() -> None:
     (result,) = run["results"]
     assert result["ruleId"] == "AG0330"
     assert result["level"] == "warning"
+
+
+ANGLE = """
+import argus as ag
+from argus import bf16, f16, f32
+
+
+@ag.kernel
+def k(X: f32["T F"], Y: f32["T F"]):
+    T, F = X.shape
+    ag.require(T <= {most}, "positions")
+    i, j = ag.block(ag.cdiv(T, 16), ag.cdiv(F, 64))
+    x = ag.load(X[i * 16 :, j * 64 :], (16, 64))
+    p = (i * 16 + ag.index(x, "T")).to({dtype}).to(f32)
+    Y[i * 16 :, j * 64 :] = x * ag.broadcast({turned}, x)
+
+
+@ag.reference
+def ref(X):
+    return X * {says}[:, None]
+"""
+POSITION = "np.arange(X.shape[0])"
+TURNED = ("ag.cos(p * 0.25)", f"np.cos(0.25 * {POSITION})")
+PARITY = ("p - 2.0 * ag.floor(p * 0.5)", f"({POSITION} % 2)")
+
+
+@pytest.mark.parametrize("form", [TURNED, PARITY])
+@pytest.mark.parametrize(
+    ("dtype", "most", "right"),
+    [("bf16", 256, True), ("bf16", 4096, False), ("f16", 2048, True),
+     ("f16", 70000, False), ("f32", 70000, True)],
+)  # fmt: skip
+def test_positions_in_floats_of_16_bits(
+    form: tuple[str, str], dtype: str, most: int, right: bool
+) -> None:
+    text = ANGLE.format(dtype=dtype, most=most, turned=form[0], says=form[1])
+    (kernel,) = load_kernels("angles.py", text).kernels.values()
+    found = proved_all(kernel, {}, DEFAULT_TARGET, fresh=True).report
+    assert found.verdict is (Verdict.EQUAL if right else Verdict.REFUTED)
+    if not right:
+        said = next(o for o in found.obligations if o.verdict is Verdict.REFUTED)
+        assert (said.rule, said.span.line) == ("AG0323", 12)
+        assert said.counterexample is not None
+        assert said.counterexample.replayed
+
+
+SQUARES = """
+import argus as ag
+from argus import bf16, f16, f32
+
+
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M"]):
+    M, N = X.shape
+    ag.require(N <= {most}, "columns")
+    i = ag.block(ag.cdiv(M, 4))
+    square = ag.zeros((4,), {dtype}, dims="M")
+    for n in ag.range(0, N, 64):
+        x = ag.load(X[i * 4 :, n:], (4, 64))
+        square = (square.to(f32) + ag.sum(x * x, "N")).to({dtype})
+    Y[i * 4 :] = square.to(f32)
+"""
+
+
+@pytest.mark.parametrize(
+    ("dtype", "most", "right"),
+    [("bf16", 4096, True), ("bf16", 1 << 20, False), ("f32", 1 << 20, True)],
+)
+def test_sums_that_stop_growing(dtype: str, most: int, right: bool) -> None:
+    text = SQUARES.format(dtype=dtype, most=most)
+    (kernel,) = load_kernels("squares.py", text).kernels.values()
+    found = proved_all(kernel, {}, DEFAULT_TARGET, fresh=True).report
+    assert found.verdict is (Verdict.PROVED if right else Verdict.REFUTED)
+    said = [o for o in found.obligations if o.verdict is Verdict.REFUTED]
+    assert [(o.rule, o.span.line) for o in said] == ([] if right else [("AG0333", 15)])
+    assert bool(found.risks) == (right and dtype == "bf16")

@@ -61,8 +61,8 @@ class Decided:
     ``samples``: sizes at which runs should look, where there is no decision, and
     ``apart``: where terms differ all the same, of numbers that may not fit their type.
     ``untraced``: it is the specification, or a part of it, of which nothing is known;
-    all else that was compared is equal. ``signed``: nothing is assumed of entries of
-    tables, so that they are no indices, and may be negative.
+    all else that was compared is equal. ``signed``: of entries of tables nothing is
+    assumed by which they may not be negative: no index is one of them as it stands.
     """
 
     decision: EqualityResult | None

@@ -45,6 +45,8 @@ _ELEMENTS = 1 << 28
 """Elements of a tensor that is not large."""
 _TOGETHER = 1 << 16
 """A size of each of two dimensions that are not small together."""
+_ALONE = 1 << 10
+"""Of sizes that are larger one may be enough, beside small others."""
 _SIZES = {"dim", "stride", "param"}
 """Kinds of symbols that a launch chooses."""
 
@@ -168,9 +170,14 @@ class Inexact(Unknown):
             else number.free_variables()
         )
         names = sorted(v.name for v in free if v.upper is None and v.lower is not None)
-        self.samples = (
-            (self.sizes,) if self.sizes else tuple({n: _TOGETHER} for n in names)
-        )
+        # What is large for entries alone says nothing of sizes, and at the least ones
+        # it may be padding that is too large.
+        sized = 1 < max(self.sizes.values(), default=0) <= _ELEMENTS
+        twice = {name: 2 * n if n > 1 else n for name, n in self.sizes.items()}
+        large = [name for name, n in twice.items() if n > _ALONE]
+        alone = [{name: twice[name]} for name in large if len(large) > 1]
+        other = [{name: _TOGETHER} for name in names]
+        self.samples = (self.sizes, *(alone or [twice])) if sized else tuple(other)
         """Sizes at which a run should look; where none is known, one is large."""
         dtype = found.dtype
         type_ = "32 bits" if dtype.name == "i32" else dtype

@@ -154,16 +154,23 @@ def _compared(
             )
     except (Unknown, RecursionError, ArgusError) as why:
         untraced = _untraced(programs.tile, trace, seconds)
-        return open_(untraced or inexact or why, begin)
+        return _with_samples(open_(untraced or inexact or why, begin), inexact)
     needs = (
         f"the reference does not fail: {n.why}" for n in wanted.needs if n.where is None
     )
     every = (*axioms, *found.axioms, *wanted.assumptions, *needs)
-    made = told(found, every, begin, signed=not wanted.assumptions)
+    made = told(found, every, begin, signed=all(wanted.assumptions.values()))
     if inexact is None:
         return made
     untraced = _untraced(programs.tile, trace, seconds)
-    return beside(inexact, made) if untraced is None else open_(untraced, begin)
+    if untraced is None:
+        return beside(inexact, made)
+    return _with_samples(open_(untraced, begin), inexact)
+
+
+def _with_samples(made: Decided, inexact: Inexact | None) -> Decided:
+    """The same, with sizes at which a number may wrap, whatever else is not known."""
+    return made if inexact is None else replace(made, samples=inexact.samples)
 
 
 @dataclass(frozen=True)

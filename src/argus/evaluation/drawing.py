@@ -34,6 +34,8 @@ __all__ = [
 
 _LARGEST = 16.0
 """Special numbers among others are at most so large."""
+_APART = np.float32(4.0)
+"""From a special number that all others are above, or below."""
 _MOST, _FEW = 256, 24
 """Special numbers, at most; the first of them are constants of the programs."""
 
@@ -65,6 +67,12 @@ class DrawingMode:
     """All are odd sixteenths between 0 and 1: probabilities, some of them equal."""
     signed: bool = False
     """Whole numbers of 32 bits and more may be negative: they are no indices."""
+    ends: bool = False
+    """All whole numbers of a tensor are an end of their type, or what is assumed."""
+    padded: bool = False
+    """Some indices are negative: the author may mean that there is nothing."""
+    around: bool = False
+    """All of a tensor are above or below a special number that may be large."""
     rows: bool = False
     """Some rows are 0, or have one element that is not: nothing is seen, or one."""
     wide: bool = False
@@ -102,6 +110,8 @@ def floats(
         if mode.parts:
             sixteenths = np.rint(7.0 / (1.0 + np.exp(-values))) * 2.0 + 1.0
             values = (sixteenths / 16.0).astype(np.float32)
+        if mode.around and some.size:
+            values += rng.choice(some) + rng.choice((-_APART, _APART))
         if not mode.large:
             some = some[abs(some) <= _LARGEST]
         if mode.special and some.size:

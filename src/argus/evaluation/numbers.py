@@ -5,8 +5,13 @@
 Called by `proving.py` for kernels of files. What the terms of a kernel say is unsafe
 (`argus.verify.numbers`) is a finding of its own, which does not bind. At sizes at which
 nothing is divided by nothing, or the maximum of nothing is stored, the kernel is run:
-what is no finite number there, of finite inputs, is refuted. An infinity that the
-reference says, too (the largest of no elements), is meant.
+what is no finite number there (or -1e30, which stands for one), of finite inputs, is
+refuted, and so is the place of a maximum of nothing that is stored. What the reference
+says, too (minus infinity for the largest of no elements), is meant.
+
+Rounding binds where nothing is left of a result: a run in the kernel's own types beside
+exact arithmetic (`rounded_runs.py`), where a sum of 16 bits is over a long dimension,
+or a float does not hold the whole number by which the program decides.
 """
 
 from __future__ import annotations
@@ -17,30 +22,25 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from argus.clock import now
-from argus.diagnostics import ArgusError
+from argus.diagnostics import ArgusError, Span
 from argus.equivalence.fitting import (
     Inexact,
     RefusedSize,
     refused_size,
     require_exact,
 )
-from argus.equivalence.programs import KnownPrograms
+from argus.equivalence.programs import KnownPrograms, Programs
 from argus.equivalence.references import Unusable, load, reference_of
-from argus.equivalence.sizes import (
-    elements_of,
-    environment,
-    free_sizes,
-    shapes_of,
-    with_others_small,
-)
-from argus.evaluation.equal.inputs import MODES, draw
+from argus.equivalence.sizes import free_sizes
+from argus.evaluation.equal.stored import stores_of
 from argus.evaluation.equal.trying import Trial, WholeTensor, found_by, said
+from argus.evaluation.rounded_runs import LAST, Lost, lost_at, trial_at
 from argus.evaluation.tiles import NotExecutable, Stuck
 from argus.interpret.numbers import Array
 from argus.ir.program import Program
-from argus.lang.kernel import literal
 from argus.requests import Request, of_each_form
 from argus.terms import Unknown
+from argus.terms.literals import STAND_IN
 from argus.verify.denotation import Denotation
 from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.numbers import NumericalFinding, findings
@@ -54,9 +54,11 @@ _CONFIRMED = ("AG0331", "AG0332")
 _SECONDS = 5.0
 """CPU time for questions about numbers."""
 _BLOCKS = 96
-_ELEMENTS = 1 << 21
-"""Elements of all tensors of a run, at most."""
 _SMALL = 3
+_NARROW = "AG0333"
+_LONG, _BESIDE = ((1 << 14, 1 << 10), (1 << 16, LAST), (1 << 17, LAST)), 16
+"""Sizes at which a sum of 16 bits has stopped growing, and blocks; sizes beside them.
+"""
 
 
 def with_numbers(
@@ -107,11 +109,62 @@ def _of_request(request: Request, made: KnownPrograms) -> list[_Said]:
     if refused is not None:
         said.append(_Said(_does_not_fit(*refused), False))
     if wraps is not None and wraps.sizes:
-        said.append(_Said(_wraps(wraps), False))
+        said.append(_Said(_wraps(wraps, _lost_beyond(request, programs, wraps)), False))
+    lost = None
+    if any(finding.rule == _NARROW for finding in known):
+        lost = _lost_in_sums(request, programs)
     for finding in known:
+        if finding.rule == _NARROW and lost is not None:
+            stored = next(stores_of(programs.tile, lost.output), finding.span)
+            one = _lost(lost, finding.message, stored, _NARROW)
+            said.append(_Said(one, False))
+            continue
         sizes = _shown(request, programs.tile, finding)
         said.append(_Said(_obligation(finding, sizes), sizes is None))
     return said
+
+
+def _lost_beyond(request: Request, programs: Programs, found: Inexact) -> Lost | None:
+    """What is lost at sizes at which a float does not hold what decides, or beyond."""
+    if not found.decides:
+        return None
+    for factor in (1, 4):
+        sizes = {n: factor * size for n, size in found.sizes.items() if size > _SMALL}
+        lost = lost_at(request, programs.tile, sizes, _SMALL)
+        if lost is not None:
+            return lost
+    return None
+
+
+def _lost_in_sums(request: Request, programs: Programs) -> Lost | None:
+    """What is lost where one dimension is long, and a sum of 16 bits may be over it.
+
+    A loop adds up in each block, or all blocks do together.
+    """
+    program = programs.tile
+    for dim in free_sizes(program):
+        for long, blocks in _LONG:
+            lost = lost_at(request, program, {dim: long}, _BESIDE, blocks)
+            if lost is not None:
+                return lost
+    return None
+
+
+def _lost(found: Lost, claim: str, span: Span, rule: str) -> Obligation:
+    return Obligation(
+        rule,
+        claim,
+        span,
+        Verdict.REFUTED,
+        "interpreter",
+        counterexample=Counterexample(
+            found.message,
+            "what is rounded is made or stored here",
+            ThreadPlace(""),
+            sizes=dict(found.sizes),
+            replayed=True,
+        ),
+    )
 
 
 def _inexact(program: Program, found: Denotation) -> Inexact | None:
@@ -122,13 +175,15 @@ def _inexact(program: Program, found: Denotation) -> Inexact | None:
     return None
 
 
-def _wraps(found: Inexact) -> Obligation:
+def _wraps(found: Inexact, lost: Lost | None) -> Obligation:
     """A number of a tile that is not exact: what is proved takes it for that."""
     assert found.span is not None
     claim, there = "whole numbers of tiles fit their types", "wraps there"
     if found.decides:
         claim = "floats that decide hold the whole numbers that they are"
         there = "what is decided by it is another"
+    if lost is not None:
+        return _lost(lost, claim, found.span, FITS)
     return Obligation(
         FITS,
         claim,
@@ -185,27 +240,9 @@ def _shown(
     if found.rule not in _CONFIRMED or found.sample is None:
         return None
     names = {v.name: n for v, n in found.sample.items()}
-    whole = with_others_small(program, names, _SMALL)
-    free = free_sizes(program)
-    if whole is None or any(whole[n] != names[n] for n in free if n in names):
+    trial = trial_at(request, program, names, _SMALL)
+    if trial is None:
         return None
-    if elements_of(program, whole) > _ELEMENTS:
-        return None
-    signature = request.kernel.signature
-    scalars: dict[str, int | float] = {}
-    for scalar in signature.scalars:
-        value = literal(scalar.default)
-        if not isinstance(value, int | float):
-            return None
-        scalars[scalar.name] = value
-    env = environment(program, whole, scalars)
-    shapes = shapes_of(program, whole)
-    rng = np.random.default_rng(0)
-    positive = next(m for m in MODES if m.positive)
-    arrays = draw(program, shapes, env, positive, rng)
-    if arrays is None:
-        return None
-    trial = Trial(program, whole, scalars, {}, arrays)
     try:
         if trial.grid > _BLOCKS:
             return None
@@ -213,14 +250,17 @@ def _shown(
             made = found_by(trial, range(trial.grid), seconds=2.0)
     except (Stuck, NotExecutable, ZeroDivisionError, ArgusError):
         return None
+    most = STAND_IN if found.rule == "AG0332" else np.inf
     strange = {
-        name: one.written & ~np.isfinite(one.values)
+        name: one.written & ~(np.abs(one.values) < most)
         for name, one in made.items()
         if one.values.dtype.kind == "f"
     }
+    if found.place:
+        strange[found.place] = made[found.place].written
     if not any(there.any() for there in strange.values()):
         return None
-    return None if _meant(request, trial, made, strange) else dict(whole)
+    return None if _meant(request, trial, made, strange) else dict(trial.sizes)
 
 
 def _meant(

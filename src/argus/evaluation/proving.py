@@ -36,6 +36,7 @@ from argus.evaluation.exploring import (
     explore,
     never_accepted,
 )
+from argus.evaluation.fault_runs import with_faults
 from argus.evaluation.kept import kept_all, kept_case, key_of_all, key_of_case
 from argus.evaluation.numbers import with_numbers
 from argus.evaluation.replay import replayed
@@ -179,7 +180,10 @@ def proved_all(
     never = without_launch(found, placed)
     requests = [r for n, r in enumerate(requests) if n not in never]
     proof = _joined(kernel, explored, *accepted(found, never))
-    report = with_reference(requests, proof.report, space, known=programs)
+    report = proof.report
+    if requests:  # the first is of the program that knows least of its divisors
+        report = with_faults(programs.of(requests[0]).placed, requests[0], report)
+    report = with_reference(requests, report, space, known=programs)
     proof = replace(proof, report=with_numbers(requests, report, programs))
     remember_proof(Request(kernel, {}, statics, target), proof, *key_of_all(space))
     return proof

@@ -36,7 +36,9 @@ from argus.evaluation.dependence import (
 )
 from argus.evaluation.loose import arguments_of
 from argus.evaluation.oracle import draw
-from argus.interpret import ArgumentError, TimeOver, run
+from argus.evaluation.tiles.collecting import indexing
+from argus.interpret import ArgumentError, Fault, TimeOver, role_names, run
+from argus.interpret.machine import Schedule
 from argus.interpret.numbers import compute, rounded, storage
 from argus.ir import ops as o
 from argus.ir.expr import Sym, evaluate
@@ -110,7 +112,7 @@ def confirm(
 
     None, too, where it takes too long.
     """
-    inputs = _Inputs.at(program, request, found.sizes)
+    inputs = RunInputs.at(program, request, found.sizes)
     if inputs is None:
         return None
     try:
@@ -120,12 +122,14 @@ def confirm(
 
 
 def _confirmed(
-    program: Program, inputs: _Inputs, rule: str, found: Counterexample
+    program: Program, inputs: RunInputs, rule: str, found: Counterexample
 ) -> bool | None:
     if rule in _FAULTS:
         shown = _faults(program, inputs, found)
-        # Data of another fill, read in order, is no fault: nothing can be said.
-        return None if rule == "AG0402" and shown is False else shown
+        # Data of another fill, read in order, is no fault: nothing can be said. Nor
+        # where tables say what is accessed: those of the run are others.
+        told = rule == "AG0402" or (rule == "AG0312" and indexing(program))
+        return None if told and shown is False else shown
     if rule in _HOLES:
         return _holes(program, inputs)
     if rule in _PROBES:
@@ -134,7 +138,7 @@ def _confirmed(
 
 
 def _depends(
-    program: Program, inputs: _Inputs, rule: str, found: Counterexample
+    program: Program, inputs: RunInputs, rule: str, found: Counterexample
 ) -> bool | None:
     """An experiment of `dependence.py`, for the rules that have one."""
 
@@ -166,7 +170,7 @@ def _depends(
     return None
 
 
-class _Inputs:
+class RunInputs:
     """Arrays and scalars of a run at given sizes."""
 
     def __init__(
@@ -187,7 +191,7 @@ class _Inputs:
     @staticmethod
     def at(
         program: Program, request: Request, sizes: Mapping[str, int]
-    ) -> _Inputs | None:
+    ) -> RunInputs | None:
         """None where a dimension has no size, or the tensors are too large."""
         dims = request.kernel.signature.dims
         defaults = {s.name: s.default for s in request.kernel.signature.statics}
@@ -215,10 +219,10 @@ class _Inputs:
                 scalars[param.name] = sizes.get(param.sym.name, 1)
         sm_count = sizes.get("sm_count", SM_COUNT)
         until = now() + SECONDS
-        made = _Inputs(program, arrays, scalars, sm_count, until)
+        made = RunInputs(program, arrays, scalars, sm_count, until)
         return made.on_grid(sizes[GRID]) if GRID in sizes else made
 
-    def on_grid(self, blocks: int) -> _Inputs | None:
+    def on_grid(self, blocks: int) -> RunInputs | None:
         """The same with as many multiprocessors as give the grid that many blocks."""
         for sm_count in (self.sm_count, blocks, *range(1, MOST_BLOCKS + 1)):
             made = self._with(self.arrays, sm_count)
@@ -229,13 +233,13 @@ class _Inputs:
                 return None
         return None
 
-    def copy(self) -> _Inputs:
+    def copy(self) -> RunInputs:
         """Arrays of their own."""
         arrays = {k: v.copy() for k, v in self.arrays.items()}
         return self._with(arrays, self.sm_count)
 
-    def _with(self, arrays: dict[str, Any], sm_count: int) -> _Inputs:
-        return _Inputs(self.program, arrays, self.scalars, sm_count, self.until)
+    def _with(self, arrays: dict[str, Any], sm_count: int) -> RunInputs:
+        return RunInputs(self.program, arrays, self.scalars, sm_count, self.until)
 
     def grid(self) -> int:
         """The number of blocks."""
@@ -254,31 +258,46 @@ class _Inputs:
         return {n: self.arrays[n] for n in self.program.outputs}
 
 
-def _faults(program: Program, inputs: _Inputs, found: Counterexample) -> bool | None:
+def _faults(program: Program, inputs: RunInputs, found: Counterexample) -> bool | None:
     """Whether some schedule of the block shows a fault."""
     blocks = None if found.place.block is None else [found.place.block]
-    for seed in (None, *SEEDS):
+    try:
+        faults = faults_of(program, inputs, blocks)
+    except ArgumentError:
+        return None  # the launch refuses these sizes: nothing can be said
+    return any(f.kind != "assumption" for f in faults)
+
+
+def faults_of(
+    program: Program, inputs: RunInputs, blocks: list[int] | None = None
+) -> list[Fault]:
+    """Faults of the first schedule that has one that is no false assumption, or none.
+
+    Raises ArgumentError where the launch refuses the sizes, and TimeOver.
+    """
+    late: list[tuple[Schedule, int]]
+    late = [("late", n) for n, _ in enumerate(role_names(program))]
+    random: list[tuple[Schedule, int]] = [("random", seed) for seed in SEEDS]
+    usual: tuple[Schedule, int] = ("in_order", 0)
+    for schedule, seed in (usual, *random, *late):
         held = inputs.copy()
-        try:
-            result = run(
-                program,
-                held.arrays,
-                held.scalars,
-                sm_count=inputs.sm_count,
-                until=inputs.until,
-                blocks=blocks,
-                seed=seed or 0,
-                schedule="in_order" if seed is None else "random",
-                collect=True,
-            )
-        except ArgumentError:
-            return None  # the launch refuses these sizes: nothing can be said
+        result = run(
+            program,
+            held.arrays,
+            held.scalars,
+            sm_count=inputs.sm_count,
+            until=inputs.until,
+            blocks=blocks,
+            seed=seed,
+            schedule=schedule,
+            collect=True,
+        )
         if any(f.kind != "assumption" for f in result.errors):
-            return True
-    return False
+            return result.errors
+    return []
 
 
-def _holes(program: Program, inputs: _Inputs) -> bool | None:
+def _holes(program: Program, inputs: RunInputs) -> bool | None:
     """Whether an output keeps its poison."""
     if inputs.grid() > MOST_BLOCKS:
         return None
@@ -309,7 +328,7 @@ def _unwritten(tensor: GlobalTensor | ScalarParam, array: Any) -> bool:
     return bool(np.isnan(numbers).any())
 
 
-def _probe(program: Program, inputs: _Inputs, found: Counterexample) -> bool | None:
+def _probe(program: Program, inputs: RunInputs, found: Counterexample) -> bool | None:
     """Whether an output depends on both elements of a product together."""
     if len(found.operands) != 2:
         return None
@@ -365,7 +384,9 @@ def _origin(
     return inputs[0], tuple(operand.tag[d] for d in inputs[0].dims)
 
 
-def _only(held: _Inputs, place: tuple[GlobalTensor, tuple[int, ...]], x: float) -> None:
+def _only(
+    held: RunInputs, place: tuple[GlobalTensor, tuple[int, ...]], x: float
+) -> None:
     """Make a tensor 0 but for one element."""
     tensor, at = place
     array = held.arrays[tensor.name]
@@ -374,7 +395,7 @@ def _only(held: _Inputs, place: tuple[GlobalTensor, tuple[int, ...]], x: float) 
     array[at] = rounded(one, tensor.dtype)[0]
 
 
-def _exists(inputs: _Inputs, place: tuple[GlobalTensor, tuple[int, ...]]) -> bool:
+def _exists(inputs: RunInputs, place: tuple[GlobalTensor, tuple[int, ...]]) -> bool:
     tensor, at = place
     shape = inputs.arrays[tensor.name].shape
     return all(0 <= c < n for c, n in zip(at, shape, strict=True))

@@ -2,6 +2,7 @@
 
 from argus.interpret.errors import Fault, FaultKind, InterpreterError, TimeOver
 from argus.interpret.interpreter import ArgumentError, Result, run
+from argus.interpret.machine import role_names
 from argus.interpret.numbers import bf16_to_f32, f32_to_bf16
 
 __all__ = [
@@ -13,5 +14,6 @@ __all__ = [
     "TimeOver",
     "bf16_to_f32",
     "f32_to_bf16",
+    "role_names",
     "run",
 ]

@@ -18,7 +18,7 @@ from typing import Any, assert_never
 import numpy as np
 
 from argus.interpret.errors import Fault, Faults, InterpreterError
-from argus.interpret.machine import Cluster, Schedule
+from argus.interpret.machine import Cluster, Schedule, role_names
 from argus.interpret.memory import GlobalArray
 from argus.interpret.numbers import Array, storage
 from argus.interpret.run_ops import run_block
@@ -75,7 +75,9 @@ def run(
 
     `arrays` by parameter name are modified in place, `scalars` are the scalar
     arguments. `schedule`: "random" interleaves roles and completions by `seed`,
-    "in_order" runs a role until it waits and completes everything as late as possible.
+    "in_order" runs a role until it waits and completes everything as late as possible,
+    and "late" lets the role of number `seed` go on only where no other one can, and
+    nothing is in flight.
 
     `printed` takes each line that `ag.print` prints; without it nobody asks for them.
     `until`: when the run ends with TimeOver, in seconds of `argus.clock`.
@@ -106,6 +108,7 @@ def run(
         clusters = list(dict.fromkeys(block // program.cluster for block in wanted))
     faults = Faults(collect)
     rng = np.random.default_rng(seed)
+    roles = role_names(program)
     done: list[int] = []
     for number in clusters:
         first = number * program.cluster
@@ -117,6 +120,7 @@ def run(
         with np.errstate(all="ignore"):  # the device does not warn either
             cluster = Cluster(program, held, envs, faults, rng, schedule, run_block)
             cluster.printed, cluster.until = printed, until
+            cluster.late = roles[seed % len(roles)] if roles else ""
             cluster.run()
         done.extend(members)
     return Result(faults.found, grid, tuple(done))

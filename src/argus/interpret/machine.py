@@ -44,9 +44,17 @@ from argus.isa.effects import OpEffects
 from argus.isa.record import Awaits, Completes
 from argus.isa.registers import at_launch, held
 
-__all__ = ["Cluster", "Schedule", "Steps", "ThreadBlock", "ThreadGroup", "Visit"]
+__all__ = [
+    "Cluster",
+    "Schedule",
+    "Steps",
+    "ThreadBlock",
+    "ThreadGroup",
+    "Visit",
+    "role_names",
+]
 
-Schedule = Literal["random", "in_order"]
+Schedule = Literal["random", "in_order", "late"]
 Steps = Generator[Wait | None, None, None]
 _EARLY = 0.15
 """How often, under the random schedule, something in flight completes at a step."""
@@ -255,6 +263,12 @@ def iter_none() -> Steps:
     yield from ()
 
 
+def role_names(program: Program) -> list[str]:
+    """Names of the roles of a program, in order."""
+    found = (x for x in program.body.ops if isinstance(x, o.Roles))
+    return [role.name for roles in found for role in roles.roles]
+
+
 class Cluster:
     """The blocks of a cluster, run together to their end."""
 
@@ -271,6 +285,8 @@ class Cluster:
         self.runner = runner
         self.printed: Callable[[str], None] | None = None
         """Takes the lines that a kernel prints."""
+        self.late = ""
+        """The role that waits for all others, under the schedule "late"."""
         self.until: float | None = None
         """When the run ends with TimeOver, of `argus.clock`."""
         self.program = program
@@ -278,7 +294,7 @@ class Cluster:
         self.faults = faults
         self.rng = rng
         self.schedule = schedule
-        roles = sum(len(x.roles) for x in program.body.ops if isinstance(x, o.Roles))
+        roles = len(role_names(program))
         barriers = sum(alloc.count for alloc in program.barriers)
         self.clocks = Clocks(len(envs) * (3 * (roles + 1) + barriers))
         self.barrier = ClusterBarrier(self.clocks)
@@ -334,7 +350,14 @@ class Cluster:
                     return
                 self._finish_one()
                 continue
-            if self.schedule == "random":
+            if self.schedule == "late":
+                others = [g for g in ready if g.name != self.late]
+                if not others and self.in_flight:
+                    self._finish_one()
+                    continue
+                some = others or ready
+                current = some[int(self.rng.integers(len(some)))]
+            elif self.schedule == "random":
                 if self.in_flight and self.rng.random() < _EARLY:
                     self._finish_one()
                     continue

@@ -13,6 +13,7 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from argus.diagnostics import ArgusError, fail
 from argus.ir import ops as o
 from argus.ir.divisors import Facts, ask
 from argus.ir.expr import Expr, divisor
@@ -45,7 +46,10 @@ def select_accesses(program: Program) -> None:
                     if op.atomic:
                         old = isinstance(op, o.Atomic)
                         form = memory.reduction(op.view.dtype, op.atomic, old=old)
-                        width = min(width, 1 if form is None else form.width)
+                        most = 1 if form is None else form.width
+                        if width < most:
+                            raise _in_pairs(op)
+                        width = most
                         kind = "atom.global" if old else "red.global"
                     unique = layout.replication > 1
                     op.plan = VectorPlan(layout, width, kind, unique)
@@ -61,6 +65,21 @@ def select_accesses(program: Program) -> None:
                     pass
                 case _:
                     assert_never(op)
+
+
+def _in_pairs(op: o.StoreGlobal) -> ArgusError:
+    """Of an atomic function that changes two elements, of which one is alone."""
+    name, dtype = op.view.tensor.name, op.view.dtype
+    why = f"pairs of `{name}` are not known to begin at even elements, and to be held"
+    if op.mask:
+        why = "a mask chooses single elements"
+    return fail(
+        "AG0603",
+        op.span,
+        f"atomic additions of {dtype} change two elements that lie next to each other",
+        notes=(why,),
+        help="add to a tensor of f32, or require that the extents and strides are even",
+    )
 
 
 def _need(tile: o.Tile) -> Fragment:

@@ -155,7 +155,8 @@ def are_positions(tracing: Tracing, cases: Cases, size: Integer) -> bool:
         beyond = where & world.compare(index, ">=", size)
         if depends_on_data(index):
             if not tracing.never(below | beyond):
-                tracing.assume(f"0 <= {index} < {size}: it is an index")
+                text = f"0 <= {index} < {size}: it is an index"
+                tracing.assume(text, signed=tracing.never(below))
                 plain = False
             continue
         if not tracing.never(beyond) and not _grouped(tracing, index, size):

@@ -45,13 +45,14 @@ class Specification:
     """What a reference says.
 
     ``needs``: conditions on sizes without which it is not defined; the world requires
-    them. ``assumptions``: what is taken for granted about data, in words. ``taken``:
-    the kernel's parameters that the reference has; others keep their defaults there.
+    them. ``assumptions``: what is taken for granted about data, in words, and whether
+    entries of tables may be below 0 all the same. ``taken``: the kernel's parameters
+    that the reference has; others keep their defaults there.
     """
 
     outputs: Mapping[str, SymbolicArray]
     needs: tuple[Need, ...]
-    assumptions: tuple[str, ...]
+    assumptions: Mapping[str, bool]
     taken: frozenset[str]
 
 
@@ -133,7 +134,7 @@ def _one_way(
             raise Unknown(f"the reference returns {name}, which is no output")
         found[name] = as_output(tracing, tensors[name], value)
     return Specification(
-        found, tuple(tracing.needs), tuple(tracing.assumptions), frozenset(named)
+        found, tuple(tracing.needs), dict(tracing.assumptions), frozenset(named)
     )
 
 
@@ -158,8 +159,11 @@ def _of_all_ways(found: Sequence[tuple[Tracing, Specification]]) -> Specificatio
             [(tracing.here, made.outputs[name]) for tracing, made in found]
         )
     needs = {need.why: need for _, made in found for need in made.needs}
-    said = {text: None for _, made in found for text in made.assumptions}
-    return Specification(outputs, tuple(needs.values()), tuple(said), whole.taken)
+    said: dict[str, bool] = {}
+    for _, made in found:
+        for text, signed in made.assumptions.items():
+            said[text] = signed and said.get(text, True)
+    return Specification(outputs, tuple(needs.values()), said, whole.taken)
 
 
 def _by_way(ways: Sequence[tuple[IndexSet, SymbolicArray]]) -> SymbolicArray:
@@ -225,7 +229,7 @@ def trace_entry(
     tensors = {t.name: t for t in _tensors(program)}
     found = {n: as_output(tracing, tensors[n], v) for n, v in result.items()}
     return Specification(
-        found, tuple(tracing.needs), tuple(tracing.assumptions), frozenset(arrays)
+        found, tuple(tracing.needs), dict(tracing.assumptions), frozenset(arrays)
     )
 
 

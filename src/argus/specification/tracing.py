@@ -54,7 +54,7 @@ class Tracing:
 
     world: World
     needs: list[Need] = field(default_factory=list[Need])
-    assumptions: dict[str, None] = field(default_factory=dict[str, None])
+    assumptions: dict[str, bool] = field(default_factory=dict[str, bool])
     sizes: set[Variable] = field(default_factory=set[Variable])
     folds: dict[Integer, tuple[Integer, ...]] = field(
         default_factory=dict[Integer, tuple[Integer, ...]]
@@ -178,9 +178,12 @@ class Tracing:
         where = self.world.compare(left, "==", right)
         self.need(where, f"{left} == {right} ({of})")
 
-    def assume(self, text: str) -> None:
-        """Note what is taken for granted about data."""
-        self.assumptions.setdefault(text)
+    def assume(self, text: str, *, signed: bool = False) -> None:
+        """Note what is taken for granted about data.
+
+        ``signed``: entries of tables that are below 0 do not break it.
+        """
+        self.assumptions[text] = signed and self.assumptions.get(text, True)
 
     def product(self, factors: Iterable[Integer]) -> Integer:
         """The product of some sizes."""

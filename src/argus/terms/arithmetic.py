@@ -8,7 +8,7 @@ from math import ceil, floor, lcm
 
 from argus.terms.ends import is_whole
 from argus.terms.integers import Integer, Variable
-from argus.terms.leaves import Base, Call, Max, Sum
+from argus.terms.leaves import Base, Call, Generated, Max, Sum
 from argus.terms.maxima import maximum_of, maximum_of_generators
 from argus.terms.obligations import TermObligation
 from argus.terms.parity import call
@@ -167,8 +167,8 @@ def infinite_at(world: World, term: Term) -> tuple[int, IndexSet]:
     return nowhere
 
 
-def points(world: World, leaf: Max) -> IndexSet | None:
-    """Where a maximum is one of at least one number."""
+def points(world: World, leaf: Generated) -> IndexSet | None:
+    """Where a maximum, or its place, is one of at least one number."""
     key = ("some", leaf)
     if key not in world.memory:
         try:

@@ -24,7 +24,7 @@ from argus.terms.term import (
 )
 from argus.terms.world import World
 
-_STAND_IN = 1e29
+STAND_IN = 1e29
 """What is at least as large stands for infinity; f32 ends at 3.4e38."""
 _CLOSE = 2.0**-22
 """A few units in the last place of f32, relative."""
@@ -61,7 +61,7 @@ def literal(world: World, value: float) -> Term:
     """The term of a number that a program writes."""
     if isnan(value):
         return undefined("not a number")
-    if abs(value) >= _STAND_IN:
+    if abs(value) >= STAND_IN:
         if abs(value) == inf:
             world.true_infinity = True
         else:

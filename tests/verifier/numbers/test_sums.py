@@ -178,8 +178,9 @@ def test_products_over_a_row_may_leave_32_bits():
 
 def test_the_size_is_told():
     found = decided_text(products(1000000))
-    (sample,) = found.samples
-    assert 131072 <= sample["K"] <= 1000000
+    first, second = found.samples
+    assert 131072 <= first["K"] <= 1000000
+    assert second["K"] == 2 * first["K"]
 
 
 def test_numbers_in_between_may_wrap():
@@ -195,3 +196,53 @@ def test_a_sum_of_fewer_bits_is_not_taken_to_its_ends():
     assert "differ" in found.reason
     wanted = "X.sum(1).astype(np.int8)"
     assert decided_text(rows(60, out="i8", value="acc.to(i8)", wanted=wanted)).equal
+
+
+ENTRIES = """
+@ag.kernel
+def k(X: f32["P D"], I: i32["P"], Y: f32["P D"], *, BP: int = 16, BD: int = 64):
+    P, D = X.shape
+    ag.assume(lambda r: (r >= 0) & (r < {most}), I)
+    i, j = ag.block(P, ag.cdiv(D, BD))
+    one = I[i]
+    {more}
+    x = ag.load(X[i, j * BD :], (BD,))
+    n = j * BD + ag.index(x, "D")
+    Y[i, j * BD :] = ag.where({asked}, x, 0.0)
+
+
+@ag.reference
+def ref(X, I):
+    return X
+"""
+MADE = {
+    "a scalar": ("", "n * 0 + one"),
+    "one that a loop adds to": (
+        "for _ in ag.range(0, 1):\n        one = one + I[i]", "n * 0 + one"
+    ),
+    "one of a branch": (
+        "if I[i] > 3:\n        one = I[i]\n    else:\n        one = I[i]", "n * 0 + one"
+    ),
+    "prefix sums of one": ("", "ag.cumsum(n * 0 + one, 'D')"),
+    "a tile": ("", "ag.max(ag.load(I[i : i + 1], (1,)), 'P') + n * 0"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", MADE)
+@pytest.mark.parametrize(("most", "equal"), [(20, True), (1 << 20, False)])
+def test_products_of_a_tile_with_an_entry(name: str, most: int, equal: bool):
+    more, tile = MADE[name]
+    asked = f"({tile}) * 1000000 >= 0"
+    made = decided_text(ENTRIES.format(most=most, more=more, asked=asked))
+    assert made.equal == equal, made.reason
+    assert equal or "does not fit" in made.reason
+
+
+@pytest.mark.parametrize(("most", "equal"), [(100, True), (1 << 20, False)])
+def test_an_entry_that_is_added_to_itself_many_times(most: int, equal: bool):
+    more = "many = ag.zeros((BD,), i32, dims='D') + one\n"
+    more += "    for _ in ag.static_range(20):\n        many = many + many"
+    asked = "many >= n * 0"
+    made = decided_text(ENTRIES.format(most=most, more=more, asked=asked))
+    assert made.equal == equal, made.reason
+    assert equal or "does not fit" in made.reason

@@ -183,15 +183,16 @@ CODES = (
         "AG0332",
         "a maximum of nothing",
         "A maximum is stored that is one of no number at sizes that a launch admits: "
-        "it is minus infinity, or what stands for it. It is an error where a run at "
-        "these sizes shows it, else advice.",
+        "it is minus infinity, or what stands for it. Its place is none. It is an "
+        "error where a run at these sizes shows it, else advice.",
     ),
     Code(
         "AG0333",
         "a sum that is kept in 16 bits",
         "Each addition rounds to the 8 or 11 bits of bf16 or f16, and a sum of many "
-        "terms stops growing. It is advice: keep the sum in f32, and convert it when "
-        "it is complete.",
+        "terms stops growing. Keep the sum in f32, and convert it when it is complete. "
+        "It is an error where a run over a long dimension loses the result, else "
+        "advice.",
     ),
     Code(
         "AG0334",

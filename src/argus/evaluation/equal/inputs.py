@@ -123,8 +123,8 @@ def draw(
             emptied(found[param.name], rng)
     for op in annotations_of(program):
         if isinstance(op, Assume) and op.tables:
-            if mode.special:
-                _put_named(op, found, rng)
+            if mode.special or mode.ends:
+                _put_named(op, found, 1 if mode.ends else _NAMED, rng)
             if not _arrange(op, found, env, rng):
                 return None
     if mode.few:
@@ -187,6 +187,8 @@ def _whole(
     kind = storage(dtype)
     if dtype.kind == "bool":
         return rng.integers(0, 2, shape).astype(kind)
+    if mode.ends and dtype.bits < 32:
+        return np.full(shape, rng.choice(dtype.integers), kind)
     if mode.large:
         low, high = dtype.integers
         around = near((*special[:_FIRST], *_ENDS, 0, low, high, high // 2 + 1))
@@ -209,6 +211,9 @@ def _whole(
         values = np.resize(rng.permutation(some), shape)
     elif mode.special and some.size:
         put(values, some, mode.share, rng)
+    if mode.padded and dtype.signed:
+        below = {-1, *(n for n in near(special[:_FIRST]) if dtype.integers[0] <= n < 0)}
+        put(values, np.array(sorted(below), np.int64), mode.share, rng)
     return values.astype(kind)
 
 
@@ -243,16 +248,19 @@ def _holding(
 
 
 def _put_named(
-    op: Assume, arrays: Mapping[str, Array], rng: np.random.Generator
+    op: Assume, arrays: Mapping[str, Array], share: int, rng: np.random.Generator
 ) -> None:
-    """Some entries are numbers that an assumption names: who says -100 means it."""
+    """Some entries are numbers that an assumption names: who says -100 means it.
+
+    Below 1000 means 999.
+    """
     parts = (e.value for e in subexpressions(op.cond) if isinstance(e, Const))
-    named = np.array(sorted({int(n) for n in parts if n == int(n)}), np.int64)
+    named = np.array(near([float(n) for n in parts]), np.int64)
     for t in op.tables if named.size and not op.others else ():
         low, high = t.dtype.integers
         held = named[(named >= low) & (named <= high)]
         if held.size:
-            put(arrays[t.name], held, _NAMED, rng)
+            put(arrays[t.name], held, share, rng)
 
 
 def _arrange(

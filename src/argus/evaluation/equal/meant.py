@@ -7,10 +7,13 @@ import math
 from argus.equivalence.references import Reference
 from argus.evaluation.drawing import constants, specials
 from argus.ir import ops as o
-from argus.ir.program import Program
-from argus.ir.walk import walk
+from argus.ir.expr import Binary, Const, Expr, Sym, subexpressions
+from argus.ir.program import Program, ScalarParam
+from argus.ir.walk import expressions, walk
 
-__all__ = ["meant"]
+__all__ = ["compared_scalars", "meant", "required_numbers"]
+
+_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
 _MASK = -1e3
 """A constant that is no larger stands for minus infinity, as a rule."""
@@ -46,3 +49,29 @@ def _saturates(op: o.AnyOp) -> bool:
         and op.src.dtype.is_float
         and op.result.dtype.name == "i32"
     )
+
+
+def compared_scalars(program: Program) -> list[tuple[str, float]]:
+    """Scalar arguments of floats by name, and numbers that they are compared with."""
+    params = (p for p in program.params if isinstance(p, ScalarParam))
+    floats = {p.sym: p.name for p in params if p.dtype.startswith("f")}
+    found: dict[tuple[str, float], None] = {}
+
+    def note(scalar: Expr, number: Expr) -> None:
+        if isinstance(scalar, Sym) and isinstance(number, Const) and scalar in floats:
+            found[floats[scalar], float(number.value)] = None
+
+    for op in walk(program.body) if floats else ():
+        for e in expressions(op):
+            for part in subexpressions(e):
+                if isinstance(part, Binary) and part.op in _COMPARISONS:
+                    note(part.left, part.right)
+                    note(part.right, part.left)
+    return list(found)
+
+
+def required_numbers(program: Program) -> tuple[int, ...]:
+    """Whole numbers by which a kernel says what it requires of a launch."""
+    parts = (e for r in program.requirements for e in subexpressions(r.cond))
+    values = (e.value for e in parts if isinstance(e, Const))
+    return tuple({int(v): None for v in values if isinstance(v, int)})

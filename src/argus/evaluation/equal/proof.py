@@ -75,6 +75,10 @@ def with_reference(
     runs = _Runs(reference, space, known or KnownPrograms())
     forms = of_each_form(requests)[:_FORMS]
     found = runs.searched(forms, seconds, few=True)
+    for request in forms:
+        # Terms take a few entries for numbers of which sums and differences fit.
+        if only_computed(runs.programs(request).typed, declared.node):
+            found = found or runs.at(request, TrialPlace({}), signed=True)
     # Terms that are equal are so at rare sizes, too: nobody has to look there.
     if found is None and not _equal(requests, declared, runs):
         found = runs.searched(forms, seconds)
@@ -171,6 +175,9 @@ def _compared(
             found = found or runs.searched([request], SECONDS / 2, seed)
         if found is not None:
             return None, found
+        if made.untraced and runs.beyond:
+            reason = f"{made.reason}; no run has shown that {runs.beyond}"
+            made = replace(made, untraced=False, reason=reason)
         open_ = made
         if not made.untraced:
             break
@@ -188,7 +195,8 @@ class _Runs:
 
     ``differed``: those that found one of which the placed program is not sure.
     ``why``: the last reason for which one said nothing. ``missing``: the output of
-    which a witness has an element that is not written, or "".
+    which a witness has an element that is not written, or "". ``beyond``: a condition
+    of the kernel that only sizes show that are too large for a run, or "".
     """
 
     def __init__(
@@ -202,6 +210,7 @@ class _Runs:
         self.differed = 0
         self.why = ""
         self.missing = ""
+        self.beyond = ""
         self._compared: set[_Form] = set()
         self._failed: dict[_Form, str] = {}
 
@@ -246,6 +255,7 @@ class _Runs:
         self.count += tried.runs - tried.differed
         self.differed += tried.differed
         self.why = tried.why or self.why
+        self.beyond = tried.beyond or self.beyond
         if tried.runs:
             self._compared.add(_form(request))
         elif tried.failed:

@@ -13,6 +13,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 
+import numpy as np
+
 from argus.clock import now
 from argus.equivalence.deciding import TrialPlace
 from argus.equivalence.references import Reference
@@ -24,6 +26,7 @@ from argus.equivalence.sizes import (
 )
 from argus.evaluation.drawing import DrawingMode, constants
 from argus.evaluation.equal.inputs import MODES
+from argus.evaluation.equal.meant import compared_scalars
 from argus.evaluation.equal.sizes import drawn, narrower
 from argus.evaluation.equal.trial_runs import SearchOver, TrialRuns, Tried, WitnessFound
 from argus.evaluation.equal.witness import far_off
@@ -49,10 +52,14 @@ _SMALL = 3
 """A size that does not matter."""
 _LARGEST = 1 << 20
 """The largest size at which a condition is looked for."""
+_BEYOND = 1 << 29
+"""The largest size at which one is told, though nothing can be run there."""
 _FEW, _MODERATE, _CONSTANTS, _BESIDE = 17, 1 << 8, 3, 33
 """Constants above these (of a dimension without tiles, and with them), and so many of
 them, are sizes that are tried, beside others of this size."""
 _AT_CONSTANTS = DrawingMode("constants", share=2, few=True)
+_AROUND = DrawingMode("around", around=True, large=True, few=True, special=False)
+_ENDS = DrawingMode("ends", ends=True, special=False)
 _EMPTIED = DrawingMode("rows", special=False, rows=True)
 _ROWS = 6
 """Trials with rows of which nothing, or one element, is left."""
@@ -62,7 +69,10 @@ what differs for one entry of a table is hit by chance."""
 _SIGNED = (
     DrawingMode("signed", scale=8.0, signed=True),
     DrawingMode("signed", large=True, signed=True),
+    DrawingMode("padded", padded=True, share=3),
 )
+_EDGE = 1 << 13
+"""A size that is bounded by this is tried."""
 _WRAPPING = 1 << 16
 """A size at which products of numbers of tables are looked at."""
 
@@ -112,7 +122,7 @@ def tried_at(
     if whole is None or search.made.why:
         return search.made
     with suppress(WitnessFound, SearchOver):
-        modes = (*MODES, _AT_CONSTANTS, *(_SIGNED if signed else ()))
+        modes = (*MODES, _AT_CONSTANTS, _AROUND, _ENDS, *(_SIGNED if signed else ()))
         begin = now()
         for _ in range(_ROUNDS):
             for mode in modes:
@@ -135,6 +145,8 @@ class _Search(TrialRuns):
                 self._typed()
                 if not few:
                     self._rows()
+                    self._edges()
+                    self._sides()
                     self._constants()
                     self._driven()
                     self._large()
@@ -182,6 +194,23 @@ class _Search(TrialRuns):
             if sizes:
                 self.one(sizes, _EMPTIED)
 
+    def _edges(self) -> None:
+        """The largest size that requirements admit, of each that they bound."""
+        for dim in free_sizes(self.program):
+            made = with_others_small(self.program, {dim: _LARGEST}, _SMALL)
+            if made is not None and made[dim] <= _EDGE:
+                self.one(made, MODES[0])
+
+    def _sides(self) -> None:
+        """Scalars of floats at numbers with which the program compares them."""
+        default = self._scalars({})
+        some = next(drawn(self.program, self.rng))
+        for name, number in compared_scalars(self.program):
+            if name in self.reference.parameters and some:
+                for value in (number - 1.0, number, number + 1.0):
+                    given = {**default, name: float(np.float32(value))}
+                    self.one(some, MODES[0], scalars=given)
+
     def _open(self) -> list[Facet]:
         return [f for f in self.facets.unseen() if f.decides and f.drivable]
 
@@ -189,6 +218,7 @@ class _Search(TrialRuns):
         """Sizes and scalars at which a condition turns out as no run has shown."""
         free = free_sizes(self.program)
         whole = dict.fromkeys(free, (1, _LARGEST))
+        beyond = dict.fromkeys(free, (1, _BEYOND))
         known = {
             p.sym.name: int(value)
             for p in self.program.params
@@ -202,7 +232,12 @@ class _Search(TrialRuns):
                 continue
             found = other_sizes(self.program, facet, known, whole)
             if isinstance(found, str):
-                continue  # there are none, or none was found
+                # There are none, or none was found, but where sizes are too large.
+                found = other_sizes(self.program, facet, known, beyond)
+                if not isinstance(found, str):
+                    at = ", ".join(f"{n} = {size}" for n, size in found.sizes.items())
+                    self.made.beyond = f"{facet.text}, as at {at}"
+                continue
             for some in narrower(free, _LARGEST):
                 made = other_sizes(self.program, facet, known, some)
                 if not isinstance(made, str):

@@ -24,7 +24,7 @@ from argus.equivalence.sizes import (
 )
 from argus.evaluation.drawing import DrawingMode
 from argus.evaluation.equal.inputs import draw, is_apart, near, read, updated
-from argus.evaluation.equal.meant import meant
+from argus.evaluation.equal.meant import meant, required_numbers
 from argus.evaluation.equal.trying import (
     Difference,
     Trial,
@@ -79,7 +79,8 @@ class Tried:
     program does not show: where the order of threads decides, or rounding hides it.
     ``failed``: trials at which the reference ended in an error.
     ``why``: the last reason for which a trial said nothing. ``missed``: conditions of
-    the kernel that no compared run has shown, as sentences.
+    the kernel that no compared run has shown, as sentences. ``beyond``: one of them
+    that is shown at sizes that are too large for a run, and these.
     """
 
     witness: Witness | None = None
@@ -89,6 +90,7 @@ class Tried:
     seconds: float = 0.0
     why: str = ""
     missed: tuple[str, ...] = ()
+    beyond: str = ""
     sizes: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
 
 
@@ -233,7 +235,7 @@ class TrialRuns:
 
     def _compare(self, trial: Trial, block: int | None) -> bool:
         """Whether a run shows no difference. Raises WitnessFound with a witness."""
-        wanted = expected(trial, self.reference)
+        wanted = expected(trial, self.reference, partly=True)
         if any(self._overflows(trial, n, v) for n, v in wanted.items()):
             self.made.why = "results are beyond what the output's type holds"
             return False
@@ -301,7 +303,8 @@ class TrialRuns:
         if not dtype.is_float:
             low, high = dtype.integers
             return bool(wanted.min() < low or wanted.max() > high)
-        most = float(np.abs(wanted.astype(np.float64)).max())
+        numbers = np.abs(wanted.astype(np.float64))
+        most = float(numbers.max(where=~np.isnan(numbers), initial=0.0))
         return most >= _HELD.get(dtype.name, _MOST)
 
     def _special(self, dtype: DType) -> int | float:
@@ -311,7 +314,9 @@ class TrialRuns:
         """
         if dtype.is_float:
             return float(self.rng.choice([s for s in self.special if s > 0]))
-        held = [n for n in near(self.special) if abs(n) < LARGEST_SCALAR]
+        ends = near(required_numbers(self.program))
+        some = ends if ends and self.rng.integers(0, 2) else near(self.special)
+        held = [n for n in some if abs(n) < LARGEST_SCALAR]
         return int(self.rng.choice(held if self.rng.integers(0, 2) else (-7, -1, 0)))
 
     def _like(self, default: float) -> float:

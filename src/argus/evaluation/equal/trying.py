@@ -129,14 +129,18 @@ def expected(
     *,
     narrow: bool = False,
     values: Mapping[str, Array] | None = None,
+    partly: bool = False,
 ) -> dict[str, Array]:
     """What the reference says. Raises Unusable, and Unlike for other shapes.
 
-    What is not finite says nothing.
+    What is not finite says nothing. ``partly``: nor does an element that is NaN, but
+    others do.
     """
     found = said(trial, reference, narrow=narrow, values=values)
     for name, value in found.items():
-        if not np.isfinite(value).all():
+        finite = np.isfinite(value)
+        left = finite | np.isnan(value) if partly and finite.any() else finite
+        if not left.all():
             raise Unusable(f"`{name}` has elements that are not finite")
     return found
 
@@ -265,6 +269,8 @@ def wrong(
         looked = np.ones(want.shape, np.bool_) if whole else got.written.copy()
         if missing is not None and missing[0] == name:
             looked[missing[1]] = True
+        if want.dtype.kind == "f":
+            looked &= ~np.isnan(want)
         off = distance(got.values, want)
         bad = looked & ~(off <= LEAST)
         if not bad.any():
@@ -294,7 +300,7 @@ def distance(got: Array, want: Array) -> Array:
     if want.dtype.kind != "f" and got.dtype.kind != "f":
         return (got != want).astype(np.float64)
     a, b = got.astype(np.float64), want.astype(np.float64)
-    square = b * b
+    square = np.where(np.isnan(b), 0.0, b * b)
     row = np.sqrt(square.mean(axis=-1, keepdims=True)) if b.ndim else np.sqrt(square)
     with np.errstate(all="ignore"):
         return np.where(a == b, 0.0, np.abs(a - b) / (np.abs(b) + row + TINY))

@@ -141,7 +141,7 @@ def _specification(
     return Specification(
         found,
         tuple(tracing.needs),
-        tuple(tracing.assumptions),
+        dict(tracing.assumptions),
         frozenset(exports.named),
     )
 

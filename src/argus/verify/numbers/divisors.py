@@ -1,8 +1,9 @@
 """Divisors that may be 0 where they are stored, and maxima that are of nothing.
 
 Of data nothing is said: a divisor that is an element may be 0, and the author knows.
-A size that a mean divides by, and a sum of positive numbers over a set that may be
-empty, are 0 at sizes that a launch admits, or not. The same holds of a logarithm.
+A size that a mean divides by, and a sum over a set that may be empty, are 0 at sizes
+that a launch admits, or not. The same holds of a logarithm. The place of a maximum of
+nothing is none.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from argus.terms import (
     leaf_term,
 )
 from argus.terms.arithmetic import points
-from argus.terms.powers import is_positive
+from argus.terms.integers import Truncated
 from argus.terms.show import show
 from argus.verify.denotation import Denotation, Store
 from argus.verify.numbers.finding import NumericalFinding
@@ -49,10 +50,9 @@ def empty_divisors(found: Denotation) -> Iterator[NumericalFinding]:
     seen: set[tuple[str, str]] = set()
     for store in found.stores:
         for held, x in store.value.cases:
-            if not isinstance(x, Term):
-                continue
             divisors = _Divisors(found.world, store.where & held)
-            for rule, leaf, zero in divisors.in_term(x):
+            made = divisors.in_term(x) if isinstance(x, Term) else divisors.places(x)
+            for rule, leaf, zero in made:
                 key = rule, _family(leaf)
                 if key in seen:
                     continue
@@ -80,9 +80,11 @@ def _finding(
     shown = show(leaf_term(leaf))
     name = store.tensor.name
     if rule == "AG0332":
-        message = f"`{name}` may be a maximum of nothing"
+        what = "the place of a maximum" if isinstance(leaf, Fold) else "a maximum"
+        message = f"`{name}` may be {what} of nothing"
     else:
         message = f"what `{name}` is divided by may be 0"
+    place = name if isinstance(leaf, Fold) else ""
     notes = [f"{'a maximum' if rule == 'AG0332' else 'a divisor'}: {_short(shown)}"]
     return NumericalFinding(
         rule,
@@ -92,6 +94,7 @@ def _finding(
         tuple(notes),
         "require that there is something, or handle the empty case with `ag.where`",
         world.sample(zero),
+        place,
     )
 
 
@@ -138,10 +141,20 @@ class _Divisors:
             yield "AG0331", leaf, self._inside_all(around) & zero
             return
         inner = leaf.term.single if isinstance(leaf, Base) else leaf
-        if isinstance(inner, Sum) and is_positive(inner.body):
+        if isinstance(inner, Sum):
             some = _some(self.world, inner.domain, inner.variables)
             if some is not None:
                 yield "AG0331", inner, self._inside_all(around) - some
+
+    def places(self, x: Integer) -> Iterator[_Zero]:
+        """Whole numbers that are the place of a maximum."""
+        for atom in x.atoms():
+            term = atom.term if isinstance(atom, Truncated) else None
+            leaf = term.single if isinstance(term, Term) else None
+            if isinstance(leaf, Fold) and leaf.function == "argmax":
+                some = points(self.world, leaf)
+                if some is not None:
+                    yield "AG0332", leaf, self.where - some
 
     def _inside_all(self, around: tuple[IndexSet, ...]) -> IndexSet:
         return intersection([self.where, *around])
@@ -165,9 +178,13 @@ class _Divisors:
                     yield from self.divisor(whole, around)
                 for term in leaf.terms:
                     yield from self.in_term(term, around, False)
+            case Whole():
+                yield from self.places(Integer.atom(leaf.atom))
+                for term in leaf.terms:
+                    yield from self.in_term(term, around, stored)
             case (
                 Scalar() | Constant() | Infinity() | Undefined() | Call() | Base()
-                | Element() | Carried() | Whole() | Fold()
+                | Element() | Carried() | Fold()
             ):  # fmt: skip
                 for term in leaf.terms:
                     yield from self.in_term(term, around, stored)

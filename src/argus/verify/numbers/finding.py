@@ -13,7 +13,10 @@ __all__ = ["NumericalFinding"]
 
 @dataclass(frozen=True)
 class NumericalFinding:
-    """What is unsafe, and where. ``sample``: values at which it is so, if known."""
+    """What is unsafe, and where. ``sample``: values at which it is so, if known.
+
+    ``place``: the tensor that is the place of an extreme there; any number is wrong.
+    """
 
     rule: str
     message: str
@@ -22,3 +25,4 @@ class NumericalFinding:
     notes: tuple[str, ...] = ()
     help: str | None = None
     sample: Mapping[Variable, int] | None = None
+    place: str = ""

@@ -9,6 +9,10 @@ of two and n of no more bits than the significand has (IEEE 754, section 3). A q
 of whole numbers with two bits less is rounded so that cutting it gives the right one.
 What is computed of floats that the program is given is not asked for, and of f32 not
 what a maximum or minimum chooses: beyond 2**24 a distance is a matter of rounding, too.
+
+An angle or an exponent is another one where its argument is off by 1, however large
+that is: a position of a rotary embedding that was bf16 turns by a radian too much. So
+these decide as well, of floats of 16 bits.
 """
 
 from __future__ import annotations
@@ -32,6 +36,8 @@ _SIZE = 1 << 21
 _NOTE = "sizes are below 2**21 where f32 holds a coordinate that decides"
 """An index that is computed in f32 is one of a tensor that is not so long."""
 _CHOOSING = ("maximum", "minimum")
+_STEEP = ("sin", "cos", "exp", "exp2", "expm1")
+"""Functions by which what is small beside their argument is not small."""
 _SPARE = 2
 """Bits that a dividend leaves, so that its quotient is on the right side."""
 
@@ -39,8 +45,10 @@ _SPARE = 2
 def inexact_decision(program: Program, found: Denotation) -> Overflow | None:
     """The first number that a float may not hold and by which the program decides."""
     asked = [n for n in found.noticed if n.kind in ("in float", "decides")]
-    folds = [op for op in walk(program.body) if isinstance(op, o.ScanTotal)]
-    if not folds and not any(n.kind == "decides" for n in asked):
+    ops = list(walk(program.body))
+    folds = [op for op in ops if isinstance(op, o.ScanTotal)]
+    steep = [op for op in ops if isinstance(op, o.Elementwise) and op.fn in _STEEP]
+    if not folds and not steep and not any(n.kind == "decides" for n in asked):
         return None
     kept = list(_not_held(found, asked))
     seeds = {_result(n.op): over for n, over in kept if n.kind == "in float"}
@@ -51,9 +59,9 @@ def inexact_decision(program: Program, found: Denotation) -> Overflow | None:
         for over in map(facts.of, used(noticed.op)):
             if over is not None and _counts(noticed.op, over):
                 return over
-    for op in folds:  # what the author's function decides is not noticed
+    for op in (*folds, *steep):  # what the author's function decides is not noticed
         for over in map(facts.of, used(op)):
-            if over is not None:
+            if over is not None and (op in folds or over.dtype.bits <= 16):
                 return over
     through = _through_memory(program, facts)
     if through is not None:
@@ -155,9 +163,10 @@ class _Rounded(FactDomain["Overflow | None"]):
     ) -> Overflow | None:
         """Of what another operation makes; whole numbers were decided by then."""
         own = self.seeds.get(op.result)
-        if own is not None or not op.result.dtype.is_float:
+        if not op.result.dtype.is_float:
             return own
-        return next((x for x in parts if x is not None), None)
+        some = [x for x in (own, *parts) if x is not None]
+        return min(some, key=lambda x: x.dtype.bits, default=None)
 
 
 def _through_memory(

@@ -1,7 +1,8 @@
 """Products with entries of tables of whole numbers, which no size bounds.
 
 A reference may compute them in 64 bits, so that what wraps in fewer is another number.
-Each is held against its type for all entries that are admitted.
+So may an entry that is added to itself many times. Each is held against its type for
+all entries that are admitted.
 """
 
 from __future__ import annotations
@@ -15,17 +16,19 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.ir.walk import used, walk
 from argus.terms import IndexSet, Integer, Term, World
-from argus.terms.integers import Entry
+from argus.terms.integers import Applied, Entry, Truncated, Truth
 from argus.verify.denotation import Denotation
 from argus.verify.denotation.registers import PRODUCTS
 from argus.verify.equality.stored import shape_of
-from argus.verify.numbers.wholes import Overflow, of_data
-from argus.verify.tile_bounds import definitions_of, fits
+from argus.verify.numbers.wholes import Overflow, adds_up, of_data
+from argus.verify.tile_bounds import Definitions, definitions_of, fits
 
 __all__ = ["table_products", "unbounded_product"]
 
 _CONSTANT = 1 << 31
 """A constant with which entries of 32 bits have a product of 64 bits."""
+_FEW = 16
+"""So often an entry may be added to itself: references do so in 32 bits as well."""
 _WIDE = ("i32", "i64")
 
 
@@ -34,17 +37,37 @@ def unbounded_product(found: Denotation, program: Program) -> Overflow | None:
 
     ``program``: the tile program whose terms are ``found``.
     """
-    products = table_products(program)
+    products, definitions = table_products(program), definitions_of(program)
     tables = {p.name: p for p in program.params if isinstance(p, GlobalTensor)}
     for noticed in found.noticed:
-        if noticed.kind != "product" or noticed.op not in products:
-            continue
-        for where, x in noticed.value.cases:
+        product = noticed.kind == "product"
+        multiplied = product and noticed.op in products
+        scaled = product and not multiplied and _counts(noticed.op, definitions)
+        added = noticed.kind == "whole" and noticed.dtype.name == "i32"
+        for where, x in noticed.value.cases if multiplied or scaled or added else ():
+            if not multiplied and not (_has_entry(x) if scaled else _many(x)):
+                continue
             inside = noticed.where & where & _within(found.world, x, tables)
             made = of_data(found, inside, x, noticed.dtype, noticed.op.span)
             if made is not None:
                 return made
     return None
+
+
+def _has_entry(x: Integer | Term) -> bool:
+    """Whether a number depends on data: a scalar may be an entry, too."""
+    data = Entry | Truth | Truncated | Applied
+    if isinstance(x, Term):
+        return x.constant is None and not adds_up(x)  # sums are asked where observed
+    return any(isinstance(atom, data) for atom in x.all_atoms())
+
+
+def _many(x: Integer | Term) -> bool:
+    """Whether a sum has so many entries of a table that they are no few."""
+    return isinstance(x, Integer) and any(
+        abs(coefficient) > _FEW and any(isinstance(atom, Entry) for atom in monomial)
+        for monomial, coefficient in x.terms.items()
+    )
 
 
 def _within(
@@ -83,10 +106,15 @@ def table_products(program: Program) -> list[o.Elementwise]:
         if isinstance(op, o.Elementwise)
         and op.fn in PRODUCTS
         and op.result in data
-        and not any(_is_unit(a) for a in op.args)
-        and not _fits(op)
-        and not fits(definitions, op)
+        and _counts(op, definitions)
     ]
+
+
+def _counts(op: o.AnyOp, definitions: Definitions) -> bool:
+    """Whether a product may leave its type, for all that its form says."""
+    return isinstance(op, o.Elementwise) and not (
+        any(_is_unit(a) for a in op.args) or _fits(op) or fits(definitions, op)
+    )
 
 
 def _follow(op: o.AnyOp, data: set[o.Tile]) -> None:

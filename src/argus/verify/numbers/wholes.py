@@ -26,9 +26,9 @@ from argus.terms.remainders import remainders
 from argus.verify.denotation import Denotation, Noticed
 from argus.verify.equality.additions import total
 
-__all__ = ["Bounds", "Overflow", "beyond", "of_data", "overflow"]
+__all__ = ["Bounds", "Overflow", "adds_up", "beyond", "of_data", "overflow"]
 
-_SIZES = (1 << 15, 1 << 17, 1 << 20, LARGEST_SIZE)
+_SIZES = (1 << 15, 1 << 17, 1 << 20, 1 << 23, LARGEST_SIZE)
 """Limits of sizes, small ones first; at the last one more tile fits 32 bits, too."""
 _SIZE = _SIZES[-1]
 _BITS = 8 << 40
@@ -65,7 +65,7 @@ def overflow(found: Denotation) -> Overflow | None:
         for where, x in noticed.value.cases:
             known = isinstance(x, Integer) and _of_integer(x, found.narrow) is not None
             made = None
-            if observed and not known and _adds_up(x):
+            if observed and not known and adds_up(x):
                 inside = noticed.where & where
                 made = of_data(found, inside, x, dtype, noticed.op.span)
             elif not observed and known and isinstance(x, Integer):
@@ -82,26 +82,26 @@ def overflow(found: Denotation) -> Overflow | None:
             value = total(found.world, [store], at, Value.whole(0))
             within = IndexSet.universe
         for where, x in value.cases:
-            if _adds_up(x):
+            if adds_up(x):
                 made = of_data(found, within & where, x, dtype, store.span)
                 if made is not None:
                     return made
     return None
 
 
-def _adds_up(x: Integer | Term) -> bool:
+def adds_up(x: Integer | Term) -> bool:
     """Whether a sum or product over points is in it: references do these in 64 bits.
 
     Where a few entries are added they compute in the type of the entries.
     """
     if isinstance(x, Integer):
-        return any(_adds_up(i) for i in _inside(x))
+        return any(adds_up(i) for i in _inside(x))
     leaves = [leaf for part in x.parts for leaf, _ in part.factors]
     return any(
         isinstance(leaf, Sum)
         or (isinstance(leaf, Fold) and leaf.function == "prod")
-        or any(_adds_up(term) for term in leaf.terms)
-        or (isinstance(leaf, Whole) and _adds_up(Integer.atom(leaf.atom)))
+        or any(adds_up(term) for term in leaf.terms)
+        or (isinstance(leaf, Whole) and adds_up(Integer.atom(leaf.atom)))
         for leaf in leaves
     )
 
