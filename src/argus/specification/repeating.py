@@ -248,7 +248,8 @@ class _Loop:
             return Gone(name)
         length = self.items.length
         some = self.tracing.world.compare(length, ">", 0)
-        self.tracing.need(some, f"{length} > 0 (a loop changes the shape of an array)")
+        why = f"{length} > 0 (a loop changes the shape of an array)"
+        self.tracing.need(some, why, shape=True)
         wide = np.result_type(array.dtype, start.dtype)
         return broadcast_to(converted(start, wide), array.shape).copy()
 

@@ -169,6 +169,10 @@ MISTAKES = {
         *rest(('ag.require(N % 2 == 0, "pairs")', "pass")),
     ),
     ("strides.py", "largest_of_fours"): rest(("range(4)", "range(3)")),
+    ("windows.py", "causal_taps"): (
+        ("s + r - R + 1", "s + r - R"),
+        *rest(("ag.range(R)", "ag.range(1, R)")),
+    ),
     ("windows.py", "periodic"): (
         ("n + 1 == N, 0, n + 1", "n + 1 == N, 1, n + 1"),
         ("n + N - 3, n - 3", "n + N - 4, n - 3"),

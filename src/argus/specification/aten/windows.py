@@ -43,7 +43,7 @@ def windows(
     for size, k, s, d in zip(wide.sizes[ahead:], kernel, stride, dilation, strict=True):
         span = size - (k - 1) * d - 1
         fits = world.compare(span, ">=", 0)
-        x.tracing.need(fits, f"{size} holds a window of {k}")
+        x.tracing.need(fits, f"{size} holds a window of {k}", shape=True)
         sizes.append(world.quotient(span, Integer.of(s)) + 1)
     read = wide.now()
 
