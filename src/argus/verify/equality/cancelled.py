@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from argus.terms import (
     Element,
@@ -24,9 +25,11 @@ from argus.terms import (
 )
 from argus.terms.apply import compared_terms
 from argus.terms.domains import DOMAINS, NumberNeed, need_of, needs, placed, said
+from argus.terms.fractions import divided
 from argus.terms.integers import Comparison
 from argus.terms.mentioned import inputs
 from argus.terms.powers import is_nonnegative, is_positive, raised
+from argus.terms.rationals import common_number
 from argus.terms.show import show
 from argus.terms.sums import tidy
 from argus.terms.term import ZERO
@@ -228,19 +231,34 @@ def _follows(
 ) -> bool:
     """Whether one need is another one, or of a number that is at least as large."""
     signs = (1, -1) if need.kind == "divisor" else (1,)
-    for term in (need.term.scaled(sign) for sign in signs):
-        if term == other.term or world.is_empty(where):
+    mine, theirs = _primitive(world, need.term), _primitive(world, other.term)
+    for term in (mine.scaled(sign) for sign in signs):
+        if term == theirs or world.is_empty(where):
             return True
         try:
             if other.kind != "divisor":
-                more = unrolled(world, within(world, term - other.term, where))
+                more = unrolled(world, within(world, term - theirs, where))
                 if is_nonnegative(tidy(world, more)):
                     return True
-            if same(world, where, term, other.term) is None:
+            if same(world, where, term, theirs) is None:
                 return True
         except Unknown:
             continue
     return False
+
+
+def _primitive(world: World, term: Term) -> Term:
+    """A term without the positive number that its quotients had hidden.
+
+    Of ``N // 128``, which is ``N / 128`` where 128 divides N.
+    """
+    plain = divided(world, term)
+    if plain == term:
+        return term
+    number = Fraction(0)
+    for coefficient in plain.parts.values():
+        number = common_number(number, Fraction(coefficient))
+    return plain.scaled(1 / number) if number else plain
 
 
 def _ways(
