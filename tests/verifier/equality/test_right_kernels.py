@@ -149,6 +149,18 @@ MISTAKES = {
         ("c = ag.min(BN, N - n)", "c = BN"),
         ("(c / (n + c))", "(c / N)"),
     ),
+    ("recurrences.py", "welford_tail"): (
+        ("c = ag.min(BN, N - n)", "c = ag.min(BN, N - n - 1)"),
+        ("(count * c / total)", "(count * BN / total)"),
+        *rest(("count = total", "count = count + BN")),
+        *rest(("m2 / count", "m2 / (count - 1)")),
+        *rest(("real, x - own, 0.0", "real, x - own, own")),
+    ),
+    ("recurrences.py", "welford_tiles"): (
+        ("(BN * t / (t + 1))", "(BN * t / (t + 2))"),
+        *rest(("+ 1e-5", "+ 1e-4")),
+        *rest(("m2 / N", "m2 / (N - 1)")),
+    ),
     # The denominator lacks the sink.
     ("attention.py", "sinks"): rest(
         ("l = ag.full((BM,), 1.0,", "l = ag.full((BM,), 0.0,")

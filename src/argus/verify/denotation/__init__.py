@@ -24,7 +24,8 @@ threads here: that placing keeps what a tile is, and that accesses are ordered
     guarded.py                    results that matter only where a condition holds
     grid.py, tile_order.py        block indices, persistent loops, grouped orders
     trips.py, loops.py            loops: iterations, and reading a body once for all
-    counters.py, counts.py        integers that a loop carries; how often things happen
+    counters.py, counts.py        integers that a loop carries; how often things happen;
+                                  steps.py: sums of steps with a form of their own
     totals.py                     what a loop counts by data, as a sum
     recurrences.py, rescaling.py  tiles that a loop carries, each form a theorem;
                                   extremes.py, balanced.py, following.py, places.py:

@@ -348,3 +348,63 @@ def growing_mean(X: f32["M N"], Mean: f32["M"], *, BM: int = 8, BN: int = 64):
 @ag.reference
 def growing_mean_reference(X):
     return X.mean(1)
+
+
+@ag.kernel
+def welford_tail(X: f32["M N"], Y: f32["M N"], *, BM: int = 8, BN: int = 64):
+    """Chan's merge of tiles of columns, the last of which is not full."""
+    M, N = X.shape
+    ag.require(N > 0, "columns")
+    i = ag.block(ag.cdiv(M, BM))
+    mean = ag.zeros((BM,), f32, dims="M")
+    m2 = ag.zeros((BM,), f32, dims="M")
+    count = 0
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * BM :, n:], (BM, BN))
+        c = ag.min(BN, N - n)
+        own = ag.sum(x, "N") / c
+        real = ag.broadcast(n + ag.index(x, "N") < N, x)
+        d = ag.where(real, x - own, 0.0)
+        delta = own - mean
+        total = count + c
+        m2 = m2 + ag.sum(d * d, "N") + delta * delta * (count * c / total)
+        mean = mean + delta * (c / total)
+        count = total
+    r = ag.rsqrt(m2 / count + 1e-5)
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * BM :, n:], (BM, BN))
+        Y[i * BM :, n:] = (x - mean) * r
+
+
+@ag.reference
+def welford_tail_reference(X):
+    d = X - X.mean(1, keepdims=True)
+    return d / np.sqrt((d * d).mean(1, keepdims=True) + 1e-5)
+
+
+@ag.kernel
+def welford_tiles(X: f32["M N"], Y: f32["M N"], *, BM: int = 8, BN: int = 64):
+    """The same of whole tiles, of which the number is counted."""
+    M, N = X.shape
+    ag.require(N > 0, "columns")
+    ag.require(N % BN == 0, "whole tiles")
+    i = ag.block(ag.cdiv(M, BM))
+    mean = ag.zeros((BM,), f32, dims="M")
+    m2 = ag.zeros((BM,), f32, dims="M")
+    for t in ag.range(0, N // BN):
+        x = ag.load(X[i * BM :, t * BN :], (BM, BN))
+        own = ag.sum(x, "N") / BN
+        d = x - own
+        delta = own - mean
+        m2 = m2 + ag.sum(d * d, "N") + delta * delta * (BN * t / (t + 1))
+        mean = mean + delta / (t + 1)
+    r = ag.rsqrt(m2 / N + 1e-5)
+    for t in ag.range(0, N // BN):
+        x = ag.load(X[i * BM :, t * BN :], (BM, BN))
+        Y[i * BM :, t * BN :] = (x - mean) * r
+
+
+@ag.reference
+def welford_tiles_reference(X):
+    d = X - X.mean(1, keepdims=True)
+    return d / np.sqrt((d * d).mean(1, keepdims=True) + 1e-5)
