@@ -8,7 +8,8 @@ j, for j = 0 .. n, and c(0) what it was before the loop.
     running sum   it yields c + d(j):  c(j) = c(0) + s(j), s(j) = d(0) + ... + d(j-1), a
                   function of j of which only that is known; loops with equal d have
                   equal s, in whichever role they are. As long as a condition lasts
-                  under which d is a constant, s(j) = d*j
+                  under which d is a constant, s(j) = d*j; of min(d, n - d*j) it
+                  is min(d*j, n)
     handed on     it yields g(j), which does not depend on c:  c(j) = g(j-1) for j >= 1
 
 All three follow by induction over j. In a persistent loop the iterations of a block are
