@@ -353,3 +353,32 @@ def places_of_kept(T: i32["M N"], Y: i32["M N"], C: i32["M"]):
 def places_of_kept_reference(T):
     kept = (T > 0).astype(np.int64)
     return np.cumsum(kept, 1) - kept, kept.sum(1)
+
+
+@ag.kernel
+def group_norm_planes(
+    X: f32["B G C P"], Y: f32["B G C P"], eps: f32 = 1e-5, *, BP: int = 64
+):
+    """The planes of a group, by lanes: which of two sums is the outer one."""
+    B, G, C, P = X.shape
+    ag.require((C > 0) & (P > 0), "elements")
+    b, g = ag.block(B, G)
+    s = ag.zeros((BP,), f32)
+    q = ag.zeros((BP,), f32)
+    for c in ag.range(C):
+        for p in ag.range(0, P, BP):
+            x = ag.load(X[b, g, c, p:], (BP,))
+            s = s + x
+            q = q + x * x
+    mean = ag.sum(s, "P") / (C * P)
+    var = ag.sum(q, "P") / (C * P) - mean * mean
+    r = ag.rsqrt(var + eps)
+    for c in ag.range(C):
+        for p in ag.range(0, P, BP):
+            Y[b, g, c, p:] = (ag.load(X[b, g, c, p:], (BP,)) - mean) * r
+
+
+@ag.reference
+def group_norm_planes_reference(X, eps):
+    mean = X.mean((2, 3), keepdims=True)
+    return (X - mean) / np.sqrt(X.var((2, 3), keepdims=True) + eps)
