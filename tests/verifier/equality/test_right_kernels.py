@@ -49,7 +49,10 @@ WHOLE = {
         *("hashed", "quantised_rows", "optional_parts", "kept_elements"),
     ),
     "grids.py": ("equal_parts",),
-    "handoffs.py": ("three_meet", "each_arrives", "two_readers", "two_buffers"),
+    "handoffs.py": (
+        *("three_meet", "each_arrives", "two_readers", "two_buffers"),
+        *("numbered_stages", "by_phases", "handed_on_twice"),
+    ),
     "losses.py": ("segment_max",),
     "products.py": ("gemm_w4",),
     "recurrences.py": ("mamba_scan", "segment_counter", "welford_chunk"),
@@ -266,6 +269,20 @@ MISTAKES = {
     ("rows.py", "and_mask"): (("x & 15", "x & 7"), ("x & 15", "x & 14")),
     # A read of the buffer before what is meant to be in it, of the other role's.
     ("handoffs.py", "three_meet"): (("* 3.0", "* 2.0"),),
+    ("handoffs.py", "numbered_stages"): (
+        ("Y[i * 64 :, n:] = s[0]", "Y[i * 64 :, n:] = s[1]"),
+        *rest(("s[1].store", "s[0].store")),
+    ),
+    ("handoffs.py", "by_phases"): (
+        ("full[0].wait(t)", "full[0].wait(t - 1)"),
+        ('            full[0].arrive(per="warp")\n', ""),
+        *rest(('full[0].arrive(per="warp")', 'full[0].arrive(per="thread")')),
+        *rest(("done[0].wait(t - 1)", "full[0].arrive()")),
+    ),
+    ("handoffs.py", "handed_on_twice"): (
+        ('            ag.sync("made", threads=256)\n            x', "            x"),
+        *rest(("u.store(ag.exp(x))", "s.store(ag.exp(x))")),
+    ),
     ("handoffs.py", "each_arrives"): (
         ("s.store(ag.load(X[i * 64 :, n:]", "s.store(ag.load(X[i * 64 :, n + 32 :]"),
         ('ag.arrive("full", threads=256)', 'ag.arrive("full", threads=288)'),

@@ -35,7 +35,8 @@ threads here: that placing keeps what a tile is, and that accesses are ordered
     buffers.py, shared.py         shared memory in program order
     multicast.py                  copies that blocks of a cluster share
     fills.py, reads.py            which fill of a slot a drain reads
-    meetings.py                   buffers that named barriers hand over
+    meetings.py                   buffers that barriers hand over
+    stages.py                     stages that have numbers, as buffers by themselves
     assumptions.py                requirements, `ag.assume`
     memory.py                     global tiles that are written, and read again
     in_place.py                   tensors that are read and written

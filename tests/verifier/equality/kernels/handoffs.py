@@ -1,4 +1,4 @@
-"""Roles that hand a buffer over by named barriers."""
+"""Roles that hand a buffer over by barriers."""
 
 import argus as ag
 from argus import bf16, f32
@@ -141,3 +141,94 @@ def own_halves(X: bf16["M K"], W: bf16["N K"], Y: bf16["M N"], *, K: int = 64):
 @ag.reference
 def own_halves_reference(X, W):
     return np.maximum(X @ W.T, 0)
+
+
+@ag.kernel
+def numbered_stages(X: f32["M N"], Y: f32["M N"]):
+    """Two stages of a buffer, each with a number and barriers of its own."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 64))
+    s = ag.shared(f32, (64, 32), dims="M N", stages=2)
+    with ag.role("make", warpgroups=1):
+        for n in ag.range(0, N, 64):
+            s[0].store(ag.load(X[i * 64 :, n:], (64, 32)) * 2.0)
+            ag.arrive("full0", threads=256)
+            s[1].store(ag.load(X[i * 64 :, n + 32 :], (64, 32)) * 3.0)
+            ag.arrive("full1", threads=256)
+            ag.sync("empty0", threads=256)
+            ag.sync("empty1", threads=256)
+    with ag.role("use", warpgroups=1):
+        for n in ag.range(0, N, 64):
+            ag.sync("full0", threads=256)
+            Y[i * 64 :, n:] = s[0].load()
+            ag.arrive("empty0", threads=256)
+            ag.sync("full1", threads=256)
+            Y[i * 64 :, n + 32 :] = s[1].load()
+            ag.arrive("empty1", threads=256)
+
+
+@ag.reference
+def numbered_stages_reference(X):
+    return X * np.where(np.arange(X.shape[1]) // 32 % 2 == 0, 2, 3)
+
+
+@ag.kernel
+def by_phases(X: f32["M N"], Y: f32["M N"]):
+    """A buffer that is written from registers, and an mbarrier for each way."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 64))
+    s = ag.shared(f32, (64, 32), dims="M N")
+    full, done = ag.barriers(1, arrivals=4), ag.barriers(1, arrivals=128)
+    with ag.role("make", warpgroups=1):
+        t = 0
+        for n in ag.range(0, N, 32):
+            x = ag.load(X[i * 64 :, n:], (64, 32))
+            done[0].wait(t - 1)
+            s.store(x * 2.0)
+            full[0].arrive(per="warp")
+            t += 1
+    with ag.role("use", warpgroups=1):
+        t = 0
+        for n in ag.range(0, N, 32):
+            full[0].wait(t)
+            y = s.load()
+            done[0].arrive(per="thread")
+            Y[i * 64 :, n:] = y
+            t += 1
+
+
+@ag.reference
+def by_phases_reference(X):
+    return 2 * X
+
+
+@ag.kernel
+def handed_on_twice(X: f32["M N"], Y: f32["M N"]):
+    """The second role of three meets the third, too."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 64))
+    s = ag.shared(f32, (64, 32), dims="M N")
+    u = ag.shared(f32, (64, 32), dims="M N")
+    with ag.role("make", warpgroups=1):
+        for n in ag.range(0, N, 32):
+            s.store(ag.load(X[i * 64 :, n:], (64, 32)))
+            ag.sync("made", threads=256)
+            ag.sync("taken", threads=256)
+    with ag.role("change", warpgroups=1):
+        for n in ag.range(0, N, 32):
+            ag.sync("made", threads=256)
+            x = s.load()
+            ag.sync("taken", threads=256)
+            u.store(ag.exp(x))
+            ag.sync("changed", threads=256)
+            ag.sync("kept", threads=256)
+    with ag.role("keep", warpgroups=1):
+        for n in ag.range(0, N, 32):
+            ag.sync("changed", threads=256)
+            Y[i * 64 :, n:] = u.load()
+            ag.sync("kept", threads=256)
+
+
+@ag.reference
+def handed_on_twice_reference(X):
+    return np.exp(X)
