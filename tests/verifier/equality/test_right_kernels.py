@@ -51,7 +51,7 @@ WHOLE = {
     "grids.py": ("equal_parts",),
     "handoffs.py": (
         *("three_meet", "each_arrives", "two_readers", "two_buffers"),
-        *("numbered_stages", "by_phases", "handed_on_twice"),
+        *("numbered_stages", "by_phases", "handed_on_twice", "handed_operands"),
     ),
     "losses.py": ("segment_max",),
     "products.py": ("gemm_w4",),
@@ -279,6 +279,7 @@ MISTAKES = {
         *rest(('full[0].arrive(per="warp")', 'full[0].arrive(per="thread")')),
         *rest(("done[0].wait(t - 1)", "full[0].arrive()")),
     ),
+    ("handoffs.py", "handed_operands"): rest(("B[j * 64 :, k:]", "B[j * 64 :, 0:]")),
     ("handoffs.py", "handed_on_twice"): (
         ('            ag.sync("made", threads=256)\n            x', "            x"),
         *rest(("u.store(ag.exp(x))", "s.store(ag.exp(x))")),

@@ -232,3 +232,33 @@ def handed_on_twice(X: f32["M N"], Y: f32["M N"]):
 @ag.reference
 def handed_on_twice_reference(X):
     return np.exp(X)
+
+
+@ag.kernel
+def handed_operands(A: bf16["M K"], B: bf16["N K"], C: f32["M N"]):
+    """Operands of products, for which their role waits by hand."""
+    M, K = A.shape
+    N = B.shape[0]
+    i, j = ag.block(ag.cdiv(M, 64), ag.cdiv(N, 64))
+    a = ag.shared(bf16, (64, 64), dims="M K")
+    b = ag.shared(bf16, (64, 64), dims="N K")
+    with ag.role("make", warpgroups=1):
+        for k in ag.range(0, K, 64):
+            a.store(ag.load(A[i * 64 :, k:], (64, 64)))
+            b.store(ag.load(B[j * 64 :, k:], (64, 64)))
+            ag.fence_async()
+            ag.sync("ready", threads=256)
+            ag.sync("done", threads=256)
+    with ag.role("math", warpgroups=1):
+        acc = ag.zeros((64, 64), f32)
+        for k in ag.range(0, K, 64):
+            ag.sync("ready", threads=256)
+            acc = ag.dot(a, b.T, acc)
+            ag.wgmma_wait(0)
+            ag.sync("done", threads=256)
+        C[i * 64 :, j * 64 :] = acc
+
+
+@ag.reference
+def handed_operands_reference(A, B):
+    return A @ B.T
