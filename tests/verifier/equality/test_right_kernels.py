@@ -52,6 +52,7 @@ WHOLE = {
     "handoffs.py": (
         *("three_meet", "each_arrives", "two_readers", "two_buffers"),
         *("numbered_stages", "by_phases", "handed_on_twice", "handed_operands"),
+        "told_of_copies",
     ),
     "losses.py": ("segment_max",),
     "products.py": ("gemm_w4",),
@@ -278,6 +279,13 @@ MISTAKES = {
         ('            full[0].arrive(per="warp")\n', ""),
         *rest(('full[0].arrive(per="warp")', 'full[0].arrive(per="thread")')),
         *rest(("done[0].wait(t - 1)", "full[0].arrive()")),
+    ),
+    ("handoffs.py", "told_of_copies"): (
+        ("full[0].wait(t)", "full[0].wait(t - 1)"),
+        # Each may have heard of more from the other one.
+        *rest(
+            ("s.load() + 1.0", 's.load() + 1.0\n            ag.sync("x", threads=128)')
+        ),
     ),
     ("handoffs.py", "handed_operands"): rest(("B[j * 64 :, k:]", "B[j * 64 :, 0:]")),
     ("handoffs.py", "handed_on_twice"): (

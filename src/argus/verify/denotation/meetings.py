@@ -112,6 +112,13 @@ class Meetings:
         """Barriers at which others may see how far a role has come."""
         return self.roles[role].named | self.arrivals.completed_by(role)
 
+    def awaits_only(self, role: str, barrier: OneBarrier) -> bool:
+        """Whether a role waits for an mbarrier, and for nothing else."""
+        syncs = self.roles.get(role)
+        if syncs is None or syncs.otherwise or syncs.waiting:
+            return False
+        return syncs.phases == frozenset({barrier})
+
     def _may_tell(self, writer: str, reader: str) -> bool:
         """Whether another role may know of a write that the reader does not."""
         seen = self.roles[reader].waiting

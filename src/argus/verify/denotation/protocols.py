@@ -32,6 +32,10 @@ class MeetingsLike(Protocol):
         """Barriers at which two roles meet."""
         ...
 
+    def awaits_only(self, role: str, barrier: OneBarrier) -> bool:
+        """Whether a role waits for nothing else."""
+        ...
+
     def met_by(self, role: str) -> frozenset[str | OneBarrier]:
         """Barriers at which others may see how far a role has come."""
         ...

@@ -262,3 +262,34 @@ def handed_operands(A: bf16["M K"], B: bf16["N K"], C: f32["M N"]):
 @ag.reference
 def handed_operands_reference(A, B):
     return A @ B.T
+
+
+@ag.kernel
+def told_of_copies(X: f32["M N"], Y: f32["M N"], Z: f32["M"]):
+    """Two roles wait for the copies into one buffer, and for nothing else."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 64))
+    s = ag.shared(f32, (64, 32), dims="M N")
+    full, done = ag.barriers(1), ag.barriers(1, arrivals=8)
+    with ag.role("load", warps=1):
+        for t in ag.range(ag.cdiv(N, 32)):
+            done[0].wait(t - 1)
+            full[0].expect(64 * 32 * 4)
+            s.copy(X[i * 64 :, t * 32 :], full[0])
+    with ag.role("copy", warpgroups=1):
+        for t in ag.range(ag.cdiv(N, 32)):
+            full[0].wait(t)
+            Y[i * 64 :, t * 32 :] = s.load() + 1.0
+            done[0].arrive(per="warp")
+    with ag.role("add", warpgroups=1):
+        acc = ag.zeros((64,), f32, dims="M")
+        for t in ag.range(ag.cdiv(N, 32)):
+            full[0].wait(t)
+            acc = acc + ag.sum(s.load(), "N")
+            done[0].arrive(per="warp")
+        Z[i * 64 :] = acc
+
+
+@ag.reference
+def told_of_copies_reference(X):
+    return {"Y": X + 1, "Z": X.sum(1)}
