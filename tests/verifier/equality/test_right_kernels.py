@@ -153,6 +153,11 @@ MISTAKES = {
         ("c = ag.min(BN, N - n)", "c = BN"),
         ("(c / (n + c))", "(c / N)"),
     ),
+    ("recurrences.py", "first_is_another"): (
+        ("if n == 0:", "if n == BN:"),
+        ("if n == 0:", "if n <= BN:"),
+        *rest(("ag.range(0, N, BN)", "ag.range(BN, N, BN)")),
+    ),
     ("recurrences.py", "welford_tail"): (
         ("c = ag.min(BN, N - n)", "c = ag.min(BN, N - n - 1)"),
         ("(count * c / total)", "(count * BN / total)"),

@@ -29,7 +29,8 @@ threads here: that placing keeps what a tile is, and that accesses are ordered
     totals.py                     what a loop counts by data, as a sum
     recurrences.py, rescaling.py  tiles that a loop carries, each form a theorem;
                                   extremes.py, balanced.py, following.py, places.py:
-                                  further forms; known_forms.py: what is solved
+                                  further forms; known_forms.py: what is solved;
+                                  peeling.py: loops that begin in another way
     dependence.py                 which carried values a term depends on
     branches.py                   branches
     buffers.py, shared.py         shared memory in program order

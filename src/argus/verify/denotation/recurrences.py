@@ -51,6 +51,7 @@ from argus.verify.denotation.dependence import CARRIED, carried_in
 from argus.verify.denotation.extremes import extreme, place
 from argus.verify.denotation.following import Followed, followed, unknown_number
 from argus.verify.denotation.known_forms import Cases, KnownForms
+from argus.verify.denotation.peeling import after_first, begun
 from argus.verify.denotation.rescaling import (
     Form,
     Recurrence,
@@ -67,8 +68,17 @@ def close_recurrences(
     world: World, counter: Variable, found: Mapping[str, Recurrence | Unknown]
 ) -> dict[str, Form | Unknown]:
     """The form of each carried value, by name; Unknown where none applies."""
-    solver = _Solver(world, counter, found)
-    return solver.solve()
+    made = _Solver(world, counter, found).solve()
+    left = [n for n, form in made.items() if isinstance(form, Unknown)]
+    rest = begun(world, counter, found) if left else None
+    if rest is None:
+        return made
+    others = _Solver(world, counter, rest).solve()
+    for name in left:
+        one, form = found[name], others[name]
+        if isinstance(one, Recurrence) and not isinstance(form, Unknown):
+            made[name] = after_first(world, one, form)
+    return made
 
 
 class _Solver(KnownForms):

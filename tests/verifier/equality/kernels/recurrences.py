@@ -408,3 +408,27 @@ def welford_tiles(X: f32["M N"], Y: f32["M N"], *, BM: int = 8, BN: int = 64):
 def welford_tiles_reference(X):
     d = X - X.mean(1, keepdims=True)
     return d / np.sqrt((d * d).mean(1, keepdims=True) + 1e-5)
+
+
+@ag.kernel
+def first_is_another(X: f32["M N"], Most: f32["M"], S: f32["M"], *, BN: int = 64):
+    """The first tile begins what the others go on with."""
+    M, N = X.shape
+    ag.require(N > 0, "columns")
+    i = ag.block(ag.cdiv(M, 8))
+    most = ag.zeros((8,), f32, dims="M")
+    s = ag.full((8,), 1.0, f32, dims="M")
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * 8 :, n:], (8, BN), fill=-ag.inf)
+        if n == 0:
+            most = ag.max(x, "N")
+        else:
+            most = ag.maximum(most, ag.max(x, "N"))
+        s = s + ag.sum(ag.exp(x), "N")
+    Most[i * 8 :] = most
+    S[i * 8 :] = s
+
+
+@ag.reference
+def first_is_another_reference(X):
+    return {"Most": X.max(1), "S": np.exp(X).sum(1) + 1}
