@@ -22,6 +22,7 @@ from argus.terms import (
     Unknown,
     Variable,
     World,
+    leaf_term,
 )
 from argus.terms.apply import compared_terms
 from argus.terms.domains import DOMAINS, NumberNeed, need_of, needs, placed, said
@@ -157,9 +158,21 @@ def _is_met(
     """Whether a need holds in all of several sets, or the reference has it in one."""
     if _is_taken(world, need.term):
         return True
+    factors = _factors(need)
+    if len(factors) > 1:
+        return all(_is_met(world, wheres, one, theirs) for one in factors)
     outside = compared_terms(world, _OUTSIDE[need.kind], need.term, ZERO)
     left = [x for where in wheres if not world.is_empty(x := where & outside)]
     return not left or any(_is_shared(world, x, need, theirs) for x in left)
+
+
+def _factors(need: NumberNeed) -> list[NumberNeed]:
+    """What a product that is not 0 needs of its factors; else the need as it is."""
+    parts = need.term.parts
+    part = next(iter(parts)) if len(parts) == 1 and need.term.special is None else None
+    if need.kind != "divisor" or part is None or any(p < 0 for _, p in part.factors):
+        return [need]
+    return [NumberNeed("divisor", leaf_term(leaf)) for leaf, _ in part.factors]
 
 
 def _is_taken(world: World, term: Term) -> bool:
