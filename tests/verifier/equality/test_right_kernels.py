@@ -153,6 +153,10 @@ MISTAKES = {
         ("c = ag.min(BN, N - n)", "c = BN"),
         ("(c / (n + c))", "(c / N)"),
     ),
+    ("grids.py", "one_number_of_three"): (
+        ("t // n % C", "t // n % B"),
+        *rest(("t // (C * n)", "t // (B * n)")),
+    ),
     ("recurrences.py", "first_is_another"): (
         ("if n == 0:", "if n == BN:"),
         ("if n == 0:", "if n <= BN:"),

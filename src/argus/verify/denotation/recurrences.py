@@ -68,17 +68,17 @@ def close_recurrences(
     world: World, counter: Variable, found: Mapping[str, Recurrence | Unknown]
 ) -> dict[str, Form | Unknown]:
     """The form of each carried value, by name; Unknown where none applies."""
-    made = _Solver(world, counter, found).solve()
-    left = [n for n, form in made.items() if isinstance(form, Unknown)]
-    rest = begun(world, counter, found) if left else None
+    rest = begun(world, counter, found)
+    made = _Solver(world, counter, found if rest is None else rest).solve()
     if rest is None:
         return made
-    others = _Solver(world, counter, rest).solve()
-    for name in left:
-        one, form = found[name], others[name]
+    left = [n for n, form in made.items() if isinstance(form, Unknown)]
+    whole = _Solver(world, counter, found).solve() if left else made
+    for name, one in found.items():
+        form = made[name]
         if isinstance(one, Recurrence) and not isinstance(form, Unknown):
-            made[name] = after_first(world, one, form)
-    return made
+            whole[name] = after_first(world, one, form)
+    return whole
 
 
 class _Solver(KnownForms):

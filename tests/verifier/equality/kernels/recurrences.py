@@ -417,14 +417,15 @@ def first_is_another(X: f32["M N"], Most: f32["M"], S: f32["M"], *, BN: int = 64
     ag.require(N > 0, "columns")
     i = ag.block(ag.cdiv(M, 8))
     most = ag.zeros((8,), f32, dims="M")
-    s = ag.full((8,), 1.0, f32, dims="M")
+    s = ag.full((8,), 5.0, f32, dims="M")
     for n in ag.range(0, N, BN):
         x = ag.load(X[i * 8 :, n:], (8, BN), fill=-ag.inf)
         if n == 0:
             most = ag.max(x, "N")
+            s = ag.sum(ag.exp(x), "N") + 1.0
         else:
             most = ag.maximum(most, ag.max(x, "N"))
-        s = s + ag.sum(ag.exp(x), "N")
+            s = s + ag.sum(ag.exp(x), "N")
     Most[i * 8 :] = most
     S[i * 8 :] = s
 
