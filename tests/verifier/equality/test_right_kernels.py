@@ -157,6 +157,18 @@ MISTAKES = {
         ("t // n % C", "t // n % B"),
         *rest(("t // (C * n)", "t // (B * n)")),
     ),
+    ("recurrences.py", "place_from_a_tile"): (
+        ("m > best", "m >= best"),
+        ('best = ag.max(x, "N")', 'best = ag.max(x, "N") + 1.0'),
+        *rest(("ag.range(BN, N, BN)", "ag.range(2 * BN, N, BN)")),
+        *rest(('at = ag.argmax(x, "N")', 'at = ag.argmax(x, "N") + 1')),
+    ),
+    ("recurrences.py", "place_from_a_row"): (
+        ("x < best", "x <= best"),
+        ("ag.full((BM,), 0, i32", "ag.full((BM,), 1, i32"),
+        *rest(("X[0, i * BM :]", "X[N - 1, i * BM :]")),
+        *rest(("ag.range(1, N)", "ag.range(2, N)")),
+    ),
     ("recurrences.py", "first_is_another"): (
         ("if n == 0:", "if n == BN:"),
         ("if n == 0:", "if n <= BN:"),

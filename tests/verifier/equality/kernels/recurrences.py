@@ -1,7 +1,7 @@
 """What loops carry on: scans, gates, averages, extremes, offsets."""
 
 import argus as ag
-from argus import bf16, f32
+from argus import bf16, f32, i32
 
 
 @ag.kernel
@@ -433,3 +433,45 @@ def first_is_another(X: f32["M N"], Most: f32["M"], S: f32["M"], *, BN: int = 64
 @ag.reference
 def first_is_another_reference(X):
     return {"Most": X.max(1), "S": np.exp(X).sum(1) + 1}
+
+
+@ag.kernel
+def place_from_a_tile(X: f32["M N"], I: i32["M"], *, BM: int = 8, BN: int = 64):
+    """Where the largest is, beginning with that of the first tile."""
+    M, N = X.shape
+    ag.require(N > 0, "columns")
+    i = ag.block(ag.cdiv(M, BM))
+    x = ag.load(X[i * BM :, 0:], (BM, BN), fill=-ag.inf)
+    best = ag.max(x, "N")
+    at = ag.argmax(x, "N")
+    for n in ag.range(BN, N, BN):
+        x = ag.load(X[i * BM :, n:], (BM, BN), fill=-ag.inf)
+        m = ag.max(x, "N")
+        at = ag.where(m > best, ag.argmax(x, "N") + n, at)
+        best = ag.maximum(best, m)
+    I[i * BM :] = at
+
+
+@ag.reference
+def place_from_a_tile_reference(X):
+    return X.argmax(1)
+
+
+@ag.kernel
+def place_from_a_row(X: f32["N M"], I: i32["M"], *, BM: int = 64):
+    """Where the smallest of a column is, beginning with the first row."""
+    N, M = X.shape
+    ag.require(N > 0, "rows")
+    i = ag.block(ag.cdiv(M, BM))
+    best = ag.load(X[0, i * BM :], (BM,))
+    at = ag.full((BM,), 0, i32, dims="M")
+    for n in ag.range(1, N):
+        x = ag.load(X[n, i * BM :], (BM,))
+        at = ag.where(x < best, n, at)
+        best = ag.minimum(best, x)
+    I[i * BM :] = at
+
+
+@ag.reference
+def place_from_a_row_reference(X):
+    return X.argmin(0)
