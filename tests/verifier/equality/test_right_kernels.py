@@ -157,6 +157,11 @@ MISTAKES = {
         ("t // n % C", "t // n % B"),
         *rest(("t // (C * n)", "t // (B * n)")),
     ),
+    ("rows.py", "quantised_by_largest"): (
+        ('S[i * BM :] = ag.max(ag.abs(x), "N")', 'S[i * BM :] = ag.max(x, "N")'),
+        ('(N > 0) & (N <= BN), "a row"', 'N <= BN, "a row"'),
+        *rest(("/ 127.0, 1e-8", "/ 127.0, 1e-7")),
+    ),
     ("recurrences.py", "place_from_a_tile"): (
         ("m > best", "m >= best"),
         ('best = ag.max(x, "N")', 'best = ag.max(x, "N") + 1.0'),

@@ -1,7 +1,7 @@
 """Rows: norms, losses, routers, choices by data."""
 
 import argus as ag
-from argus import bf16, f32, i32, u8
+from argus import bf16, f32, i8, i32, u8
 
 
 @ag.kernel
@@ -382,3 +382,25 @@ def group_norm_planes(
 def group_norm_planes_reference(X, eps):
     mean = X.mean((2, 3), keepdims=True)
     return (X - mean) / np.sqrt(X.var((2, 3), keepdims=True) + eps)
+
+
+@ag.kernel
+def quantised_by_largest(
+    X: bf16["M N"], Q: i8["M N"], S: f32["M"], *, BM: int = 4, BN: int = 512
+):
+    """What lies beside a row is 0, and no absolute value is less."""
+    M, N = X.shape
+    ag.require((N > 0) & (N <= BN), "a row")
+    i = ag.block(ag.cdiv(M, BM))
+    x = ag.load(X[i * BM :, 0:], (BM, BN)).to(f32)
+    s = ag.maximum(ag.max(ag.abs(x), "N") / 127.0, 1e-8)
+    S[i * BM :] = ag.max(ag.abs(x), "N")
+    q = ag.maximum(ag.minimum(ag.round(x / s), 127.0), -127.0)
+    Q[i * BM :, 0:] = q.to(i8)
+
+
+@ag.reference
+def quantised_by_largest_reference(X):
+    s = np.abs(X).max(1)
+    t = np.maximum(s / 127, 1e-8)[:, None]
+    return {"Q": np.clip(np.round(X / t), -127, 127).astype(np.int8), "S": s}
