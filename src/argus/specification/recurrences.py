@@ -163,6 +163,20 @@ class Round:
                 )
         return value
 
+    def listed(self, value: Value) -> Value:
+        """What each round appends to a list, of what rounds hand on, too."""
+        if value.kind != "real":
+            return self.free(value)
+        cases: list[Case] = []
+        for where, term in value.terms:
+            if self.mentions(where):
+                raise Unknown("a round of a loop depends on what rounds before did")
+            if self.mentions(term):
+                cases += self._kept(where, term, Integer.atom(self.variable))
+            else:
+                cases.append((where, term))
+        return merged(self.tracing.world, "real", cases)
+
     def fixed_sizes(self, array: SymbolicArray) -> None:
         """Raises Unknown for an array whose shape differs between rounds."""
         for size in array.sizes:
