@@ -306,3 +306,17 @@ def test_whole_numbers_as_the_bits_of_floats() -> None:
         return codes.view(ml_dtypes.float4_e2m1fn).astype(np.float32)
 
     agree(numbers, MATRIX, *SMALL)
+
+
+@pytest.mark.parametrize("mode", ["full", "same", "valid"])
+def test_convolutions_of_rows(mode: Any) -> None:
+    def rows(X: Any, V: Any) -> Any:
+        return np.stack([np.convolve(row, V, mode) for row in X])
+
+    sizes = (
+        {"M": 2, "N": 6, "K": 3},
+        {"M": 1, "N": 5, "K": 2},
+        {"M": 3, "N": 4, "K": 4},
+    )
+    made = agree(rows, {"X": "M N", "V": "K"}, *sizes)
+    assert any("np.convolve" in why for why in made.needs)

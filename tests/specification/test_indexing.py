@@ -343,3 +343,60 @@ def test_assignment_to_slices(start: Any, stop: Any, step: int, size: int) -> No
         return Y
 
     agree(function, {"X": "N"}, {"N": size})
+
+
+def assigned_one_by_one(C: Any, V: Any, I: Any) -> Any:
+    c = C.copy()
+    for k in range(V.shape[0]):
+        c[I[k]] = V[k] * k
+    return c
+
+
+def added_one_by_one(C: Any, V: Any, I: Any) -> Any:
+    c = C.copy()
+    for k in range(V.shape[0]):
+        c[I[k]] += V[k] * k
+    return c
+
+
+def counted_one_by_one(C: Any, V: Any, I: Any) -> Any:
+    c = np.zeros(C.shape, np.int64)
+    for k in range(V.shape[0]):
+        c[I[k]] += 1
+    return c
+
+
+@pytest.mark.parametrize(
+    ("function", "table"),
+    [
+        (assigned_one_by_one, [4, 0, 5, 2]),
+        (added_one_by_one, [4, 0, 4, 2]),
+        (counted_one_by_one, [4, 0, 4, 4]),
+    ],
+)
+def test_rounds_that_tables_send_somewhere(function: Any, table: list[int]) -> None:
+    shapes = {"C": "M N", "V": "K N", "I": "K:i32"}
+    agree(function, shapes, {"M": 6, "N": 3, "K": 4}, arrays={"I": np.array(table)})
+
+
+def to_half_as_many(C: Any, V: Any, I: Any) -> Any:
+    c = C.copy()
+    for k in range(V.shape[0]):
+        c[I[k // 2]] = V[k]
+    return c
+
+
+def of_another_element(C: Any, V: Any, I: Any) -> Any:
+    c = C.copy()
+    for k in range(V.shape[0]):
+        c[I[k]] += c[I[0]]
+    return c
+
+
+@pytest.mark.parametrize("function", [to_half_as_many, of_another_element])
+def test_rounds_of_which_nothing_is_known(function: Any) -> None:
+    made = traced(function, {"C": "M N", "V": "K N", "I": "K:i32"})
+    world = made.tracing.world
+    place = [world.fresh("at", 0, n) for n in made.results[0].sizes]
+    with pytest.raises(Unknown):
+        made.results[0].at(place)

@@ -231,6 +231,22 @@ def kept_changed(X: Any) -> Any:
     return kept
 
 
+def listed_after(X: Any) -> Any:
+    e, rows = np.zeros(X.shape[1]), []
+    for m in range(X.shape[0]):
+        e = X[m] * e + X[m]
+        rows.append(e)
+    return np.stack(rows)
+
+
+def listed_before(X: Any) -> Any:
+    e, rows = X[0] * 0 + 1, []
+    for row in X:
+        rows.append(2 * e - row)
+        e = e + row
+    return np.array(rows)
+
+
 def kept_of_columns(X: Any) -> Any:
     e, kept = np.zeros((X.shape[0],)), np.zeros(X.shape)
     for n in range(X.shape[1]):
@@ -243,6 +259,7 @@ def kept_of_columns(X: Any) -> Any:
     "function",
     [
         recurrence, kept_after, kept_before, kept_changed, kept_of_columns,
+        listed_after, listed_before,
         averaged, averaged_in_place,
         stacked, stacked_last, joined, added, largest, numbered, zipped, twice,
         assigned_where_data_say, through_a_helper_that_rounds,

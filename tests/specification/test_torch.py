@@ -194,6 +194,11 @@ SEVERAL: dict[str, tuple[Any, dict[str, str], dict[str, str]]] = {
         {"x": "2 4 N", "w": "6 2 2"},
         {"y": "2 6 P"},
     ),
+    "depthwise convolution": (
+        lambda x, w: F.conv1d(F.pad(x, (3, 0)), w, groups=x.shape[1]),
+        {"x": "2 M N", "w": "M 1 4"},
+        {"y": "2 M N"},
+    ),
     "max pool": (
         lambda x: F.max_pool2d(x, 2),
         {"x": "1 2 M N"},

@@ -227,7 +227,7 @@ def _require_defined(
                 if need.where is None or world.is_subset(inside, need.where):
                     continue
                 launched = inside & _of_entries(program, world)
-                if need.index:
+                if need.shape:
                     launched = launched & _not_empty(program, world)
                 if not world.is_subset(launched, need.where):
                     raise Unknown(

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from argus.specification.array import SymbolicArray, kind_of
+from argus.specification.array import SymbolicArray, kind_of, size_of
 from argus.specification.broadcasting import axes_of, broadcast
 from argus.specification.cases import as_kind
 from argus.specification.casting import lifted
@@ -134,6 +134,29 @@ def outer(a: Any, b: Any, out: Any = None) -> SymbolicArray:
     tracing = tracing_of(a, b)
     x, y = lifted(tracing, a), lifted(tracing, b)
     return x.reshape(-1)[:, None] * y.reshape(-1)[None, :]
+
+
+@traces(np.convolve)
+def convolve(a: Any, v: Any, mode: Any = "full") -> SymbolicArray:
+    """Sums of products over windows of one, with the other from its end on.
+
+    The second one is taken to be no longer than the first: else numpy exchanges them.
+    """
+    tracing = tracing_of(a, v)
+    x, y = lifted(tracing, a), lifted(tracing, v)
+    if x.ndim != 1 or y.ndim != 1 or mode not in ("full", "same", "valid"):
+        raise Unknown(f"the reference calls np.convolve with mode={mode}")
+    (length,), (taps,) = x.sizes, y.sizes
+    fits = tracing.world.compare(taps, "<=", length)
+    tracing.need(fits, f"{taps} <= {length} (np.convolve)", shape=True)
+    border = size_of(tracing, taps - 1)
+    wide: Any = x if mode == "valid" else np.pad(x, border)
+    shape = size_of(tracing, taps)
+    found: Any = np.lib.stride_tricks.sliding_window_view(wide, shape) @ y[::-1]
+    if mode != "same":
+        return found
+    first = tracing.world.quotient(taps - 1, 2)
+    return found[size_of(tracing, first) : size_of(tracing, first + length)]
 
 
 @traces(np.tensordot)

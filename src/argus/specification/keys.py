@@ -160,13 +160,13 @@ def are_positions(tracing: Tracing, cases: Cases, size: Integer) -> bool:
                 plain = False
             continue
         if not tracing.never(beyond) and not _grouped(tracing, index, size):
-            tracing.need(~beyond, f"{index} < {size} (an index)", index=True)
+            tracing.need(~beyond, f"{index} < {size} (an index)", shape=True)
         if not tracing.never(below):
             plain = False
             too_low = where & world.compare(index, "<", -size)
             if not tracing.never(too_low):
                 why = f"{index} >= -{size} (an index)"
-                tracing.need(~too_low, why, index=True)
+                tracing.need(~too_low, why, shape=True)
     return plain
 
 
@@ -260,5 +260,5 @@ def _bound(
     if depends_on_data(value):
         tracing.assume(f"{value} >= 0: it is the bound of a slice")
         return world.maximum(value, Integer.of(0))
-    tracing.need(~below, f"{value} >= 0 (the bound of a slice)")
+    tracing.need(~below, f"{value} >= 0 (the bound of a slice)", shape=True)
     return value

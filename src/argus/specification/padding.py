@@ -74,7 +74,8 @@ def _folded(
         for width in pair:
             if width.constant != 0:
                 fits = world.compare(width, "<=", n - _FOLDED[mode])
-                tracing.need(fits, f"{width} <= {n - _FOLDED[mode]} (np.pad)")
+                why = f"{width} <= {n - _FOLDED[mode]} (np.pad)"
+                tracing.need(fits, why, shape=True)
 
     def at(indices: Indices, dim: int) -> Value:
         if dim == array.ndim:
@@ -127,5 +128,5 @@ def _widths(tracing: Tracing, given: Any, rank: int) -> list[tuple[Integer, Inte
         raise Unknown("the reference fails: widths of np.pad for other dimensions")
     for width in (w for pair in found for w in pair):
         positive = tracing.world.compare(width, ">=", 0)
-        tracing.need(positive, f"{width} >= 0 (np.pad)")
+        tracing.need(positive, f"{width} >= 0 (np.pad)", shape=True)
     return found

@@ -1,12 +1,14 @@
-"""Slices between entries of tables, which the rounds of a loop assign to.
+"""Places that entries of tables name, which the rounds of a loop assign to.
 
     for b in range(B):
         out[first[b] : last[b]] = ...
+        out[slot[b]] = ...
 
 Where tables say which elements a round assigns to, no two rounds are assumed to have
 one in common (numpy keeps the last of several, a kernel any). So an element is that of
 the one round in whose slice it lies: a sum with one summand. Of element first[c] + i
-that is round c, if it lies in the slice of c.
+that is round c, if it lies in the slice of c; of
+element slot[c] it is c.
 """
 
 from __future__ import annotations
@@ -30,7 +32,10 @@ from argus.terms import (
     reduce,
 )
 
-__all__ = ["Ragged", "note"]
+__all__ = ["DIFFERENT", "Ragged", "note"]
+
+DIFFERENT = "positions that the reference assigns to by a table are different"
+"""What is taken for granted of assignments: numpy keeps the last of several."""
 
 
 def note(tracing: Tracing, items: Iterable[Item]) -> None:
@@ -68,7 +73,9 @@ class Ragged:
         )
         where = self.where & inside
         if not any(self._bounded(where, at) for at in place):
-            raise Unknown("several rounds of a loop may assign to one element")
+            if not any(self._entry(where, at) for at in place):
+                raise Unknown("several rounds of a loop may assign to one element")
+            self.tracing.assume(DIFFERENT)
         one = Value.whole(Integer.of(1))
         count = reduce(world, "sum", [self.variable], one, where)
         total = reduce(world, "sum", [self.variable], value, where)
@@ -90,13 +97,25 @@ class Ragged:
                     return True
         return False
 
-    def _named(self, where: IndexSet, place: Indices) -> Iterator[Integer]:
-        """Rounds whose entries a place mentions."""
-        own = {
-            entry.tensor
+    def _entry(self, where: IndexSet, at: Integer) -> bool:
+        """Whether it holds only for the place that an entry of the round is."""
+        world = self.tracing.world
+        return any(
+            world.is_subset(where, world.compare(Integer.atom(one), "==", at))
+            for one in self._own(where)
+        )
+
+    def _own(self, where: IndexSet) -> list[Entry]:
+        """Entries that are those of the round, each of which has one of its own."""
+        return [
+            entry
             for entry in _entries(a for m in where.monomials for a in m)
             if entry.indices == (Integer.atom(self.variable),)
-        }
+        ]
+
+    def _named(self, where: IndexSet, place: Indices) -> Iterator[Integer]:
+        """Rounds whose entries a place mentions."""
+        own = {entry.tensor for entry in self._own(where)}
         found: dict[Integer, None] = {}
         for entry in _entries(a for at in place for a in at.atoms()):
             if entry.tensor in own and self.variable not in entry.variables:

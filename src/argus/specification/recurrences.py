@@ -16,7 +16,9 @@ from argus.specification.tracing import Tracing
 from argus.terms import (
     ONE,
     ZERO,
+    Atom,
     Carried,
+    Entry,
     IndexSet,
     Integer,
     Leaf,
@@ -161,6 +163,20 @@ class Round:
                 )
         return value
 
+    def listed(self, value: Value) -> Value:
+        """What each round appends to a list, of what rounds hand on, too."""
+        if value.kind != "real":
+            return self.free(value)
+        cases: list[Case] = []
+        for where, term in value.terms:
+            if self.mentions(where):
+                raise Unknown("a round of a loop depends on what rounds before did")
+            if self.mentions(term):
+                cases += self._kept(where, term, Integer.atom(self.variable))
+            else:
+                cases.append((where, term))
+        return merged(self.tracing.world, "real", cases)
+
     def fixed_sizes(self, array: SymbolicArray) -> None:
         """Raises Unknown for an array whose shape differs between rounds."""
         for size in array.sizes:
@@ -192,6 +208,7 @@ class Round:
             point = determined(world, world.close(where), self.variable)
             if point is not None:  # `out[h]` is the element itself in this case
                 x = world.substitute(x, {self.variable: point})
+            x = self._in_place(where, x, carried)
             rest = _difference(x, carried)
             if rest is not None and not self.mentions(rest):
                 (added if x != carried else same).append((where, rest))
@@ -217,6 +234,40 @@ class Round:
             total = reduce(world, "sum", [self.variable], step)
             return apply(world, "add", begin, total)
         return self._assigned(begin, put, new.kind, at) if put else begin
+
+    def _in_place(
+        self, where: IndexSet, x: Term | Integer, carried: Term | Integer
+    ) -> Term | Integer:
+        """What a round makes, with the element under the index that it is asked for.
+
+        ``out[I[p]] += 1`` adds to the element of which the index is the entry.
+        """
+        world, me = self.tracing.world, carried.single
+
+        def is_here(indices: Indices, mine: Indices) -> bool:
+            there = zip(indices, mine, strict=True)
+            same = (world.compare(i, "==", j) for i, j in there)
+            return all(world.is_subset(where, held) for held in same)
+
+        if isinstance(x, Integer) and isinstance(me, Entry):
+            atoms: dict[Atom, Integer] = {
+                atom: Integer.atom(me)
+                for atom in x.atoms()
+                if isinstance(atom, Entry)
+                and atom.tensor == me.tensor
+                and is_here(atom.indices, me.indices)
+            }
+            return replace(world, Value.whole(x), lambda _: None, {}, atoms).integer
+        if not isinstance(x, Term) or not isinstance(me, Carried):
+            return x
+
+        def leaf(one: Leaf) -> Value | None:
+            if not isinstance(one, Carried) or one.name != me.name:
+                return None
+            here = is_here(one.indices, me.indices)
+            return Value.real(leaf_term(me)) if here else None
+
+        return replace(world, x, leaf, {}).term
 
     def _scaled(
         self, begin: Value, carried: Term | Integer, new: Value

@@ -191,7 +191,7 @@ def sliding_window_view(
     sizes = list(x.sizes)
     for dim, window in zip(axes, windows, strict=True):
         fits = tracing.world.compare(window, "<=", sizes[dim])
-        tracing.need(fits, f"{window} <= {sizes[dim]} (a window)")
+        tracing.need(fits, f"{window} <= {sizes[dim]} (a window)", shape=True)
         sizes[dim] = sizes[dim] - window + 1
 
     def way(indices: Indices) -> Indices:

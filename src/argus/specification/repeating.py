@@ -12,8 +12,8 @@ be an element before a round, and ``g``, ``f`` terms without it:
 - ``f(h)`` where a condition ``S(h)`` holds, else ``c``, and ``S`` holds for at most one
   ``h``: afterwards it is ``f`` of that ``h`` where there is one, else ``c_0``.
 - ``f(h)`` always: afterwards it is that of the last round.
-- ``f(h, c)`` for an element that only round ``h`` sets: what c is after ``h`` rounds,
-  or after ``h + 1``, is derived by the same forms.
+- ``f(h, c)`` for an element that only round ``h`` sets, or that it appends to a list:
+  what c is after ``h`` rounds, or after ``h + 1``, is derived by the same forms.
 
 Anything else is Unknown. So is a round that another one could see otherwise: its
 conditions on carried values, state that it changes unseen (`state.py`).
@@ -248,7 +248,8 @@ class _Loop:
             return Gone(name)
         length = self.items.length
         some = self.tracing.world.compare(length, ">", 0)
-        self.tracing.need(some, f"{length} > 0 (a loop changes the shape of an array)")
+        why = f"{length} > 0 (a loop changes the shape of an array)"
+        self.tracing.need(some, why, shape=True)
         wide = np.result_type(array.dtype, start.dtype)
         return broadcast_to(converted(start, wide), array.shape).copy()
 
@@ -312,7 +313,7 @@ class _Loop:
         read = element.now()
 
         def checked(indices: Indices) -> Value:
-            return self.round.free(read(indices))
+            return self.round.listed(read(indices))
 
         array = SymbolicArray(
             self.tracing, element.sizes, element.dtype, checked, weak=element.weak

@@ -18,7 +18,8 @@ from argus.specification.casting import converted, lifted
 from argus.specification.storage import Indices
 from argus.specification.table import traces
 from argus.specification.tracing import Tracing, divisor_of, factor_of
-from argus.terms import Integer, Unknown
+from argus.terms import Integer, Unknown, Variable
+from argus.terms.affine import equal_to
 
 Sizes = tuple[Integer, ...]
 
@@ -124,12 +125,26 @@ def _quotient(tracing: Tracing, of: list[Integer], by: list[Integer]) -> Integer
     total, part = tracing.product(of), tracing.product(by)
     found = tracing.world.quotient(total, part)
     if found * part != total:
+        written = tracing.product(_by_others(tracing, size) for size in of)
+        other = tracing.world.quotient(written, part)
+        if other * part == written:
+            return other
         left = tracing.world.remainder(total, part)
         where = tracing.world.compare(left, "==", 0)
         tracing.need(where, f"{part} divides {total} (reshape)")
         if tracing.holds(tracing.world.compare(part, ">", 0)):
             tracing.world.require_divides(part, total)
     return found
+
+
+def _by_others(tracing: Tracing, size: Integer) -> Integer:
+    """A size as launches require it to be: ``64 * B`` of M where they are the same."""
+    variable = size.single
+    if not isinstance(variable, Variable):
+        return size
+    known = tracing.world.facts(((variable,),))
+    found = equal_to(tracing.world, known, variable, frozenset({variable}))
+    return size if found is None else found
 
 
 def _groups(tracing: Tracing, old: Sizes, new: Sizes) -> list[tuple[Sizes, Sizes]]:

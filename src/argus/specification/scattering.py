@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from argus.specification.array import SymbolicArray
 from argus.specification.cases import chosen
 from argus.specification.casting import ends_of, wraps
+from argus.specification.ragged import DIFFERENT
 from argus.specification.storage import Indices, Read
 from argus.specification.tracing import depends_on_data
 from argus.terms import (
@@ -58,9 +59,7 @@ class Scatter:
         tracing, world = self.array.tracing, self.array.tracing.world
         named = tuple(e for e, _ in self.equations(self.array.sizes).pairs)
         if any(map(depends_on_data, named)):
-            tracing.assume(
-                "positions that the reference assigns to by a table are different"
-            )
+            tracing.assume(DIFFERENT)
             return
         others = [world.fresh("q", 0, n) for n in self.inner]
         env = dict(zip(self._names(), others, strict=True))

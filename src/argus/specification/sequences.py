@@ -39,7 +39,7 @@ class Repeated:
         if found.ndim:
             some = self.tracing.world.compare(self.length, ">", 0)
             why = "an empty list says nothing of its elements' shape"
-            self.tracing.need(some, f"{self.length} > 0 ({why})")
+            self.tracing.need(some, f"{self.length} > 0 ({why})", shape=True)
         if any(self.variable in n.variables() for n in found.sizes):
             raise Unknown(
                 f"the reference puts arrays of different shapes into one list, for "

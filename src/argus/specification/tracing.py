@@ -32,12 +32,13 @@ class Need:
     ``where``: the sizes at which it holds, which the world has been told. None where
     sets of sizes cannot say it (`h // (H // G) < G` for every `h`): then the world does
     not know it, and whatever is claimed is claimed where the reference does not fail.
-    ``index``: that an index is one of a dimension, which none is of an empty tensor.
+    ``shape``: that an index is one of a dimension, or that shapes fit, which may fail
+    where a tensor is empty.
     """
 
     where: IndexSet | None
     why: str
-    index: bool = False
+    shape: bool = False
 
 
 _BRANCHES = 3
@@ -126,10 +127,10 @@ class Tracing:
         if not self.never(self.world.compare(size, ">", 1)):
             return False
         there = self.world.compare(size, ">=", 1)
-        self.need(there, f"{size} >= 1 (an axis of at most one)", index=True)
+        self.need(there, f"{size} >= 1 (an axis of at most one)", shape=True)
         return True
 
-    def need(self, where: IndexSet, why: str, *, index: bool = False) -> None:
+    def need(self, where: IndexSet, why: str, *, shape: bool = False) -> None:
         """The reference is defined only where this holds, for every loop variable.
 
         Raises Unknown where it never does.
@@ -150,7 +151,7 @@ class Tracing:
             if self.world.is_empty(every):
                 raise Failing(f"the reference fails at every size: it needs that {why}")
             self.world.require(every, f"the reference needs that {why}")
-        need = Need(every, why, index)
+        need = Need(every, why, shape)
         if need.why not in {n.why for n in self.needs}:
             self.needs.append(need)
 

@@ -264,10 +264,22 @@ class BoundVariables:
         return value
 
     def _named(self) -> Bound:
-        """Variables under their canonical names."""
-        rest = [v for v in self.variables if v not in self.chosen]
-        order = [v for v in self.chosen if v in self.variables] + rest
-        return named(self.world, order, self.domain, self.body)
+        """Variables under their canonical names, in the order of what they became.
+
+        What an index was at first, a lane beside a tile, says no more which is first.
+        """
+        chosen = [v for v in self.chosen if v in self.variables]
+        rest = [v for v in self.variables if v not in chosen]
+        order = self._by_place(chosen) if len(chosen) > 1 else chosen
+        return named(self.world, order + rest, self.domain, self.body)
+
+    def _by_place(self, chosen: Sequence[Variable]) -> list[Variable]:
+        """Variables by where they stand alone first."""
+        places = positions(self.body, frozenset(self.variables))
+        alone = [self._without_factor(index).single for _, index in places]
+        found = [v for v in dict.fromkeys(alone) if isinstance(v, Variable)]
+        first = [v for v in found if v in chosen]
+        return first + [v for v in chosen if v not in first]
 
 
 def _quotients(

@@ -56,10 +56,19 @@ def _of_sizes(world: World, where: IndexSet, x: Integer, size: int) -> IndexSet:
     return found
 
 
-def fits(world: World, where: IndexSet, x: Integer | Term, held: Ends) -> bool:
-    """Whether a whole number lies between two ends, for all that tables may hold."""
+def fits(
+    world: World,
+    where: IndexSet,
+    x: Integer | Term,
+    held: Ends,
+    size: int = LARGEST_SIZE,
+) -> bool:
+    """Whether a whole number lies between two ends, for all that tables may hold.
+
+    ``size``: how large sizes are, at most.
+    """
     if isinstance(x, Integer):
-        beyond = where & outside(world, where, x, held)
+        beyond = where & outside(world, where, x, held, size)
         if world.is_empty(beyond):
             return True
     for side, end in zip(
@@ -69,7 +78,7 @@ def fits(world: World, where: IndexSet, x: Integer | Term, held: Ends) -> bool:
             return False
         most, below = integer_of(side)
         beyond = where & world.compare(most, ">", end * below)
-        beyond = beyond & _of_sizes(world, where, most, LARGEST_SIZE)
+        beyond = beyond & _of_sizes(world, where, most, size)
         if not world.is_empty(beyond):
             return False
     return True

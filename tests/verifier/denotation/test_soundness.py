@@ -301,8 +301,11 @@ def test_a_buffer_handed_over_by_named_barriers(tmp_path: Path) -> None:
         ("pass", "pass", "pass", "may have no fill"),
         (READY, f"{ARRIVE}\n            {READY}", "pass", "who comes to which round"),
         (READY.replace("256", "384"), READY.replace("256", "384"), "pass", "who meets"),
-        (READY, f"{READY}\n            other[0].wait(0)", "other = ag.barriers(1)",
-         "several ways"),
+        (f"{READY}\n            other[0].arrive()",
+         f"{READY}\n            other[0].wait(0)",
+         "other = ag.barriers(1, arrivals=2)", "whose arrivals"),
+        (READY, f"{READY}\n            other[n % 2].wait(0)",
+         "other = ag.barriers(2)", "several ways"),
         (f"if n > 32:\n                {READY}", READY, "pass", "how often"),
     ],
 )  # fmt: skip

@@ -49,7 +49,11 @@ WHOLE = {
         *("hashed", "quantised_rows", "optional_parts", "kept_elements"),
     ),
     "grids.py": ("equal_parts",),
-    "handoffs.py": ("three_meet", "each_arrives", "two_readers", "two_buffers"),
+    "handoffs.py": (
+        *("three_meet", "each_arrives", "two_readers", "two_buffers"),
+        *("numbered_stages", "by_phases", "handed_on_twice", "handed_operands"),
+        "told_of_copies",
+    ),
     "losses.py": ("segment_max",),
     "products.py": ("gemm_w4",),
     "recurrences.py": ("mamba_scan", "segment_counter", "welford_chunk"),
@@ -149,6 +153,44 @@ MISTAKES = {
         ("c = ag.min(BN, N - n)", "c = BN"),
         ("(c / (n + c))", "(c / N)"),
     ),
+    ("grids.py", "one_number_of_three"): (
+        ("t // n % C", "t // n % B"),
+        *rest(("t // (C * n)", "t // (B * n)")),
+    ),
+    ("rows.py", "quantised_by_largest"): (
+        ('S[i * BM :] = ag.max(ag.abs(x), "N")', 'S[i * BM :] = ag.max(x, "N")'),
+        ('(N > 0) & (N <= BN), "a row"', 'N <= BN, "a row"'),
+        *rest(("/ 127.0, 1e-8", "/ 127.0, 1e-7")),
+    ),
+    ("recurrences.py", "place_from_a_tile"): (
+        ("m > best", "m >= best"),
+        ('best = ag.max(x, "N")', 'best = ag.max(x, "N") + 1.0'),
+        *rest(("ag.range(BN, N, BN)", "ag.range(2 * BN, N, BN)")),
+        *rest(('at = ag.argmax(x, "N")', 'at = ag.argmax(x, "N") + 1')),
+    ),
+    ("recurrences.py", "place_from_a_row"): (
+        ("x < best", "x <= best"),
+        ("ag.full((BM,), 0, i32", "ag.full((BM,), 1, i32"),
+        *rest(("X[0, i * BM :]", "X[N - 1, i * BM :]")),
+        *rest(("ag.range(1, N)", "ag.range(2, N)")),
+    ),
+    ("recurrences.py", "first_is_another"): (
+        ("if n == 0:", "if n == BN:"),
+        ("if n == 0:", "if n <= BN:"),
+        *rest(("ag.range(0, N, BN)", "ag.range(BN, N, BN)")),
+    ),
+    ("recurrences.py", "welford_tail"): (
+        ("c = ag.min(BN, N - n)", "c = ag.min(BN, N - n - 1)"),
+        ("(count * c / total)", "(count * BN / total)"),
+        *rest(("count = total", "count = count + BN")),
+        *rest(("m2 / count", "m2 / (count - 1)")),
+        *rest(("real, x - own, 0.0", "real, x - own, own")),
+    ),
+    ("recurrences.py", "welford_tiles"): (
+        ("(BN * t / (t + 1))", "(BN * t / (t + 2))"),
+        *rest(("+ 1e-5", "+ 1e-4")),
+        *rest(("m2 / N", "m2 / (N - 1)")),
+    ),
     # The denominator lacks the sink.
     ("attention.py", "sinks"): rest(
         ("l = ag.full((BM,), 1.0,", "l = ag.full((BM,), 0.0,")
@@ -169,6 +211,10 @@ MISTAKES = {
         *rest(('ag.require(N % 2 == 0, "pairs")', "pass")),
     ),
     ("strides.py", "largest_of_fours"): rest(("range(4)", "range(3)")),
+    ("windows.py", "causal_taps"): (
+        ("s + r - R + 1", "s + r - R"),
+        *rest(("ag.range(R)", "ag.range(1, R)")),
+    ),
     ("windows.py", "periodic"): (
         ("n + 1 == N, 0, n + 1", "n + 1 == N, 1, n + 1"),
         ("n + N - 3, n - 3", "n + N - 4, n - 3"),
@@ -250,6 +296,28 @@ MISTAKES = {
     ("rows.py", "and_mask"): (("x & 15", "x & 7"), ("x & 15", "x & 14")),
     # A read of the buffer before what is meant to be in it, of the other role's.
     ("handoffs.py", "three_meet"): (("* 3.0", "* 2.0"),),
+    ("handoffs.py", "numbered_stages"): (
+        ("Y[i * 64 :, n:] = s[0]", "Y[i * 64 :, n:] = s[1]"),
+        *rest(("s[1].store", "s[0].store")),
+    ),
+    ("handoffs.py", "by_phases"): (
+        ("full[0].wait(t)", "full[0].wait(t - 1)"),
+        ('            full[0].arrive(per="warp")\n', ""),
+        *rest(('full[0].arrive(per="warp")', 'full[0].arrive(per="thread")')),
+        *rest(("done[0].wait(t - 1)", "full[0].arrive()")),
+    ),
+    ("handoffs.py", "told_of_copies"): (
+        ("full[0].wait(t)", "full[0].wait(t - 1)"),
+        # Each may have heard of more from the other one.
+        *rest(
+            ("s.load() + 1.0", 's.load() + 1.0\n            ag.sync("x", threads=128)')
+        ),
+    ),
+    ("handoffs.py", "handed_operands"): rest(("B[j * 64 :, k:]", "B[j * 64 :, 0:]")),
+    ("handoffs.py", "handed_on_twice"): (
+        ('            ag.sync("made", threads=256)\n            x', "            x"),
+        *rest(("u.store(ag.exp(x))", "s.store(ag.exp(x))")),
+    ),
     ("handoffs.py", "each_arrives"): (
         ("s.store(ag.load(X[i * 64 :, n:]", "s.store(ag.load(X[i * 64 :, n + 32 :]"),
         ('ag.arrive("full", threads=256)', 'ag.arrive("full", threads=288)'),

@@ -14,6 +14,7 @@ from argus.specification.aten.table import aten
 from argus.specification.contracting import contracted
 from argus.specification.padding import pad
 from argus.specification.reducing import max_, mean
+from argus.specification.reshaping import integer_of
 from argus.specification.storage import Indices
 from argus.terms import Integer, Unknown
 
@@ -42,7 +43,7 @@ def windows(
     for size, k, s, d in zip(wide.sizes[ahead:], kernel, stride, dilation, strict=True):
         span = size - (k - 1) * d - 1
         fits = world.compare(span, ">=", 0)
-        x.tracing.need(fits, f"{size} holds a window of {k}")
+        x.tracing.need(fits, f"{size} holds a window of {k}", shape=True)
         sizes.append(world.quotient(span, Integer.of(s)) + 1)
     read = wide.now()
 
@@ -62,7 +63,7 @@ def windows(
 @aten("convolution")
 def convolution(
     x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
-    transposed: bool, output_padding: Any, groups: int,
+    transposed: bool, output_padding: Any, groups: Any,
 ) -> Any:  # fmt: skip
     """Sums of products over windows and the channels of a group."""
     if transposed:
@@ -71,29 +72,30 @@ def convolution(
     steps = (_each(v, count) for v in (stride, padding, dilation))
     wide = windows(x, weight.sizes[2:], *steps, fill=0.0)
     channels, inner = weight.sizes[0], weight.sizes[1]
-    x.tracing.need_equal(x.sizes[1], inner * groups, "convolution")
+    parts = integer_of(x.tracing, groups)
+    x.tracing.need_equal(x.sizes[1], inner * parts, "convolution")
     space = [f"o{d}" for d in range(count)]
     taps = [f"r{d}" for d in range(count)]
-    if groups == 1:
+    if parts.constant == 1:
         found = contracted(
             [wide, weight],
             [("n", "c", *space, *taps), ("k", "c", *taps)],
             ("n", "k", *space),
         )
     else:
-        each = x.tracing.world.quotient(channels, Integer.of(groups))
-        x.tracing.need_equal(each * groups, channels, "convolution")
+        each = x.tracing.world.quotient(channels, parts)
+        x.tracing.need_equal(each * parts, channels, "convolution")
         from argus.specification.array import size_of
 
         sizes = [size_of(x.tracing, n) for n in wide.sizes]
         own = [size_of(x.tracing, n) for n in (each, inner, *weight.sizes[2:])]
         split = wide.reshape(sizes[0], groups, -1, *sizes[2:])
-        parts = contracted(
+        products = contracted(
             [split, weight.reshape(groups, *own)],
             [("n", "g", "c", *space, *taps), ("g", "k", "c", *taps)],
             ("n", "g", "k", *space),
         )
-        found = parts.reshape(sizes[0], -1, *parts.shape[3:])
+        found = products.reshape(sizes[0], -1, *products.shape[3:])
     if bias is None:
         return found
     return found + bias.reshape(-1, *[1] * count)

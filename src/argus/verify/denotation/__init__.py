@@ -24,17 +24,20 @@ threads here: that placing keeps what a tile is, and that accesses are ordered
     guarded.py                    results that matter only where a condition holds
     grid.py, tile_order.py        block indices, persistent loops, grouped orders
     trips.py, loops.py            loops: iterations, and reading a body once for all
-    counters.py, counts.py        integers that a loop carries; how often things happen
+    counters.py, counts.py        integers that a loop carries; how often things happen;
+                                  steps.py: sums of steps with a form of their own
     totals.py                     what a loop counts by data, as a sum
     recurrences.py, rescaling.py  tiles that a loop carries, each form a theorem;
                                   extremes.py, balanced.py, following.py, places.py:
-                                  further forms; known_forms.py: what is solved
+                                  further forms; known_forms.py: what is solved;
+                                  peeling.py: loops that begin in another way
     dependence.py                 which carried values a term depends on
     branches.py                   branches
     buffers.py, shared.py         shared memory in program order
     multicast.py                  copies that blocks of a cluster share
     fills.py, reads.py            which fill of a slot a drain reads
-    meetings.py                   buffers that named barriers hand over
+    meetings.py                   buffers that barriers hand over
+    stages.py                     stages that have numbers, as buffers by themselves
     assumptions.py                requirements, `ag.assume`
     memory.py                     global tiles that are written, and read again
     in_place.py                   tensors that are read and written

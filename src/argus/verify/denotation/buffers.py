@@ -1,4 +1,7 @@
-"""What the text of a program says of its shared buffers: who writes them, and how."""
+"""What the text of a program says of its shared buffers: who writes them, and how.
+
+Also of its mbarriers: who arrives there.
+"""
 
 from __future__ import annotations
 
@@ -10,8 +13,16 @@ from argus.ir.expr import Const, Expr
 from argus.ir.memory import BarrierAlloc, BarrierRef, Ring, SharedAlloc, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import walk
+from argus.isa.registers import WARPGROUP
 
-__all__ = ["Buffers", "OneBarrier", "bodies", "writes_shared"]
+__all__ = [
+    "Arrivals",
+    "Buffers",
+    "OneBarrier",
+    "arrives_at",
+    "bodies",
+    "writes_shared",
+]
 
 
 @dataclass(frozen=True)
@@ -209,3 +220,76 @@ def bodies(program: Program) -> list[tuple[str, o.Block]]:
         else:
             found[0][1].ops.append(op)
     return found
+
+
+def arrives_at(op: o.AnyOp) -> OneBarrier | None:
+    """The mbarrier at which threads arrive by an operation, if it is a fixed one."""
+    if not isinstance(op, o.BarrierArrive):
+        return None
+    one = OneBarrier.of(op.barrier)
+    return None if one.index is None else one
+
+
+@dataclass
+class Arrivals:
+    """Roles by the mbarriers at which they arrive, or onto which they copy."""
+
+    by: dict[OneBarrier, dict[str, bool]] = field(
+        default_factory=dict[OneBarrier, dict[str, bool]]
+    )
+    """Whether each arrival of a role completes a phase, if nobody else arrives."""
+    chosen: set[BarrierAlloc] = field(default_factory=set[BarrierAlloc])
+    """Arrays of which a program chooses the barrier at which somebody arrives."""
+
+    @staticmethod
+    def of(program: Program) -> Arrivals:
+        """Read a program."""
+        found, threads = Arrivals(), {"block": 0}
+        lanes = program.target.warp_threads
+        for op in program.body.ops:
+            if isinstance(op, o.Roles):
+                threads |= {role.name: role.warps * lanes for role in op.roles}
+        for role, body in bodies(program):
+            for op in walk(body):
+                found._add(role, op, threads[role], lanes)
+        return found
+
+    def _add(self, role: str, op: o.AnyOp, threads: int, lanes: int) -> None:
+        match op:
+            case o.BarrierArrive():
+                apart = {"role": threads, "warpgroup": WARPGROUP * lanes, "warp": lanes}
+                count = threads / apart.get(op.per, 1)
+                whole = count == op.barrier.alloc.arrivals and not op.cluster
+                one = OneBarrier.of(op.barrier)
+            case o.BarrierExpect() | o.CpAsyncArrive():
+                whole, one = False, OneBarrier.of(op.barrier)
+            case o.CopyAsync() if op.barrier is not None:
+                whole, one = False, OneBarrier.of(op.barrier)
+            case (
+                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+            ):  # fmt: skip
+                return
+            case _:
+                assert_never(op)
+        if one.index is None:
+            self.chosen.add(one.alloc)
+        known = self.by.setdefault(one, {})
+        known[role] = known.get(role, True) and whole
+
+    def roles(self, barrier: OneBarrier) -> set[str]:
+        """Who arrives at a barrier; at any of its array, where a program chooses."""
+        if barrier.alloc in self.chosen:
+            same = (by for one, by in self.by.items() if one.alloc is barrier.alloc)
+            return {role for by in same for role in by}
+        return set(self.by.get(barrier, ()))
+
+    def are_all_of(self, barrier: OneBarrier, role: str) -> bool:
+        """Whether a role alone arrives, and completes a phase each time."""
+        if barrier.alloc in self.chosen:
+            return False
+        return self.by.get(barrier) == {role: True}
+
+    def completed_by(self, role: str) -> frozenset[OneBarrier]:
+        """Barriers of which that is so."""
+        return frozenset(one for one in self.by if self.are_all_of(one, role))

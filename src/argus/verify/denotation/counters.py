@@ -8,7 +8,8 @@ j, for j = 0 .. n, and c(0) what it was before the loop.
     running sum   it yields c + d(j):  c(j) = c(0) + s(j), s(j) = d(0) + ... + d(j-1), a
                   function of j of which only that is known; loops with equal d have
                   equal s, in whichever role they are. As long as a condition lasts
-                  under which d is a constant, s(j) = d*j
+                  under which d is a constant, s(j) = d*j; of min(d, n - d*j) it
+                  is min(d*j, n)
     handed on     it yields g(j), which does not depend on c:  c(j) = g(j-1) for j >= 1
 
 All three follow by induction over j. In a persistent loop the iterations of a block are
@@ -40,6 +41,7 @@ from argus.verify.denotation.cases import chosen, same_value, substituted
 from argus.verify.denotation.counts import count, counted, counted_in
 from argus.verify.denotation.scalars import scalar
 from argus.verify.denotation.state import Context, RunningSum, integers, variable_of
+from argus.verify.denotation.steps import cut_short, lasts
 from argus.verify.denotation.trips import Trips, trips_of
 from argus.verify.denotation.views import scalar_load
 
@@ -295,9 +297,14 @@ class _Solver:
             return lambda j: after(Value.whole(step * j))
         if all(d.constant == 0 for _, d in steps):
             return lambda _: init
+        here = self.context.state.where
+        end = cut_short(world, here, trips, steps)
+        if end is not None:
+            whole, size = end
+            return lambda j: after(Value.whole(world.minimum(size * j, whole)))
         step_value = chosen(world, [(s, Value.whole(d)) for s, d in steps])
         total = _running_sum(self.context, step_value, trips)
-        counter, lasting = trips.counter, self._lasting(steps)
+        counter, lasting = trips.counter, lasts(world, trips, steps)
         if counter is None or lasting is None:
             return lambda j: after(total(j))
         where, step = lasting
@@ -309,23 +316,6 @@ class _Solver:
             return after(chosen(world, cases))
 
         return form
-
-    def _lasting(
-        self, steps: list[tuple[IndexSet, Integer]]
-    ) -> tuple[IndexSet, Integer] | None:
-        """A case that, where it holds in an iteration, held in all before; its step."""
-        world, counter = self.context.world, self.trips.counter
-        if counter is None:
-            return None
-        j = Integer.atom(counter)
-        for where, step in steps:
-            if step.constant == 0:
-                continue
-            following = world.substitute(where, {counter: j + 1})
-            following = following & world.compare(j, ">=", 0)
-            if counter not in step.variables() and world.is_subset(following, where):
-                return where, step
-        return None
 
     def _handed_on(self, init: Value | None, made: Value) -> Closed | Unknown:
         world, trips = self.context.world, self.trips

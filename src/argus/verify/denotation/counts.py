@@ -14,11 +14,12 @@ from argus.ir import ops as o
 from argus.ir.memory import Ring
 from argus.ir.walk import walk
 from argus.terms import Integer, Unknown, Value, apply
-from argus.verify.denotation.buffers import OneBarrier, writes_shared
+from argus.verify.denotation.buffers import OneBarrier, arrives_at, writes_shared
 from argus.verify.denotation.scalars import integer, integer_cases
 from argus.verify.denotation.state import Context
 
 __all__ = [
+    "arrived",
     "count",
     "counted",
     "counted_in",
@@ -64,7 +65,9 @@ def _name(context: Context, op: o.AnyOp) -> str | None:
             o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
             | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
         ):  # fmt: skip
-            view = writes_shared(op)
+            one, view = arrives_at(op), writes_shared(op)
+            if one is not None:
+                return f"#arrivals at {one.name}"
             known = context.buffers
             numbered = (*known.turning, *known.handed, *known.stored)
             if view is not None and view.alloc in numbered:
@@ -124,6 +127,12 @@ def met(context: Context, name: str) -> Integer:
     """How often this role has synced at a named barrier. Raises Unknown."""
     found = counted(context, f"#meetings at {name}")
     return _one(context, found, f"how often roles meet at `{name}`")
+
+
+def arrived(context: Context, barrier: OneBarrier) -> Integer:
+    """How often this role has arrived at a barrier. Raises Unknown."""
+    found = counted(context, f"#arrivals at {barrier.name}")
+    return _one(context, found, f"how often roles arrive at `{barrier.name}`")
 
 
 def turned(context: Context, op: o.AnyOp) -> Integer:

@@ -18,6 +18,7 @@ from argus.verify.denotation.ranges import assume_range, range_of
 from argus.verify.denotation.result import Denotation
 from argus.verify.denotation.scalars import scalars
 from argus.verify.denotation.shared import meet
+from argus.verify.denotation.stages import with_stages_apart
 from argus.verify.denotation.state import Record
 from argus.verify.denotation.walk import ProgramWalk
 
@@ -45,6 +46,7 @@ def denote(program: Program, world: World) -> Denotation:
     """
     if program.placed:
         raise ValueError("a placed program: `denote` reads tile programs")
+    program = with_stages_apart(program)
     walk_ = ProgramWalk(program, world)
     try:
         _parameters(walk_, program)

@@ -11,6 +11,9 @@ minus infinity and is then the largest number so far, so that ``at`` changes whe
 iteration has a larger one, and keeps the earlier of two that are equal. Places grow
 from iteration to iteration (shown here): the earlier one is the smaller one.
 
+``best`` and ``at`` may begin as those of a first tile, or of one element, whose places
+are no larger than those of the loop: these are an iteration before the others.
+
 An iteration may have one number, x, of which the place is that of the iteration:
 
     at = j if x > best else at
@@ -93,8 +96,8 @@ def place_of_extreme(
     family = _family(world, taken[0][1])
     where = union(s for s, _ in taken)
     if family is None:
-        found = _of_turns(world, counter, one, (where, taken[0][1]), others)
-        return None if found is None else _form(world, counter, one.init, found)
+        turns = _of_turns(world, counter, one, (where, taken[0][1]), others)
+        return None if turns is None else _form(world, counter, one.init, *turns)
     largest = maximum_over(world, family.sources)
     for best, gained in others.values():
         for sign in (1, -1):
@@ -103,13 +106,44 @@ def place_of_extreme(
             if not world.equal_sets(where, world.told(grows, True)):
                 continue
             axes = dict(zip(one.axes, integers(best.axes), strict=True))
-            cases = gained(sign) if _begins(best, sign) else None
+            begins = _beginning(world, one, best, sign, family)
+            cases = None if begins is None else gained(sign)
             term = world.substitute(largest, axes)
-            if cases is None or any(x != term for _, x in cases):
+            if begins is None or cases is None or any(x != term for _, x in cases):
                 continue
             if world.is_subset(IndexSet.universe, union(s for s, _ in cases)):
-                return _form(world, counter, one.init, family)
+                return _form(world, counter, one.init, family, begins)
     return None
+
+
+def _beginning(
+    world: World, one: Recurrence, best: Recurrence, sign: int, family: _Family
+) -> _Family | None:
+    """The numbers of which both begin as extreme and place: none, a tile, or one."""
+    if _begins(best, sign):
+        return _Family(family.variable, (), Integer.of(0))
+    if len(one.init.integers) != 1:
+        return None
+    place = one.init.integer
+    axes = dict(zip(best.axes, integers(one.axes), strict=True))
+    values = [
+        (world.substitute(s, axes), world.substitute(x, axes).scaled(sign))
+        for s, x in best.init.terms
+    ]
+    tile = _family(world, place)
+    if tile is not None:
+        largest = maximum_over(world, tile.sources)
+        return tile if all(x == largest for _, x in values) else None
+    p = world.fresh("p")
+    here, there = world.compare(p, "==", place), {variable_of(p): place}
+    bodies = [x for _, x in family.at(world, p, {}).parts]
+    parts: list[tuple[IndexSet, Term]] = []
+    for where, value in values:
+        body = next((x for x in bodies if world.substitute(x, there) == value), None)
+        if body is None:
+            return None
+        parts.append((where & here, body))
+    return _Family(variable_of(p), tuple(parts), Integer.of(0))
 
 
 def _begins(best: Recurrence, sign: int) -> bool:
@@ -123,8 +157,11 @@ def _of_turns(
     one: Recurrence,
     taken: tuple[IndexSet, Integer],
     others: dict[str, tuple[Recurrence, Gained]],
-) -> _Family | None:
-    """One number in each iteration, at a place that grows with the counter."""
+) -> tuple[_Family, _Family] | None:
+    """One number in each iteration, at a place that grows with the counter.
+
+    Also the numbers before the loop.
+    """
     where, place = taken
     step = place.coefficient(counter)
     if step is None or step < 1:
@@ -137,7 +174,7 @@ def _of_turns(
     for best, gained in others.values():
         axes = dict(zip(best.axes, integers(one.axes), strict=True))
         for sign in (1, -1):
-            cases = gained(sign) if _begins(best, sign) else None
+            cases = gained(sign)
             if cases is None or any(carried_in(x) for _, x in cases):
                 continue
             old = leaf_term(Carried(best.name, integers(one.axes))).scaled(sign)
@@ -150,7 +187,9 @@ def _of_turns(
             if world.equal_sets(where, larger):
                 here = world.compare(p, "==", place)
                 parts = [(s & here, world.substitute(x, turn)) for s, x in own]
-                return _Family(variable_of(p), tuple(parts), Integer.of(0))
+                family = _Family(variable_of(p), tuple(parts), Integer.of(0))
+                begins = _beginning(world, one, best, sign, family)
+                return None if begins is None else (family, begins)
     return None
 
 
@@ -177,7 +216,7 @@ def _family(world: World, place: Integer) -> _Family | None:
 
 
 def _form(
-    world: World, counter: Variable, first: Value, family: _Family
+    world: World, counter: Variable, first: Value, family: _Family, begins: _Family
 ) -> Form | None:
     """The form, where places grow and the term does not depend on the iteration."""
     p, q = world.fresh("p"), world.fresh("q")
@@ -188,6 +227,9 @@ def _form(
         return None
     if any(variable_of(i) in x.free_variables() for _, x in early.parts):
         return None
+    before = begins.at(world, p, {})
+    if not _comes_first(world, before, p, late, q):
+        return None
 
     def form(at: Integer) -> Value:
         place, turn = world.fresh("p"), world.fresh("i", 0, at)
@@ -196,6 +238,7 @@ def _form(
         for own, body in found.parts:
             domain = world.project(world.close(own), [variable_of(turn)])
             sources.append(([variable_of(place)], domain, body))
+        sources += begins.at(world, place, {}).sources
         domains = [domain for _, domain, _ in sources]
         some = world.project(union(domains), [variable_of(place)])
         if world.is_empty(some):
@@ -204,3 +247,17 @@ def _form(
         return chosen(world, [(~some, first), (some, Value.whole(whole))])
 
     return form
+
+
+def _comes_first(
+    world: World, before: _Family, p: Integer, late: _Family, q: Integer
+) -> bool:
+    """Whether places p before the loop are less than those q in it.
+
+    One place may be both, where it is one element.
+    """
+    same = {x for _, x in before.parts} == {
+        world.substitute(x, {variable_of(q): p}) for _, x in late.parts
+    }
+    wrong = world.compare(p, ">" if same and len(before.parts) == 1 else ">=", q)
+    return world.is_empty(before.domain & late.domain & wrong)

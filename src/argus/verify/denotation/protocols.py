@@ -10,6 +10,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Expr
 from argus.ir.memory import SharedAlloc
 from argus.terms import Integer, Value, Variable
+from argus.verify.denotation.buffers import OneBarrier
 
 __all__ = ["GridLike", "MeetingsLike", "RoleLike", "Tiles"]
 
@@ -23,12 +24,20 @@ class MeetingsLike(Protocol):
         ...
 
     @property
-    def ahead(self) -> dict[SharedAlloc, dict[str, int]]:
+    def ahead(self) -> dict[SharedAlloc, dict[str | OneBarrier, int]]:
         """By how much meetings are ahead of writes."""
         ...
 
-    def between(self, writer: str, reader: str) -> frozenset[str]:
+    def between(self, writer: str, reader: str) -> frozenset[str | OneBarrier]:
         """Barriers at which two roles meet."""
+        ...
+
+    def awaits_only(self, role: str, barrier: OneBarrier) -> bool:
+        """Whether a role waits for nothing else."""
+        ...
+
+    def met_by(self, role: str) -> frozenset[str | OneBarrier]:
+        """Barriers at which others may see how far a role has come."""
         ...
 
 

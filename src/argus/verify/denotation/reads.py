@@ -69,12 +69,14 @@ def _last_drain(context: Context, ring: Ring, view: SharedView) -> Integer:
 def _handed_over(context: Context, alloc: SharedAlloc) -> Integer:
     """The phase of the barrier that a buffer of one stage is handed over by.
 
-    Copies into the buffer all complete on one barrier, of which one role alone is told
-    and for which the writer alone expects: so what a wait for phase n has seen is the
-    n-th copy, and nobody else can have seen a later one on this role's behalf.
+    Copies into the buffer all complete on one barrier, for which the writer alone
+    expects. One role alone is told of it, or several, of which this one waits for
+    nothing else: so what a wait for phase n has seen is the n-th copy, and nobody else
+    can have seen a later one on this role's behalf.
     """
     barrier = context.buffers.handed[alloc]
     waiting = context.buffers.waiting.get(barrier, set())
-    if waiting != {context.role}:
+    alone = waiting == {context.role}
+    if not alone and not context.meetings.awaits_only(context.role, barrier):
         raise Unknown(f"`{barrier.name}` is waited for by several roles")
     return waited(context, barrier)

@@ -51,6 +51,7 @@ from argus.verify.denotation.dependence import CARRIED, carried_in
 from argus.verify.denotation.extremes import extreme, place
 from argus.verify.denotation.following import Followed, followed, unknown_number
 from argus.verify.denotation.known_forms import Cases, KnownForms
+from argus.verify.denotation.peeling import after_first, begun
 from argus.verify.denotation.rescaling import (
     Form,
     Recurrence,
@@ -67,8 +68,17 @@ def close_recurrences(
     world: World, counter: Variable, found: Mapping[str, Recurrence | Unknown]
 ) -> dict[str, Form | Unknown]:
     """The form of each carried value, by name; Unknown where none applies."""
-    solver = _Solver(world, counter, found)
-    return solver.solve()
+    rest = begun(world, counter, found)
+    made = _Solver(world, counter, found if rest is None else rest).solve()
+    if rest is None:
+        return made
+    left = [n for n, form in made.items() if isinstance(form, Unknown)]
+    whole = _Solver(world, counter, found).solve() if left else made
+    for name, one in found.items():
+        form = made[name]
+        if isinstance(one, Recurrence) and not isinstance(form, Unknown):
+            whole[name] = after_first(world, one, form)
+    return whole
 
 
 class _Solver(KnownForms):

@@ -9,11 +9,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import assert_never
 
-from argus.ir.dtypes import i32
+from argus.extents import MOST_EXTENT
+from argus.ir.dtypes import i32, i64
 from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym
 from argus.ir.wrapping import wrapped_parts
 from argus.terms import IndexSet, Integer, Unknown, Value, apply, cast, literal
-from argus.terms.narrowing import outside
+from argus.terms.narrowing import fits, outside
 from argus.verify.denotation.state import Context
 
 __all__ = ["integer", "integer_cases", "scalar", "scalars", "truth"]
@@ -61,7 +62,7 @@ def scalar(context: Context, e: Expr, also: Mapping[str, Value] | None = None) -
                 tile = context.grid.special(e)
                 if tile is not None:
                     return tile
-            exact = _in_32_bits(context, e, also)
+            exact = _unwrapped(context, e, also)
             if exact is not None:
                 return exact
             left, right = scalar(context, e.left, also), scalar(context, e.right, also)
@@ -73,20 +74,32 @@ def scalar(context: Context, e: Expr, also: Mapping[str, Value] | None = None) -
             assert_never(e)
 
 
-def _in_32_bits(
+def _unwrapped(
     context: Context, e: Expr, also: Mapping[str, Value] | None
 ) -> Value | None:
-    """What wraps to 32 bits, where it fits them at this place; None for all else."""
+    """What wraps to 32 or 64 bits, where it fits them at this place; None for all else.
+
+    Of 32 bits only what sets say is looked at.
+    """
     parts = wrapped_parts(e)
-    if parts is None or parts[1] != 32:
+    if parts is None:
         return None
+    inner, bits, more = parts
     world, here = context.world, context.state.where
-    value = cast(world, scalar(context, parts[0], also), "integer")
+    value = cast(world, scalar(context, inner, also), "integer")
     for where, x in value.integers:
+        if bits == 64:
+            # Of other scalars, and of what a loop carries, no bound is known.
+            known = all(
+                v.lower is not None or v.upper is not None for v in x.variables()
+            )
+            if not known or not fits(world, here & where, x, i64.integers, MOST_EXTENT):
+                return None
+            continue
         beyond = outside(world, here & where, x, i32.integers)
         if not world.is_empty(here & where & beyond):
             return None
-    return value
+    return apply(world, "add", value, Value.whole(more)) if more else value
 
 
 def symbol(context: Context, sym: Sym) -> Value:

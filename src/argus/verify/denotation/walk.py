@@ -266,7 +266,7 @@ class ProgramWalk(Context):
             if turned(self, op) != number:
                 raise Unknown(f"which phase a copy into `{alloc.name}` belongs to")
         elif alloc in self.buffers.stored and isinstance(op, o.StoreShared):
-            if not self.meetings.roles[self.role].named:
+            if not self.meetings.met_by(self.role):
                 return
             turns = number = written_before(self, op)
         else:

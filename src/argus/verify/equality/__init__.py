@@ -26,6 +26,7 @@ of the difference says where a run should look.
     squares.py      squares that are written out
     signs.py        absolute values and extremes of data, by which number is larger
     zeros.py        numbers that are equal where their difference is 0
+    summands.py     sums over the same points that add nothing together
     indicators.py   how often a product is counted, by conditions
     telling.py      points at which terms that differ are different numbers
     differing.py    where something of two terms differs: indices, sets, choices

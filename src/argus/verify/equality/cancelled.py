@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 
 from argus.terms import (
     Element,
@@ -21,12 +22,15 @@ from argus.terms import (
     Unknown,
     Variable,
     World,
+    leaf_term,
 )
 from argus.terms.apply import compared_terms
 from argus.terms.domains import DOMAINS, NumberNeed, need_of, needs, placed, said
+from argus.terms.fractions import divided
 from argus.terms.integers import Comparison
 from argus.terms.mentioned import inputs
 from argus.terms.powers import is_nonnegative, is_positive, raised
+from argus.terms.rationals import common_number
 from argus.terms.show import show
 from argus.terms.sums import tidy
 from argus.terms.term import ZERO
@@ -154,9 +158,21 @@ def _is_met(
     """Whether a need holds in all of several sets, or the reference has it in one."""
     if _is_taken(world, need.term):
         return True
+    factors = _factors(need)
+    if len(factors) > 1:
+        return all(_is_met(world, wheres, one, theirs) for one in factors)
     outside = compared_terms(world, _OUTSIDE[need.kind], need.term, ZERO)
     left = [x for where in wheres if not world.is_empty(x := where & outside)]
     return not left or any(_is_shared(world, x, need, theirs) for x in left)
+
+
+def _factors(need: NumberNeed) -> list[NumberNeed]:
+    """What a product that is not 0 needs of its factors; else the need as it is."""
+    parts = need.term.parts
+    part = next(iter(parts)) if len(parts) == 1 and need.term.special is None else None
+    if need.kind != "divisor" or part is None or any(p < 0 for _, p in part.factors):
+        return [need]
+    return [NumberNeed("divisor", leaf_term(leaf)) for leaf, _ in part.factors]
 
 
 def _is_taken(world: World, term: Term) -> bool:
@@ -228,19 +244,34 @@ def _follows(
 ) -> bool:
     """Whether one need is another one, or of a number that is at least as large."""
     signs = (1, -1) if need.kind == "divisor" else (1,)
-    for term in (need.term.scaled(sign) for sign in signs):
-        if term == other.term or world.is_empty(where):
+    mine, theirs = _primitive(world, need.term), _primitive(world, other.term)
+    for term in (mine.scaled(sign) for sign in signs):
+        if term == theirs or world.is_empty(where):
             return True
         try:
             if other.kind != "divisor":
-                more = unrolled(world, within(world, term - other.term, where))
+                more = unrolled(world, within(world, term - theirs, where))
                 if is_nonnegative(tidy(world, more)):
                     return True
-            if same(world, where, term, other.term) is None:
+            if same(world, where, term, theirs) is None:
                 return True
         except Unknown:
             continue
     return False
+
+
+def _primitive(world: World, term: Term) -> Term:
+    """A term without the positive number that its quotients had hidden.
+
+    Of ``N // 128``, which is ``N / 128`` where 128 divides N.
+    """
+    plain = divided(world, term)
+    if plain == term:
+        return term
+    number = Fraction(0)
+    for coefficient in plain.parts.values():
+        number = common_number(number, Fraction(coefficient))
+    return plain.scaled(1 / number) if number else plain
 
 
 def _ways(

@@ -22,11 +22,14 @@ from argus.terms import (
     Max,
     Product,
     Term,
+    Unknown,
     Variable,
     Whole,
     World,
     leaf_term,
 )
+from argus.terms.arithmetic import called
+from argus.terms.cast import truncated
 from argus.terms.ends import is_whole
 from argus.terms.fractions import reduced
 from argus.terms.integers import Truncated, Truth
@@ -34,7 +37,7 @@ from argus.terms.maxima import maximum_over, opened
 from argus.terms.mentioned import inputs, inputs_of_leaf
 from argus.terms.powers import is_nonnegative, raised
 from argus.terms.restrict import restrict
-from argus.terms.term import Rational
+from argus.terms.term import Rational, whole
 from argus.verify.equality.spread import without_spread
 from argus.verify.equality.squares import is_square
 
@@ -53,22 +56,44 @@ def without_dominated(world: World, here: IndexSet, term: Term) -> Term:
     for part, coefficient in term.parts.items():
         product = Term({Product({}, part.exponent): coefficient})
         for leaf, power in part.factors:
-            whole = leaf_term(leaf, power)
-            if isinstance(leaf, Max):
-                whole = raised(_largest(world, here, leaf), power)
-            elif isinstance(leaf, Base):
-                whole = raised(without_dominated(world, here, leaf.term), power)
-            product = product * whole
+            product = product * raised(_in_leaf(world, here, leaf), power)
         made = made + product
     return made
 
 
+def _in_leaf(world: World, here: IndexSet, leaf: Leaf) -> Term:
+    if isinstance(leaf, Max):
+        return _largest(world, here, leaf)
+    inside = _inside(leaf)
+    made = [without_dominated(world, here, x) for x in inside]
+    if made == inside:
+        return leaf_term(leaf)
+    if isinstance(leaf, Call):
+        return called(world, leaf.function, made)
+    if isinstance(leaf, Base):
+        return made[0]
+    return whole(truncated(world, made[0]))
+
+
+def _inside(leaf: Leaf) -> list[Term]:
+    """What a leaf is a function, a sum or the whole part of."""
+    if isinstance(leaf, Base | Call):
+        return list(leaf.terms)
+    if isinstance(leaf, Whole) and isinstance(leaf.atom, Truncated):
+        return [leaf.atom.term] if isinstance(leaf.atom.term, Term) else []
+    return []
+
+
 def _is_cut(part: Product) -> bool:
-    return any(
-        (isinstance(f, Max) and bool(_numbers(f)))
-        or (isinstance(f, Base) and any(_is_cut(p) for p in f.term.parts))
-        for f, _ in part.factors
-    )
+    for leaf, _ in part.factors:
+        inside = _inside(leaf)
+        if isinstance(leaf, Max):
+            if _numbers(leaf):
+                return True
+            inside = [g.body for g in leaf.generators if not g.variables]
+        if any(_is_cut(p) for x in inside for p in x.parts):
+            return True
+    return False
 
 
 def _numbers(leaf: Max) -> list[Generator]:
@@ -83,7 +108,12 @@ def _largest(world: World, here: IndexSet, leaf: Max) -> Term:
     left = list(leaf.generators)
     for one in _numbers(leaf):
         for other in left:
-            if other is one or other.variables or not other.domain.is_universe:
+            if other is not one and other.variables:
+                if _is_less(world, here, one, other):
+                    left.remove(one)
+                    break
+                continue
+            if other is one or not other.domain.is_universe:
                 continue
             body = without_dominated(world, here, other.body)
             if never_negative(world, here, body - one.body) or (
@@ -100,6 +130,22 @@ def _largest(world: World, here: IndexSet, leaf: Max) -> Term:
         (g.variables, g.domain, body) for g, body in zip(left, found, strict=True)
     ]
     return maximum_over(world, opened(world, sources))
+
+
+def _is_less(world: World, here: IndexSet, one: Generator, other: Generator) -> bool:
+    """Whether a number is never more than any of some points, of which there is one.
+
+    0, as padding has it, beside the absolute values of a row.
+    """
+    source = other.variables, other.domain, other.body
+    ((names, domain, body),) = opened(world, [source])
+    try:
+        some = world.project(domain, names)
+    except Unknown:
+        return False
+    if not world.is_subset(here & one.domain, some):
+        return False
+    return never_negative(world, world.close(here & domain), body - one.body)
 
 
 def _is_counted(world: World, here: IndexSet, term: Term) -> bool:

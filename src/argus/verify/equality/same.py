@@ -33,6 +33,7 @@ from argus.verify.equality.mentioned import choices, context, overs
 from argus.verify.equality.residues import by_residues
 from argus.verify.equality.result import Mismatch
 from argus.verify.equality.signs import by_signs, has_signs
+from argus.verify.equality.summands import without_vanishing_sums
 from argus.verify.equality.zeros import vanishes_where_zero
 
 __all__ = ["same", "within"]
@@ -95,6 +96,9 @@ def same(
     if not tidy(world, parts).parts:
         return None
     if vanishes(world, here, difference) or fractions.vanishes(difference):
+        return None
+    some = without_vanishing_sums(world, here, difference)
+    if some != difference and fractions.vanishes(within(world, some, here)):
         return None
     one, other = (within(world, written_out(world, term), here) for term in (a, b))
     if (one, other) != (a, b) and not tidy(world, one - other).parts:

@@ -287,3 +287,18 @@ def four_groups(X: f32["C P"], W: f32["C"], Y: f32["C P"], *, G: int = 4, BP: in
 @ag.reference
 def four_groups_reference(X, W):
     return X * W[:, None]
+
+
+@ag.kernel
+def one_number_of_three(X: f32["B C P"], Y: f32["B C P"], *, BP: int = 64):
+    """A grid of one number, which is divided by products of sizes."""
+    B, C, P = X.shape
+    n = ag.cdiv(P, BP)
+    t = ag.block(B * C * n)
+    b, c, p = t // (C * n), t // n % C, t % n
+    Y[b, c, p * BP :] = ag.load(X[b, c, p * BP :], (BP,)) * 2.0
+
+
+@ag.reference
+def one_number_of_three_reference(X):
+    return 2 * X

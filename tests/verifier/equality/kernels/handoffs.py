@@ -1,4 +1,4 @@
-"""Roles that hand a buffer over by named barriers."""
+"""Roles that hand a buffer over by barriers."""
 
 import argus as ag
 from argus import bf16, f32
@@ -141,3 +141,155 @@ def own_halves(X: bf16["M K"], W: bf16["N K"], Y: bf16["M N"], *, K: int = 64):
 @ag.reference
 def own_halves_reference(X, W):
     return np.maximum(X @ W.T, 0)
+
+
+@ag.kernel
+def numbered_stages(X: f32["M N"], Y: f32["M N"]):
+    """Two stages of a buffer, each with a number and barriers of its own."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 64))
+    s = ag.shared(f32, (64, 32), dims="M N", stages=2)
+    with ag.role("make", warpgroups=1):
+        for n in ag.range(0, N, 64):
+            s[0].store(ag.load(X[i * 64 :, n:], (64, 32)) * 2.0)
+            ag.arrive("full0", threads=256)
+            s[1].store(ag.load(X[i * 64 :, n + 32 :], (64, 32)) * 3.0)
+            ag.arrive("full1", threads=256)
+            ag.sync("empty0", threads=256)
+            ag.sync("empty1", threads=256)
+    with ag.role("use", warpgroups=1):
+        for n in ag.range(0, N, 64):
+            ag.sync("full0", threads=256)
+            Y[i * 64 :, n:] = s[0].load()
+            ag.arrive("empty0", threads=256)
+            ag.sync("full1", threads=256)
+            Y[i * 64 :, n + 32 :] = s[1].load()
+            ag.arrive("empty1", threads=256)
+
+
+@ag.reference
+def numbered_stages_reference(X):
+    return X * np.where(np.arange(X.shape[1]) // 32 % 2 == 0, 2, 3)
+
+
+@ag.kernel
+def by_phases(X: f32["M N"], Y: f32["M N"]):
+    """A buffer that is written from registers, and an mbarrier for each way."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 64))
+    s = ag.shared(f32, (64, 32), dims="M N")
+    full, done = ag.barriers(1, arrivals=4), ag.barriers(1, arrivals=128)
+    with ag.role("make", warpgroups=1):
+        t = 0
+        for n in ag.range(0, N, 32):
+            x = ag.load(X[i * 64 :, n:], (64, 32))
+            done[0].wait(t - 1)
+            s.store(x * 2.0)
+            full[0].arrive(per="warp")
+            t += 1
+    with ag.role("use", warpgroups=1):
+        t = 0
+        for n in ag.range(0, N, 32):
+            full[0].wait(t)
+            y = s.load()
+            done[0].arrive(per="thread")
+            Y[i * 64 :, n:] = y
+            t += 1
+
+
+@ag.reference
+def by_phases_reference(X):
+    return 2 * X
+
+
+@ag.kernel
+def handed_on_twice(X: f32["M N"], Y: f32["M N"]):
+    """The second role of three meets the third, too."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 64))
+    s = ag.shared(f32, (64, 32), dims="M N")
+    u = ag.shared(f32, (64, 32), dims="M N")
+    with ag.role("make", warpgroups=1):
+        for n in ag.range(0, N, 32):
+            s.store(ag.load(X[i * 64 :, n:], (64, 32)))
+            ag.sync("made", threads=256)
+            ag.sync("taken", threads=256)
+    with ag.role("change", warpgroups=1):
+        for n in ag.range(0, N, 32):
+            ag.sync("made", threads=256)
+            x = s.load()
+            ag.sync("taken", threads=256)
+            u.store(ag.exp(x))
+            ag.sync("changed", threads=256)
+            ag.sync("kept", threads=256)
+    with ag.role("keep", warpgroups=1):
+        for n in ag.range(0, N, 32):
+            ag.sync("changed", threads=256)
+            Y[i * 64 :, n:] = u.load()
+            ag.sync("kept", threads=256)
+
+
+@ag.reference
+def handed_on_twice_reference(X):
+    return np.exp(X)
+
+
+@ag.kernel
+def handed_operands(A: bf16["M K"], B: bf16["N K"], C: f32["M N"]):
+    """Operands of products, for which their role waits by hand."""
+    M, K = A.shape
+    N = B.shape[0]
+    i, j = ag.block(ag.cdiv(M, 64), ag.cdiv(N, 64))
+    a = ag.shared(bf16, (64, 64), dims="M K")
+    b = ag.shared(bf16, (64, 64), dims="N K")
+    with ag.role("make", warpgroups=1):
+        for k in ag.range(0, K, 64):
+            a.store(ag.load(A[i * 64 :, k:], (64, 64)))
+            b.store(ag.load(B[j * 64 :, k:], (64, 64)))
+            ag.fence_async()
+            ag.sync("ready", threads=256)
+            ag.sync("done", threads=256)
+    with ag.role("math", warpgroups=1):
+        acc = ag.zeros((64, 64), f32)
+        for k in ag.range(0, K, 64):
+            ag.sync("ready", threads=256)
+            acc = ag.dot(a, b.T, acc)
+            ag.wgmma_wait(0)
+            ag.sync("done", threads=256)
+        C[i * 64 :, j * 64 :] = acc
+
+
+@ag.reference
+def handed_operands_reference(A, B):
+    return A @ B.T
+
+
+@ag.kernel
+def told_of_copies(X: f32["M N"], Y: f32["M N"], Z: f32["M"]):
+    """Two roles wait for the copies into one buffer, and for nothing else."""
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 64))
+    s = ag.shared(f32, (64, 32), dims="M N")
+    full, done = ag.barriers(1), ag.barriers(1, arrivals=8)
+    with ag.role("load", warps=1):
+        for t in ag.range(ag.cdiv(N, 32)):
+            done[0].wait(t - 1)
+            full[0].expect(64 * 32 * 4)
+            s.copy(X[i * 64 :, t * 32 :], full[0])
+    with ag.role("copy", warpgroups=1):
+        for t in ag.range(ag.cdiv(N, 32)):
+            full[0].wait(t)
+            Y[i * 64 :, t * 32 :] = s.load() + 1.0
+            done[0].arrive(per="warp")
+    with ag.role("add", warpgroups=1):
+        acc = ag.zeros((64,), f32, dims="M")
+        for t in ag.range(ag.cdiv(N, 32)):
+            full[0].wait(t)
+            acc = acc + ag.sum(s.load(), "N")
+            done[0].arrive(per="warp")
+        Z[i * 64 :] = acc
+
+
+@ag.reference
+def told_of_copies_reference(X):
+    return {"Y": X + 1, "Z": X.sum(1)}

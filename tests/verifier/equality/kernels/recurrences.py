@@ -1,7 +1,7 @@
 """What loops carry on: scans, gates, averages, extremes, offsets."""
 
 import argus as ag
-from argus import bf16, f32
+from argus import bf16, f32, i32
 
 
 @ag.kernel
@@ -348,3 +348,130 @@ def growing_mean(X: f32["M N"], Mean: f32["M"], *, BM: int = 8, BN: int = 64):
 @ag.reference
 def growing_mean_reference(X):
     return X.mean(1)
+
+
+@ag.kernel
+def welford_tail(X: f32["M N"], Y: f32["M N"], *, BM: int = 8, BN: int = 64):
+    """Chan's merge of tiles of columns, the last of which is not full."""
+    M, N = X.shape
+    ag.require(N > 0, "columns")
+    i = ag.block(ag.cdiv(M, BM))
+    mean = ag.zeros((BM,), f32, dims="M")
+    m2 = ag.zeros((BM,), f32, dims="M")
+    count = 0
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * BM :, n:], (BM, BN))
+        c = ag.min(BN, N - n)
+        own = ag.sum(x, "N") / c
+        real = ag.broadcast(n + ag.index(x, "N") < N, x)
+        d = ag.where(real, x - own, 0.0)
+        delta = own - mean
+        total = count + c
+        m2 = m2 + ag.sum(d * d, "N") + delta * delta * (count * c / total)
+        mean = mean + delta * (c / total)
+        count = total
+    r = ag.rsqrt(m2 / count + 1e-5)
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * BM :, n:], (BM, BN))
+        Y[i * BM :, n:] = (x - mean) * r
+
+
+@ag.reference
+def welford_tail_reference(X):
+    d = X - X.mean(1, keepdims=True)
+    return d / np.sqrt((d * d).mean(1, keepdims=True) + 1e-5)
+
+
+@ag.kernel
+def welford_tiles(X: f32["M N"], Y: f32["M N"], *, BM: int = 8, BN: int = 64):
+    """The same of whole tiles, of which the number is counted."""
+    M, N = X.shape
+    ag.require(N > 0, "columns")
+    ag.require(N % BN == 0, "whole tiles")
+    i = ag.block(ag.cdiv(M, BM))
+    mean = ag.zeros((BM,), f32, dims="M")
+    m2 = ag.zeros((BM,), f32, dims="M")
+    for t in ag.range(0, N // BN):
+        x = ag.load(X[i * BM :, t * BN :], (BM, BN))
+        own = ag.sum(x, "N") / BN
+        d = x - own
+        delta = own - mean
+        m2 = m2 + ag.sum(d * d, "N") + delta * delta * (BN * t / (t + 1))
+        mean = mean + delta / (t + 1)
+    r = ag.rsqrt(m2 / N + 1e-5)
+    for t in ag.range(0, N // BN):
+        x = ag.load(X[i * BM :, t * BN :], (BM, BN))
+        Y[i * BM :, t * BN :] = (x - mean) * r
+
+
+@ag.reference
+def welford_tiles_reference(X):
+    d = X - X.mean(1, keepdims=True)
+    return d / np.sqrt((d * d).mean(1, keepdims=True) + 1e-5)
+
+
+@ag.kernel
+def first_is_another(X: f32["M N"], Most: f32["M"], S: f32["M"], *, BN: int = 64):
+    """The first tile begins what the others go on with."""
+    M, N = X.shape
+    ag.require(N > 0, "columns")
+    i = ag.block(ag.cdiv(M, 8))
+    most = ag.zeros((8,), f32, dims="M")
+    s = ag.full((8,), 5.0, f32, dims="M")
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * 8 :, n:], (8, BN), fill=-ag.inf)
+        if n == 0:
+            most = ag.max(x, "N")
+            s = ag.sum(ag.exp(x), "N") + 1.0
+        else:
+            most = ag.maximum(most, ag.max(x, "N"))
+            s = s + ag.sum(ag.exp(x), "N")
+    Most[i * 8 :] = most
+    S[i * 8 :] = s
+
+
+@ag.reference
+def first_is_another_reference(X):
+    return {"Most": X.max(1), "S": np.exp(X).sum(1) + 1}
+
+
+@ag.kernel
+def place_from_a_tile(X: f32["M N"], I: i32["M"], *, BM: int = 8, BN: int = 64):
+    """Where the largest is, beginning with that of the first tile."""
+    M, N = X.shape
+    ag.require(N > 0, "columns")
+    i = ag.block(ag.cdiv(M, BM))
+    x = ag.load(X[i * BM :, 0:], (BM, BN), fill=-ag.inf)
+    best = ag.max(x, "N")
+    at = ag.argmax(x, "N")
+    for n in ag.range(BN, N, BN):
+        x = ag.load(X[i * BM :, n:], (BM, BN), fill=-ag.inf)
+        m = ag.max(x, "N")
+        at = ag.where(m > best, ag.argmax(x, "N") + n, at)
+        best = ag.maximum(best, m)
+    I[i * BM :] = at
+
+
+@ag.reference
+def place_from_a_tile_reference(X):
+    return X.argmax(1)
+
+
+@ag.kernel
+def place_from_a_row(X: f32["N M"], I: i32["M"], *, BM: int = 64):
+    """Where the smallest of a column is, beginning with the first row."""
+    N, M = X.shape
+    ag.require(N > 0, "rows")
+    i = ag.block(ag.cdiv(M, BM))
+    best = ag.load(X[0, i * BM :], (BM,))
+    at = ag.full((BM,), 0, i32, dims="M")
+    for n in ag.range(1, N):
+        x = ag.load(X[n, i * BM :], (BM,))
+        at = ag.where(x < best, n, at)
+        best = ag.minimum(best, x)
+    I[i * BM :] = at
+
+
+@ag.reference
+def place_from_a_row_reference(X):
+    return X.argmin(0)

@@ -1,7 +1,7 @@
 """Rows: norms, losses, routers, choices by data."""
 
 import argus as ag
-from argus import bf16, f32, i32, u8
+from argus import bf16, f32, i8, i32, u8
 
 
 @ag.kernel
@@ -353,3 +353,54 @@ def places_of_kept(T: i32["M N"], Y: i32["M N"], C: i32["M"]):
 def places_of_kept_reference(T):
     kept = (T > 0).astype(np.int64)
     return np.cumsum(kept, 1) - kept, kept.sum(1)
+
+
+@ag.kernel
+def group_norm_planes(
+    X: f32["B G C P"], Y: f32["B G C P"], eps: f32 = 1e-5, *, BP: int = 64
+):
+    """The planes of a group, by lanes: which of two sums is the outer one."""
+    B, G, C, P = X.shape
+    ag.require((C > 0) & (P > 0), "elements")
+    b, g = ag.block(B, G)
+    s = ag.zeros((BP,), f32)
+    q = ag.zeros((BP,), f32)
+    for c in ag.range(C):
+        for p in ag.range(0, P, BP):
+            x = ag.load(X[b, g, c, p:], (BP,))
+            s = s + x
+            q = q + x * x
+    mean = ag.sum(s, "P") / (C * P)
+    var = ag.sum(q, "P") / (C * P) - mean * mean
+    r = ag.rsqrt(var + eps)
+    for c in ag.range(C):
+        for p in ag.range(0, P, BP):
+            Y[b, g, c, p:] = (ag.load(X[b, g, c, p:], (BP,)) - mean) * r
+
+
+@ag.reference
+def group_norm_planes_reference(X, eps):
+    mean = X.mean((2, 3), keepdims=True)
+    return (X - mean) / np.sqrt(X.var((2, 3), keepdims=True) + eps)
+
+
+@ag.kernel
+def quantised_by_largest(
+    X: bf16["M N"], Q: i8["M N"], S: f32["M"], *, BM: int = 4, BN: int = 512
+):
+    """What lies beside a row is 0, and no absolute value is less."""
+    M, N = X.shape
+    ag.require((N > 0) & (N <= BN), "a row")
+    i = ag.block(ag.cdiv(M, BM))
+    x = ag.load(X[i * BM :, 0:], (BM, BN)).to(f32)
+    s = ag.maximum(ag.max(ag.abs(x), "N") / 127.0, 1e-8)
+    S[i * BM :] = ag.max(ag.abs(x), "N")
+    q = ag.maximum(ag.minimum(ag.round(x / s), 127.0), -127.0)
+    Q[i * BM :, 0:] = q.to(i8)
+
+
+@ag.reference
+def quantised_by_largest_reference(X):
+    s = np.abs(X).max(1)
+    t = np.maximum(s / 127, 1e-8)[:, None]
+    return {"Q": np.clip(np.round(X / t), -127, 127).astype(np.int8), "S": s}

@@ -85,3 +85,19 @@ def largest_of_fours(
 @ag.reference
 def largest_of_fours_reference(X, A):
     return X.max(1), (A.astype(np.int64) ** 2).sum(1)
+
+
+@ag.kernel
+def sums_of_fours(X: f32["M N"], S: f32["B"], Y: f32["B N"], *, BN: int = 64):
+    """Four rows each; how many there are has a name of its own."""
+    M, N = X.shape
+    B = S.shape[0]
+    ag.require(M == 4 * B, "four rows each")
+    b, j = ag.block(B, ag.cdiv(N, BN))
+    x = ag.load(X[b * 4 : b * 4 + 4, j * BN :], (4, BN))
+    Y[b, j * BN :] = ag.sum(x, "M") * S[b]
+
+
+@ag.reference
+def sums_of_fours_reference(X, S):
+    return X.reshape(len(S), 4, -1).sum(1) * S[:, None]

@@ -265,3 +265,24 @@ def periodic(X: f32["M N"], Y: f32["M N"], *, BM: int = 8, BN: int = 64):
 @ag.reference
 def periodic_reference(X):
     return (np.roll(X, -1, 1) - np.roll(X, 1, 1)) * np.roll(X, 3, 1)
+
+
+@ag.kernel
+def causal_taps(X: f32["B S C"], W: f32["R C"], Y: f32["B S C"], *, BC: int = 64):
+    """A filter of any number of taps, which no launch has none of."""
+    B, S, C = X.shape
+    R = W.shape[0]
+    b, i, j = ag.block(B, ag.cdiv(S, 32), ag.cdiv(C, BC))
+    acc = ag.zeros((32, BC), f32, dims="S C")
+    for r in ag.range(R):
+        v = X.view("B S C", shape=(B, S, C), at=lambda b, s, c: (b, s + r - R + 1, c))
+        x = ag.load(v[b, i * 32 :, j * BC :], (32, BC))
+        acc = acc + x * ag.load(W[r, j * BC :], (BC,))
+    Y[b, i * 32 :, j * BC :] = acc
+
+
+@ag.reference
+def causal_taps_reference(X, W):
+    R = W.shape[0]
+    p = np.pad(X, ((0, 0), (R - 1, 0), (0, 0)))
+    return sum(p[:, r : r + X.shape[1]] * W[r] for r in range(R))
