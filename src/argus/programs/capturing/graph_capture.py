@@ -19,7 +19,7 @@ from argus.ir.dtypes import DTYPES, boolean, f64
 from argus.programs.capturing.graph_results import GraphResults
 from argus.programs.capturing.nodes import is_mutable, orders_calls, require_numbers
 from argus.programs.capturing.open_numbers import OpenNumbers, is_open
-from argus.programs.capturing.operators import element_type, operator_named
+from argus.programs.capturing.operators import operator_named
 from argus.programs.capturing.strides import contiguous, same_places, spanned
 from argus.programs.operators.complex_operators import as_complex, complex_operator
 from argus.programs.operators.strided_operators import (
@@ -33,6 +33,7 @@ from argus.programs.tensors.complex_tensor import (
     part_type,
     stored_shape,
 )
+from argus.programs.tensors.operator_table import element_type
 from argus.programs.tensors.recorder import ProgramRecorder
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import (

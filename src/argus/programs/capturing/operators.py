@@ -13,20 +13,25 @@ from typing import Any
 
 import numpy as np
 
-from argus.ir.dtypes import DTYPES, DType, f32, f64, i64
+from argus.ir.dtypes import f32, f64, i64
 from argus.ir.numerics import largest_number
 from argus.programs.tensors.numpy_functions import (
     contracted,
     product_precision,
     wide_product,
 )
-from argus.programs.tensors.operator_table import CREATING, OWN, creating, own
+from argus.programs.tensors.operator_table import (
+    CREATING,
+    OWN,
+    creating,
+    element_type,
+    own,
+)
 from argus.programs.tensors.recorder import ProgramRecorder
 from argus.programs.tensors.tensor_array import TensorArray, part_of
 from argus.programs.tensors.tensor_program import (
     UntranslatedError,
     ViewedValue,
-    stored_type,
 )
 from argus.programs.tensors.views import LinearView, repeated
 from argus.specification.aten.table import OPERATORS
@@ -95,14 +100,6 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
 def known(name: str) -> bool:
     """Whether an operator of that name has a translation."""
     return operator_named(name, ProgramRecorder()) is not None
-
-
-def element_type(dtype: Any) -> DType:
-    """The element type that torch names. Raises UntranslatedError for others."""
-    found = stored_type(str(dtype))
-    if found.name not in DTYPES:
-        raise UntranslatedError(f"kernels have no elements of type {found.foreign}")
-    return found
 
 
 # -------------------------------------------------------------------------- creating

@@ -8,9 +8,8 @@ from typing import Any
 import numpy
 
 from argus.ir.dtypes import f32, f64
-from argus.programs.capturing.operators import element_type
 from argus.programs.operators.pointwise_operators import power
-from argus.programs.tensors.operator_table import own
+from argus.programs.tensors.operator_table import element_type, own
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import UntranslatedError
 from argus.specification.aten.table import OPERATORS

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, TypeVar
 
+from argus.ir.dtypes import DTYPES, DType
+from argus.programs.tensors.tensor_program import UntranslatedError, stored_type
+
 Implementation = TypeVar("Implementation", bound=Callable[..., Any])
 
 OWN: dict[str, Callable[..., Any]] = {}
@@ -38,3 +41,11 @@ def each(value: Any, count: int) -> list[int]:
     """One number for each of some dimensions."""
     found = [value] * count if isinstance(value, int) else list(value)
     return found * count if len(found) == 1 else found
+
+
+def element_type(dtype: Any) -> DType:
+    """The element type that torch names. Raises UntranslatedError for others."""
+    found = stored_type(str(dtype))
+    if found.name not in DTYPES:
+        raise UntranslatedError(f"kernels have no elements of type {found.foreign}")
+    return found
