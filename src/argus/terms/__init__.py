@@ -71,7 +71,7 @@ from argus.terms.leaves import (
 )
 from argus.terms.literals import literal
 from argus.terms.mentioned import inputs
-from argus.terms.obligations import Obligations, TermObligation
+from argus.terms.obligations import AxisNames, Obligations, TermObligation
 from argus.terms.reduce import reduce
 from argus.terms.replace import replace
 from argus.terms.restrict import restrict
@@ -110,6 +110,7 @@ __all__ = [
     "ZERO",
     "Applied",
     "Atom",
+    "AxisNames",
     "Base",
     "Call",
     "Carried",

@@ -13,13 +13,17 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from argus.terms.integers import DataTerm
+from argus.terms.integers import DataTerm, Variable
 from argus.terms.sets import IndexSet
 
 Kind = Literal[
     "positive", "not empty", "finite", "some", "divisor", "root", "logarithm"
 ]
 _KINDS: tuple[Kind, ...] = get_args(Kind)
+
+AxisNames = tuple[tuple[Variable, str], ...]
+"""Variables of a tile's axes with the names of their dimensions; "" where an axis has
+none of its own."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +42,7 @@ class TermObligation:
       above 0 (`domains.py`).
 
     ``needs`` is the set of points at which it holds, where sets can say so; None where
-    they cannot.
+    they cannot. ``axes``: of the tile of which this is asked.
     """
 
     kind: Kind
@@ -46,16 +50,18 @@ class TermObligation:
     where: IndexSet
     needs: IndexSet | None
     why: str
+    axes: AxisNames = ()
 
 
 class Obligations:
     """The obligations of a world, each once, in the order of their discovery."""
 
     def __init__(self) -> None:
-        self._all: dict[tuple[int, str, str, IndexSet], TermObligation] = {}
+        self._all: dict[object, TermObligation] = {}
         self._part = 0
         self._muted: Counter[Kind] = Counter()
         self._within: list[IndexSet] = []
+        self._axes: AxisNames = ()
 
     @contextmanager
     def muted(self, *kinds: Kind) -> Generator[None, None, None]:
@@ -78,13 +84,24 @@ class Obligations:
         finally:
             self._within.pop()
 
+    @contextmanager
+    def along(self, axes: AxisNames) -> Generator[None, None, None]:
+        """What is noted meanwhile is of a tile with these axes."""
+        before, self._axes = self._axes, axes
+        try:
+            yield
+        finally:
+            self._axes = before
+
     def add(self, obligation: TermObligation) -> None:
         """Note one; the same of the same set is noted once by each program."""
         if self._muted[obligation.kind]:
             return
         for where in self._within:
             obligation = replace(obligation, where=obligation.where & where)
-        key = (self._part, obligation.kind, obligation.term.key, obligation.where)
+        obligation = replace(obligation, axes=self._axes)
+        said = obligation.kind, obligation.term.key, obligation.where
+        key = (self._part, *said, self._axes)
         self._all.setdefault(key, obligation)
 
     def another(self) -> int:

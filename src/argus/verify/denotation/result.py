@@ -10,7 +10,7 @@ from argus.diagnostics import Span
 from argus.ir.dtypes import DType
 from argus.ir.memory import GlobalTensor
 from argus.ir.ops import AnyOp
-from argus.terms import IndexSet, Integer, Unknown, Value, Variable, World
+from argus.terms import AxisNames, IndexSet, Integer, Unknown, Value, Variable, World
 
 __all__ = ["Denotation", "Noticed", "Path", "Store"]
 
@@ -27,8 +27,8 @@ class Store:
     ``tensor`` at ``coords`` becomes ``value``, or ``value`` is added to it where
     ``atomic`` is "add", or the larger or less of both for "max" or "min". ``where``
     lies inside the tensor, and holds the ranges of ``variables``: blocks and loops
-    from outer to inner, then the ``axes`` of the tile. ``role`` and ``path`` say where
-    it stands.
+    from outer to inner, then the ``axes`` of the tile. ``named``: these with the names
+    of their dimensions. ``role`` and ``path`` say where it stands.
     """
 
     tensor: GlobalTensor
@@ -41,6 +41,7 @@ class Store:
     role: str = "block"
     path: Path = ()
     axes: tuple[Variable, ...] = ()
+    named: AxisNames = ()
 
 
 NoticedKind = Literal[

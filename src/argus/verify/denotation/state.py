@@ -18,10 +18,10 @@ from argus.diagnostics import Span
 from argus.ir import ops as o
 from argus.ir.dtypes import DType
 from argus.ir.expr import Sym
-from argus.ir.memory import Ring, SharedAlloc
+from argus.ir.memory import GlobalView, Ring, SharedAlloc
 from argus.ir.program import Program
 from argus.ir.walk import walk
-from argus.terms import IndexSet, Integer, Unknown, Value, Variable, World
+from argus.terms import AxisNames, IndexSet, Integer, Unknown, Value, Variable, World
 from argus.verify.denotation.buffers import Buffers
 from argus.verify.denotation.infinities import FiniteTiles
 from argus.verify.denotation.protocols import GridLike, MeetingsLike
@@ -261,6 +261,11 @@ class Context(ABC):
     def axes(self, shape: Sequence[int]) -> tuple[Variable, ...]:
         """The axis variables of a tile of this shape."""
         return tuple(self.axis(i, n) for i, n in enumerate(shape))
+
+    def named_axes(self, tile: o.Tile | GlobalView) -> AxisNames:
+        """The axis variables of a tile with the names of its dimensions."""
+        alone = (n if n and tile.dims.count(n) == 1 else "" for n in tile.dims)
+        return tuple(zip(self.axes(tile.shape), alone, strict=True))
 
     def held(self, tile: o.Tile) -> Held:
         """A tile as it was made. Raises Unknown where it is not known."""

@@ -110,7 +110,9 @@ class ProgramWalk(Context):
             case o.Extract():
                 self.define(op.sym, self.element(op.src, ()))
             case o.RegisterOp():
-                with self.world.obligations.within(self._guards.of(self, op)):
+                noted = self.world.obligations
+                named = self.named_axes(op.result)
+                with noted.within(self._guards.of(self, op)), noted.along(named):
                     self.put(op.result, register_value(self, op))
             case o.Dot():
                 self.put(op.result, product(self, op))
@@ -197,6 +199,7 @@ class ProgramWalk(Context):
                     self.role,
                     self.state.path,
                     axes,
+                    self.named_axes(view),
                 )
             )
 

@@ -37,6 +37,7 @@ from argus.terms.term import ZERO
 from argus.terms.unrolled import unrolled
 from argus.verify.denotation import Store
 from argus.verify.equality.same import same, within
+from argus.verify.equality.stored_axes import by_stores
 
 __all__ = ["EqualTerms", "undefined_data"]
 
@@ -113,11 +114,12 @@ def _asked(
     shown: Sequence[EqualTerms],
 ) -> Iterator[tuple[NumberNeed, list[IndexSet]]]:
     """What the kernel needs and the reference's terms do not show; where."""
-    for found in mine:
-        need = need_of(found)
-        if need is not None:
-            need, where = _opened(world, need, found.where)
-            yield need, [where & store.where for store in stores]
+    for noted in mine:
+        for found, several in by_stores(world, noted, stores):
+            need = need_of(found)
+            if need is not None:
+                need, where = _opened(world, need, found.where)
+                yield need, [where & store.where for store in several]
     for one in shown:
         theirs = one.needed(world)
         if all(said(need, theirs) for need in needs(world, one.mine)):

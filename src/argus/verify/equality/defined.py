@@ -43,6 +43,7 @@ from argus.verify.denotation import Store
 from argus.verify.equality.divided import Compared, shares_divisor
 from argus.verify.equality.dominated import is_asked
 from argus.verify.equality.mentioned import leaves
+from argus.verify.equality.stored_axes import by_stores
 
 __all__ = ["asked", "empty_maximum", "unmet", "zero_divisor"]
 
@@ -74,17 +75,24 @@ def unmet(
                         f"whether {_text(obligation)}, a factor of infinity, is above 0"
                     )
             case "not empty":
-                if number < noted and not (
-                    _has_points(world, obligation, stores)
-                    or _is_guarded(world, obligation, stores)
-                    or _is_shared(world, obligation, stores, compared)
+                if number < noted and not all(
+                    _has_points(world, one, of)
+                    or _is_guarded(world, one, of)
+                    or _is_shared(world, one, of, compared)
+                    for one, of in by_stores(world, obligation, stores)
                 ):
                     return f"whether {_text(obligation)}, a divisor, has no terms"
             case "finite":
-                if number < noted and not _met(world, obligation, stores):
+                if number < noted and not all(
+                    _met(world, one, of)
+                    for one, of in by_stores(world, obligation, stores)
+                ):
                     return f"whether {_text(obligation)} is finite: {obligation.why}"
             case "some":
-                if not _some(world, obligation, stores):
+                if not all(
+                    _some(world, one, of)
+                    for one, of in by_stores(world, obligation, stores)
+                ):
                     return f"whether {_text(obligation)} is one of some number"
             case "divisor" | "root" | "logarithm":
                 pass  # see `cancelled.py`
