@@ -201,7 +201,7 @@ TURNED: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     ),
     "numbers beside a border": (
         lambda x, y: torch.nn.functional.pad(x, (1, 1), value=2.5)[:, None] * y.sum(1),
-        (torch.randn(3, dtype=torch.float64), torch.randn(5, 9)),
+        (torch.randn(3, dtype=torch.float64), torch.randint(-4, 5, (5, 9)).float()),
     ),
     "wide numbers beside a border": (
         lambda x, y: (torch.nn.functional.pad(x, (1, 1))[:, None] * y).sum(1),

@@ -15,8 +15,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from argus.terms import IndexSet, Integer, Unknown, Value, Variable, World
+from argus.terms import Integer, Unknown, Value, Variable, World
 from argus.verify.denotation.cases import chosen, within
+from argus.verify.denotation.dependence import carried_in
 from argus.verify.denotation.known_forms import KnownForms
 from argus.verify.denotation.rescaling import Form, Recurrence
 
@@ -26,12 +27,18 @@ _FIRST = Integer.of(0)
 
 
 def begun(
-    world: World, counter: Variable, found: Mapping[str, Recurrence | Unknown]
+    world: World,
+    counter: Variable,
+    found: Mapping[str, Recurrence | Unknown],
+    *,
+    anew: bool = False,
 ) -> dict[str, Recurrence | Unknown] | None:
-    """What the iterations after the first make; None where that is like the others."""
+    """What the iterations after the first make; None where that is like the others.
+
+    ``anew``: or where what it makes depends on what was before the loop.
+    """
     mine = [r for r in found.values() if isinstance(r, Recurrence)]
-    first = world.compare(Integer.atom(counter), "==", 0)
-    if not any(_is_first(world, counter, r.yielded, first) for r in mine):
+    if not any(_begins(world, counter, one, anew) for one in mine):
         return None
     before = KnownForms(world, counter, found)
     before.solved = {r.name: _constant(r.init) for r in mine}
@@ -61,11 +68,17 @@ def _constant(value: Value) -> Form:
     return lambda _: value
 
 
-def _is_first(world: World, counter: Variable, value: Value, first: IndexSet) -> bool:
-    """Whether a value has a case of the first iteration alone."""
+def _begins(world: World, counter: Variable, one: Recurrence, anew: bool) -> bool:
+    """Whether a value has a case of the first iteration alone.
+
+    ``anew``: one that does not depend on the value before.
+    """
+    first = world.compare(Integer.atom(counter), "==", 0)
     return any(
-        counter in where.variables() and world.is_subset(where, first)
-        for where, _ in value.cases
+        counter in where.variables()
+        and world.is_subset(where, first)
+        and not (anew and one.name in carried_in(value))
+        for where, value in one.yielded.cases
     )
 
 

@@ -67,18 +67,35 @@ __all__ = ["Form", "Recurrence", "close_recurrences"]
 def close_recurrences(
     world: World, counter: Variable, found: Mapping[str, Recurrence | Unknown]
 ) -> dict[str, Form | Unknown]:
-    """The form of each carried value, by name; Unknown where none applies."""
-    rest = begun(world, counter, found)
-    made = _Solver(world, counter, found if rest is None else rest).solve()
-    if rest is None:
-        return made
-    left = [n for n, form in made.items() if isinstance(form, Unknown)]
-    whole = _Solver(world, counter, found).solve() if left else made
-    for name, one in found.items():
-        form = made[name]
+    """The form of each carried value, by name; Unknown where none applies.
+
+    A loop that begins in another way is read without its first iteration where that
+    makes something anew, and else where it is not known as it is.
+    """
+
+    def solved(some: Mapping[str, Recurrence | Unknown]) -> dict[str, Form | Unknown]:
+        return _Solver(world, counter, some).solve()
+
+    rest = begun(world, counter, found, anew=True)
+    if rest is not None:
+        made, names = solved(rest), list(found)
+        whole = solved(found) if _open(made) else dict(made)
+    else:
+        whole = solved(found)
+        names = _open(whole)
+        rest = begun(world, counter, found) if names else None
+        if rest is None:
+            return whole
+        made = solved(rest)
+    for name in names:
+        one, form = found[name], made[name]
         if isinstance(one, Recurrence) and not isinstance(form, Unknown):
             whole[name] = after_first(world, one, form)
     return whole
+
+
+def _open(made: Mapping[str, Form | Unknown]) -> list[str]:
+    return [name for name, form in made.items() if isinstance(form, Unknown)]
 
 
 class _Solver(KnownForms):
