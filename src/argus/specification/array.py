@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterator
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -141,7 +142,8 @@ class SymbolicArray(NDArrayOperatorsMixin):
                 return old(indices)
             if self.tracing.holds(where):
                 return read(mine)
-            return chosen(self.tracing.world, where, read(mine), old(indices))
+            new, before = partial(read, mine), partial(old, indices)
+            return chosen(self.tracing.world, where, new, before)
 
         storage.update(updated)
 

@@ -9,6 +9,7 @@ several writers, a kernel any): then the written element is a sum with one summa
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from argus.specification import ragged
@@ -82,7 +83,8 @@ def _masked(array: SymbolicArray, items: list[Item], value: SymbolicArray) -> No
 
     def read(indices: Indices) -> Value:
         where = as_kind(tracing.world, mask(indices[:count]), "truth").where
-        return chosen(tracing.world, where, new(indices[count:]), old(indices))
+        then, otherwise = partial(new, indices[count:]), partial(old, indices)
+        return chosen(tracing.world, where, then, otherwise)
 
     array.assign(read)
 

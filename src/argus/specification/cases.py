@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
 
 from argus.specification.storage import Indices, Read
 from argus.terms import IndexSet, Integer, Unknown, Value, World, cast, selected
@@ -17,13 +19,45 @@ from argus.terms import joined as disjoint
 Cases = tuple[tuple[IndexSet, Integer], ...]
 
 
-def chosen(world: World, where: IndexSet, then: Value, otherwise: Value) -> Value:
-    """One value on a set, another one elsewhere."""
+Given = Callable[[], Value]
+
+
+def chosen(world: World, where: IndexSet, then: Given, otherwise: Given) -> Value:
+    """One value on a set, another one elsewhere.
+
+    What a value needs to be a number (`argus.terms.obligations`) is needed where it is
+    chosen, and nowhere else.
+    """
     if where.is_universe:
-        return then
+        return then()
     if where.is_nothing:
-        return otherwise
-    return selected(world, where, *one_kind(world, [then, otherwise]))
+        return otherwise()
+    values = [needed(world, where, then), needed(world, ~where, otherwise)]
+    return selected(world, where, *one_kind(world, values))
+
+
+def needed(world: World, where: IndexSet, given: Given) -> Value:
+    """A value that matters only on a set."""
+    with world.obligations.within(where):
+        return given()
+
+
+def passed_over(array: Any) -> Any:
+    """An array of which elements are left out that are no numbers (`np.nanmax`).
+
+    What its elements need to be numbers is nothing that such a reference needs.
+    """
+    from argus.specification.array import SymbolicArray
+
+    if not isinstance(array, SymbolicArray):
+        return array
+    read, world = array.now(), array.tracing.world
+
+    def at(indices: Indices) -> Value:
+        with world.obligations.muted("divisor", "root", "logarithm"):
+            return read(indices)
+
+    return SymbolicArray(array.tracing, array.sizes, array.dtype, at, weak=array.weak)
 
 
 def integers(value: Value) -> Cases:
@@ -46,7 +80,8 @@ def read_by_cases(world: World, read: Read, indices: Sequence[Cases]) -> Value:
         for condition, _ in choice:
             where = where & condition
         if where.is_universe or not world.is_empty(where):
-            parts.append((where, read(tuple(x for _, x in choice))))
+            at = tuple(x for _, x in choice)
+            parts.append((where, needed(world, where, partial(read, at))))
     return joined(world, parts)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy as copying
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -293,7 +294,7 @@ def _triangle(m: Any, k: Any, upper: bool) -> SymbolicArray:
 
     def at(place: Indices) -> Value:
         kept = world.compare(place[-1], op, place[-2] + shift)
-        return chosen(world, kept, read(place), zero)
+        return chosen(world, kept, partial(read, place), lambda: zero)
 
     return SymbolicArray(tracing, m.sizes, m.dtype, at)
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
 
 from argus.specification.array import SymbolicArray, kind_of
 from argus.specification.broadcasting import axis_of
-from argus.specification.cases import chosen, joined, read_by_cases
+from argus.specification.cases import chosen, joined, needed, read_by_cases
 from argus.specification.casting import converted, lifted
 from argus.specification.reordering import ravel
 from argus.specification.reshaping import integer_of, reshape
@@ -85,7 +86,7 @@ def concatenate(arrays: Any, axis: int | None = 0, **named: Any) -> SymbolicArra
                 own = (*indices[:dim], indices[dim] - begin, *indices[dim + 1 :])
                 if tracing.holds(where):
                     return part(own)
-                found.append((where, part(own)))
+                found.append((where, needed(world, where, partial(part, own))))
             begin = end
         if not found:
             raise Unknown("the reference reads outside of joined arrays")
@@ -268,9 +269,12 @@ def where(condition: Any, x: Any = None, y: Any = None) -> SymbolicArray:
     reads: list[Read] = [reader(v) for v in (test, a, b)]
     world = tracing.world
 
+    def value(read: Read, indices: Indices) -> Value:
+        return as_kind(world, read(indices), kind)
+
     def at(indices: Indices) -> Value:
         held = as_kind(world, reads[0](indices), "truth").where
-        then, other = (as_kind(world, r(indices), kind) for r in reads[1:])
+        then, other = (partial(value, read, indices) for read in reads[1:])
         return chosen(world, held, then, other)
 
     return SymbolicArray(tracing, shape, dtype, at)

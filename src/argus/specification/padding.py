@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any, cast
 
 import numpy as np
@@ -52,7 +53,7 @@ def pad(
             if high.constant != 0:
                 where = where & world.compare(index, "<", low + size)
             inner.append(index - low)
-        return chosen(world, where, read(tuple(inner)), outside)
+        return chosen(world, where, partial(read, tuple(inner)), lambda: outside)
 
     sizes = tuple(a + n + b for (a, b), n in zip(widths, array.sizes, strict=True))
     return SymbolicArray(
@@ -94,10 +95,14 @@ def _folded(
         value = with_place(place)
         if low.constant != 0:
             begun = world.compare(place, ">=", 0)
-            value = chosen(world, begun, value, with_place(before))
+            value = chosen(
+                world, begun, lambda old=value: old, partial(with_place, before)
+            )
         if high.constant != 0:
             ended = world.compare(place, ">=", n)
-            value = chosen(world, ended, with_place(after), value)
+            value = chosen(
+                world, ended, partial(with_place, after), lambda old=value: old
+            )
         return value
 
     sizes = tuple(a + n + b for (a, b), n in zip(widths, array.sizes, strict=True))

@@ -80,11 +80,12 @@ class Ragged:
         count = reduce(world, "sum", [self.variable], one, where)
         total = reduce(world, "sum", [self.variable], value, where)
         written = apply(world, "ge", count, one).where
-        found = chosen(world, written, total, begin)
+        found = chosen(world, written, lambda: total, lambda: begin)
         for round_ in self._named(where, place):
             env = {self.variable: round_}
             made = world.substitute(value, env)
-            found = chosen(world, world.substitute(where, env), made, found)
+            here = world.substitute(where, env)
+            found = chosen(world, here, lambda made=made: made, lambda old=found: old)
         return found
 
     def _bounded(self, where: IndexSet, at: Integer) -> bool:

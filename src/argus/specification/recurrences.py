@@ -333,7 +333,8 @@ class Round:
             at = point
             some = world.compare(at, ">=", 0) & world.compare(at, "<", self.length)
             some = some & world.substitute(where, {self.variable: at})
-        return chosen(world, some, world.substitute(value, {self.variable: at}), begin)
+        last = world.substitute(value, {self.variable: at})
+        return chosen(world, some, lambda: last, lambda: begin)
 
 
 def _difference(x: Term | Integer, carried: Term | Integer) -> Term | Integer | None:

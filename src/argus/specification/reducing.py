@@ -14,7 +14,7 @@ from argus.specification.array import (
     kind_of,
 )
 from argus.specification.broadcasting import axes_of, axis_of
-from argus.specification.cases import as_kind, mapped
+from argus.specification.cases import as_kind, mapped, passed_over
 from argus.specification.casting import converted, element_type, ends_of, lifted
 from argus.specification.joining import concatenate, tracing_of
 from argus.specification.reordering import broadcast_to
@@ -154,7 +154,25 @@ def prod(
     return _left(made, dtype)
 
 
-@traces(np.max, np.amax, np.nanmax)
+@traces(np.nanmax)
+def nanmax(a: Any, *args: Any, **named: Any) -> SymbolicArray:
+    """The largest that is a number."""
+    return max_(passed_over(a), *args, **named)
+
+
+@traces(np.nanmin)
+def nanmin(a: Any, *args: Any, **named: Any) -> SymbolicArray:
+    """The smallest that is a number."""
+    return min_(passed_over(a), *args, **named)
+
+
+@traces(np.nanmean)
+def nanmean(a: Any, *args: Any, **named: Any) -> Any:
+    """The mean of numbers, where all are."""
+    return mean(passed_over(a), *args, **named)
+
+
+@traces(np.max, np.amax)
 def max_(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **options: Any
 ) -> SymbolicArray:
@@ -164,7 +182,7 @@ def max_(
     return reduced(a, "max", axis, keepdims, **options)
 
 
-@traces(np.min, np.amin, np.nanmin)
+@traces(np.min, np.amin)
 def min_(
     a: Any, axis: Any = None, out: Any = None, keepdims: Any = False, **options: Any
 ) -> SymbolicArray:
@@ -197,7 +215,7 @@ def _real(array: SymbolicArray, dtype: Any) -> SymbolicArray:
     return array if array.dtype.kind == "f" else converted(array, REAL)
 
 
-@traces(np.mean, np.nanmean)
+@traces(np.mean)
 def mean(
     a: Any, axis: Any = None, dtype: Any = None, out: Any = None,
     keepdims: Any = False, **options: Any,

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from argus.specification.array import SymbolicArray
 from argus.specification.cases import chosen
@@ -80,13 +81,14 @@ class Scatter:
             env, rest = self._solved(found)
             named = self._inside(found, env, rest)
             at = tuple(tracing.world.substitute(i, env) for i in found.value)
+            before = partial(old, indices)
             if not self._open(env):
-                return chosen(tracing.world, named, self.values(at), old(indices))
+                return chosen(tracing.world, named, partial(self.values, at), before)
             total = self._sum(named, at)
             count = self._sum(named, None)
             one = Value.whole(Integer.of(1))
             written = apply(tracing.world, "ge", count, one).where
-            return chosen(tracing.world, written, total, old(indices))
+            return chosen(tracing.world, written, lambda: total, before)
 
         self.array.assign(read)
 

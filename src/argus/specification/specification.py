@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -176,7 +177,9 @@ def _by_way(ways: Sequence[tuple[IndexSet, SymbolicArray]]) -> SymbolicArray:
     def read(at: Indices) -> Value:
         value = arrays[-1][1].at(at)
         for here, array in reversed(arrays[:-1]):
-            value = chosen(tracing.world, here, array.at(at), value)
+            value = chosen(
+                tracing.world, here, partial(array.at, at), lambda old=value: old
+            )
         return value
 
     whole = Tracing(tracing.world, sizes=tracing.sizes, folds=tracing.folds)

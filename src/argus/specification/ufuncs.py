@@ -16,7 +16,7 @@ import numpy as np
 
 from argus.specification.array import SymbolicArray, kind_of, whole
 from argus.specification.broadcasting import broadcast, reader
-from argus.specification.cases import as_kind
+from argus.specification.cases import as_kind, passed_over
 from argus.specification.casting import converted, ends_of, lifted, wraps
 from argus.specification.complex_numbers import complex_ufunc, is_complex
 from argus.specification.finiteness import is_finite, is_infinite
@@ -268,6 +268,8 @@ _WRAPPING = {
 """Ufuncs whose results an integer type may be too narrow for."""
 
 
+_PASSING_OVER = {np.fmax, np.fmin}
+"""Of a number and NaN they are the number."""
 _DIVISIONS = {np.divide, np.floor_divide, np.remainder, np.fmod}
 """Of Python's numbers they fail where the divisor is 0."""
 
@@ -285,6 +287,8 @@ def applied(
     """
     out = named.pop("out", None)
     named.pop("casting", None)
+    if ufunc in _PASSING_OVER:
+        inputs = [passed_over(x) for x in inputs]
     if method == "__call__":
         result = _called(tracing, ufunc, inputs, named)
     else:
