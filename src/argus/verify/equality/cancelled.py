@@ -39,7 +39,7 @@ from argus.verify.denotation import Store
 from argus.verify.equality.same import same, within
 from argus.verify.equality.stored_axes import by_stores
 
-__all__ = ["EqualTerms", "undefined_data"]
+__all__ = ["EqualTerms", "is_also_needed", "undefined_data"]
 
 _OUTSIDE: dict[str, Comparison] = {"divisor": "==", "root": "<", "logarithm": "<="}
 
@@ -87,6 +87,27 @@ def undefined_data(
             said_of = f"{show(need.term)} {DOMAINS[need.kind]}"
             return f"whether {said_of}, as the kernel needs and the reference does not"
     return ""
+
+
+def is_also_needed(
+    world: World, found: TermObligation, stores: Sequence[Store], noted: int
+) -> bool:
+    """Whether a reference has the same obligation wherever one is not met.
+
+    It subtracts the same maximum of no numbers, or divides by the same sum of nothing:
+    then it has no number there, or infinity, and says nothing.
+    """
+    if not isinstance(found.term, Term):
+        return False
+    theirs = [
+        _opened(world, NumberNeed("divisor", o.term), o.where)
+        for o in list(world.obligations)[noted:]
+        if o.kind == found.kind and isinstance(o.term, Term)
+    ]
+    open_ = found.where if found.needs is None else found.where - found.needs
+    need, where = _opened(world, NumberNeed("divisor", found.term), open_)
+    left = [x for s in stores if not world.is_empty(x := where & s.where)]
+    return all(_is_shared(world, x, need, theirs) for x in left)
 
 
 def _needed(

@@ -40,6 +40,7 @@ from argus.terms.powers import is_positive
 from argus.terms.show import show
 from argus.terms.term import ONE_PRODUCT
 from argus.verify.denotation import Store
+from argus.verify.equality.cancelled import is_also_needed
 from argus.verify.equality.divided import Compared, shares_divisor
 from argus.verify.equality.dominated import is_asked
 from argus.verify.equality.mentioned import leaves
@@ -79,12 +80,13 @@ def unmet(
                     _has_points(world, one, of)
                     or _is_guarded(world, one, of)
                     or _is_shared(world, one, of, compared)
+                    or is_also_needed(world, one, of, noted)
                     for one, of in by_stores(world, obligation, stores)
                 ):
                     return f"whether {_text(obligation)}, a divisor, has no terms"
             case "finite":
                 if number < noted and not all(
-                    _met(world, one, of)
+                    _met(world, one, of) or is_also_needed(world, one, of, noted)
                     for one, of in by_stores(world, obligation, stores)
                 ):
                     return f"whether {_text(obligation)} is finite: {obligation.why}"
