@@ -36,6 +36,7 @@ from argus.terms.sums import tidy
 from argus.terms.term import ZERO
 from argus.terms.unrolled import unrolled
 from argus.verify.denotation import Store
+from argus.verify.equality.divided import is_of_data
 from argus.verify.equality.same import same, within
 from argus.verify.equality.stored_axes import by_stores
 
@@ -95,9 +96,10 @@ def is_also_needed(
     """Whether a reference has the same obligation wherever one is not met.
 
     It subtracts the same maximum of no numbers, or divides by the same sum of nothing:
-    then it has no number there, or infinity, and says nothing.
+    then it has no number there, or infinity, and says nothing. False, too, where no
+    data decide whether there is something: that is asked of the launch.
     """
-    if not isinstance(found.term, Term):
+    if not isinstance(found.term, Term) or not is_of_data(found.term):
         return False
     theirs = [
         _opened(world, NumberNeed("divisor", o.term), o.where)

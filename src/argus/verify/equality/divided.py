@@ -26,7 +26,7 @@ from argus.terms.integers import Atom, Entry
 from argus.verify.equality.mentioned import overs
 from argus.verify.equality.same import same
 
-__all__ = ["Compared", "shares_divisor"]
+__all__ = ["Compared", "is_of_data", "shares_divisor"]
 
 Compared = tuple[IndexSet, Term]
 """Where a term of the reference was shown to be the kernel's, and the term."""
@@ -39,7 +39,7 @@ def shares_divisor(
 
     False, too, for one that depends on no data.
     """
-    if not _of_data(divisor):
+    if not is_of_data(divisor):
         return False
     found = union(
         there
@@ -67,7 +67,7 @@ def _same(world: World, where: IndexSet, one: Term, other: Term) -> bool:
         return False
 
 
-def _of_data(term: Term) -> bool:
+def is_of_data(term: Term) -> bool:
     """Whether the number of points of a sum depends on entries or on data."""
     return any(
         _is_data(atom)
