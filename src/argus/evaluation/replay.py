@@ -37,7 +37,7 @@ from argus.evaluation.dependence import (
 from argus.evaluation.loose import arguments_of
 from argus.evaluation.oracle import draw
 from argus.evaluation.tiles.collecting import indexing
-from argus.interpret import ArgumentError, Fault, TimeOver, role_names, run
+from argus.interpret import ArgumentError, Fault, Result, TimeOver, role_names, run
 from argus.interpret.machine import Schedule
 from argus.interpret.numbers import compute, rounded, storage
 from argus.ir import ops as o
@@ -241,6 +241,28 @@ class RunInputs:
     def _with(self, arrays: dict[str, Any], sm_count: int) -> RunInputs:
         return RunInputs(self.program, arrays, self.scalars, sm_count, self.until)
 
+    def run(
+        self,
+        blocks: list[int] | None = None,
+        seed: int = 0,
+        schedule: Schedule = "random",
+    ) -> Result:
+        """Run the program, which changes the arrays; faults are collected.
+
+        Raises ArgumentError where the launch refuses the sizes, and TimeOver.
+        """
+        return run(
+            self.program,
+            self.arrays,
+            self.scalars,
+            sm_count=self.sm_count,
+            blocks=blocks,
+            seed=seed,
+            schedule=schedule,
+            collect=True,
+            until=self.until,
+        )
+
     def grid(self) -> int:
         """The number of blocks."""
         env: dict[str, int | float] = {"sm_count": self.sm_count}
@@ -280,18 +302,7 @@ def faults_of(
     random: list[tuple[Schedule, int]] = [("random", seed) for seed in SEEDS]
     usual: tuple[Schedule, int] = ("in_order", 0)
     for schedule, seed in (usual, *random, *late):
-        held = inputs.copy()
-        result = run(
-            program,
-            held.arrays,
-            held.scalars,
-            sm_count=inputs.sm_count,
-            until=inputs.until,
-            blocks=blocks,
-            seed=seed,
-            schedule=schedule,
-            collect=True,
-        )
+        result = inputs.copy().run(blocks, seed, schedule)
         if any(f.kind != "assumption" for f in result.errors):
             return result.errors
     return []
@@ -302,14 +313,7 @@ def _holes(program: Program, inputs: RunInputs) -> bool | None:
     if inputs.grid() > MOST_BLOCKS:
         return None
     try:
-        result = run(
-            program,
-            inputs.arrays,
-            inputs.scalars,
-            sm_count=inputs.sm_count,
-            until=inputs.until,
-            collect=True,
-        )
+        result = inputs.run()
     except ArgumentError:
         return None
     if result.errors:
@@ -344,15 +348,7 @@ def _probe(program: Program, inputs: RunInputs, found: Counterexample) -> bool |
         _only(held, left, 1.0)
         _only(held, right, 1.0 if both else 0.0)
         try:
-            result = run(
-                program,
-                held.arrays,
-                held.scalars,
-                sm_count=inputs.sm_count,
-                until=inputs.until,
-                blocks=blocks,
-                collect=True,
-            )
+            result = held.run(blocks)
         except ArgumentError:
             return None
         if result.errors:
