@@ -20,7 +20,7 @@ from argus.evaluation.replay import RunInputs, faults_of
 from argus.evaluation.tiles.extents import tile_extents
 from argus.interpret import ArgumentError, Fault, TimeOver
 from argus.interpret.numbers import compute, rounded
-from argus.ir.expr import Const, subexpressions
+from argus.ir.expr import whole_constants
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.ir.walk import expressions, walk
@@ -87,11 +87,10 @@ def _sizes(program: Program) -> Iterator[dict[str, int]]:
     tiles, _ = tile_extents(program)
     own = sorted(
         {
-            part.value
+            number
             for op in walk(program.body)
             for e in expressions(op)
-            for part in subexpressions(e)
-            if isinstance(part, Const) and isinstance(part.value, int)
+            for number in whole_constants(e)
         }
     )
     counts = (*_TILES, *(c + _PAST for c in own if 1 < c <= _ITERATIONS))

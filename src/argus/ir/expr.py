@@ -430,6 +430,13 @@ def subexpressions(e: Expr) -> Iterator[Expr]:
             assert_never(e)
 
 
+def whole_constants(e: Expr) -> Iterator[int]:
+    """Whole numbers that stand in an expression, left to right."""
+    for part in subexpressions(e):
+        if isinstance(part, Const) and isinstance(part.value, int):
+            yield int(part.value)
+
+
 def factors_of(e: Expr) -> list[Expr]:
     """What is multiplied in an expression; itself, if it is no product."""
     if isinstance(e, Binary) and e.op == "*":

@@ -7,7 +7,7 @@ import math
 from argus.equivalence.references import Reference
 from argus.evaluation.drawing import constants, specials
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Sym, subexpressions
+from argus.ir.expr import Binary, Const, Expr, Sym, subexpressions, whole_constants
 from argus.ir.program import Program, ScalarParam
 from argus.ir.walk import expressions, walk
 
@@ -72,6 +72,5 @@ def compared_scalars(program: Program) -> list[tuple[str, float]]:
 
 def required_numbers(program: Program) -> tuple[int, ...]:
     """Whole numbers by which a kernel says what it requires of a launch."""
-    parts = (e for r in program.requirements for e in subexpressions(r.cond))
-    values = (e.value for e in parts if isinstance(e, Const))
-    return tuple({int(v): None for v in values if isinstance(v, int)})
+    numbers = (n for r in program.requirements for n in whole_constants(r.cond))
+    return tuple(dict.fromkeys(numbers))

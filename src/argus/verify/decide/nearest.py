@@ -31,6 +31,7 @@ from argus.ir.expr import (
     subexpressions,
     substitute,
     symbols,
+    whole_constants,
 )
 from argus.verify.decide.evaluation import Unmodelled
 from argus.verify.decide.facts import Skimmed, conjuncts, skim
@@ -241,14 +242,12 @@ class _Search:
     def _divisors(self) -> Iterator[int]:
         """Divisors of constants: what is in a product that is one of them."""
         for cond in self.conditions:
-            for part in subexpressions(cond):
-                if isinstance(part, Const) and isinstance(part.value, int):
-                    n = abs(part.value)
-                    small = range(1, min(isqrt(n), _DIVISORS) + 1)
-                    for d in small:
-                        if n % d == 0:
-                            yield d
-                            yield n // d
+            for n in map(abs, whole_constants(cond)):
+                small = range(1, min(isqrt(n), _DIVISORS) + 1)
+                for d in small:
+                    if n % d == 0:
+                        yield d
+                        yield n // d
 
     def _nearer(self, found: dict[str, Number]) -> dict[str, Number]:
         """Each value as near as it can be, beside those before it."""

@@ -10,7 +10,7 @@ import random
 from collections.abc import Iterator, Mapping, Sequence
 from math import inf
 
-from argus.ir.expr import Const, Expr, subexpressions
+from argus.ir.expr import Expr, whole_constants
 from argus.verify.decide.evaluation import DivisionByZero, on_ints
 from argus.verify.decide.facts import Skimmed, implicit_range, symbols_of
 from argus.verify.decide.polynomial import Interval
@@ -51,7 +51,7 @@ def _breaks(
 
 def attempt(goal: Expr, facts: Sequence[Expr], known: Skimmed) -> dict[str, int] | None:
     """A model that breaks the goal, if one of the tries does."""
-    constants = sorted({c for e in (goal, *facts) for c in _constants(e)})
+    constants = sorted({c for e in (goal, *facts) for c in whole_constants(e)})
     choices = {n: _choices(n, known, constants) for n in known.free}
     if not all(choices.values()):
         return None
@@ -99,9 +99,3 @@ def _choices(name: str, known: Skimmed, constants: Sequence[int]) -> list[int]:
     if where.lo == -inf:
         wanted += [-step, -2 * step, -7 * step]
     return [v for v in dict.fromkeys(wanted) if where.lo <= v <= where.hi]
-
-
-def _constants(e: Expr) -> Iterator[int]:
-    for part in subexpressions(e):
-        if isinstance(part, Const) and isinstance(part.value, int):
-            yield int(part.value)

@@ -68,6 +68,7 @@ def unmet(
     of which ``compared`` has the terms that were shown to be the kernel's.
     """
     for number, obligation in enumerate(world.obligations):
+        read = by_stores(world, obligation, stores)
         match obligation.kind:
             case "positive":
                 term = obligation.term
@@ -81,20 +82,17 @@ def unmet(
                     or _is_guarded(world, one, of)
                     or _is_shared(world, one, of, compared)
                     or is_also_needed(world, one, of, noted)
-                    for one, of in by_stores(world, obligation, stores)
+                    for one, of in read
                 ):
                     return f"whether {_text(obligation)}, a divisor, has no terms"
             case "finite":
                 if number < noted and not all(
                     _met(world, one, of) or is_also_needed(world, one, of, noted)
-                    for one, of in by_stores(world, obligation, stores)
+                    for one, of in read
                 ):
                     return f"whether {_text(obligation)} is finite: {obligation.why}"
             case "some":
-                if not all(
-                    _some(world, one, of)
-                    for one, of in by_stores(world, obligation, stores)
-                ):
+                if not all(_some(world, one, of) for one, of in read):
                     return f"whether {_text(obligation)} is one of some number"
             case "divisor" | "root" | "logarithm":
                 pass  # see `cancelled.py`

@@ -22,7 +22,7 @@ from argus.terms import (
     leaf_term,
     union,
 )
-from argus.terms.integers import Atom, Entry
+from argus.terms.integers import Entry
 from argus.verify.equality.mentioned import overs
 from argus.verify.equality.same import same
 
@@ -70,15 +70,9 @@ def _same(world: World, where: IndexSet, one: Term, other: Term) -> bool:
 def is_of_data(term: Term) -> bool:
     """Whether the number of points of a sum depends on entries or on data."""
     return any(
-        _is_data(atom)
+        isinstance(inner, Entry | Truth | Truncated)
         for over in overs(term)
         for monomial in over.domain.monomials
         for atom in monomial
+        for inner in Integer.atom(atom).all_atoms()
     )
-
-
-def _is_data(atom: Atom) -> bool:
-    if isinstance(atom, Entry | Truth | Truncated):
-        return True
-    inside: tuple[Integer, ...] = atom.arguments
-    return any(_is_data(a) for value in inside for a in value.atoms())
