@@ -59,8 +59,11 @@ _LEAST_TILE, _MOST_TILE = 1024, 8192
 _MANY_RESULTS, _LOADED_TAPS = 1 << 16, 16
 """Results that fill a device where each is a thread's sum of its own; elements of such
 a sum that a thread loads at a time, so that fewer results may do the same."""
-_SHARED, _MOST_ROWS = 1024, 16
-"""Elements and rows of a tile whose rows share what is read."""
+_SHARED, _MOST_ROWS, _FULL = 512, 16, 1024
+"""Elements and rows of a tile whose rows share what is read; blocks from which on such
+tiles are half as large: more warps would have no registers beside them. (A step of six
+LSTMs took 16.5 us with 256 elements, 18.8 with 512, 21.4 with 1024; of two 7.6, 5.5 and
+5.8.)"""
 _TURNED, _LEAST_ROW = 8192, 8
 """Elements of a tile of rows beside which others lie across them, and of a row of the
 latter: sectors of 32 bytes."""
@@ -354,18 +357,21 @@ def _shared(
     loops = {(e.buffer, e.offset): e.whole.loops for e in group.elements}
     along = [n for n in loops.values() if vector in n]
 
+    def blocks(row: tuple[int, str]) -> int:
+        rows, name = row
+        return -(-sizes[name] // rows) * prod(sizes[r] for r in group.rows if r != name)
+
     def read(row: tuple[int, str]) -> int:
         rows, name = row
-        blocks = prod(sizes[r] for r in group.rows if r != name)
-        blocks *= -(-sizes[name] // rows)
         each = min(rows, sizes[name])
-        return blocks * sum(each if name in n else 1 for n in along)
+        return blocks(row) * sum(each if name in n else 1 for n in along)
 
     able = [(min(power(sizes[n]), _MOST_ROWS), n) for n in group.rows]
     best = min(able, key=read)
     if 2 * read(best) > read((high, other)):
         return high, other, wide
-    return *best, min(wide, _SHARED // best[0])
+    elements = _SHARED if blocks(best) < _FULL else _SHARED // 2
+    return *best, min(wide, elements // best[0])
 
 
 def _lies_across(group: LoweredGroup, vector: str) -> str:
