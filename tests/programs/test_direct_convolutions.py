@@ -10,7 +10,7 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from argus.ir.dtypes import bf16  # noqa: E402
+from argus.ir.dtypes import bf16, f32  # noqa: E402
 from argus.programs.convolutions import direct_convolutions  # noqa: E402
 from argus.programs.convolutions.direct_convolutions import (  # noqa: E402
     channels_side_by_side,
@@ -19,6 +19,7 @@ from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.products.box_tiles import box_rows, box_sides  # noqa: E402
 from argus.programs.products.product_forms import ProductForm  # noqa: E402
+from argus.programs.products.product_tiles import parts_of_channels  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.tensors.recorder import ProgramRecorder  # noqa: E402
 from argus.programs.tensors.tensor_program import (  # noqa: E402
@@ -48,6 +49,8 @@ CASES: dict[str, Case] = {
     "wide groups": (
         HALF, (1, 128, 5, 6), (64, 64, 3, 3), {"padding": 1, "groups": 2}, 1
     ),
+    "few pixels": (HALF, (1, 512, 4, 5), (16, 512, 3, 3), {"padding": 1}, 2),
+    "few pixels, rounded": (FULL, (2, 512, 4, 4), (16, 512, 3, 3), {"padding": 1}, 3),
     "rounded as it is read": (FULL, (2, 16, 9, 8), (16, 16, 3, 3), {"padding": 1}, 2),
 }  # fmt: skip
 
@@ -96,9 +99,9 @@ def test_kernels_are_equal_to_their_references(name: str) -> None:
 
 
 def test_a_copy_where_many_products_would_round() -> None:
-    x = torch.randn(2, 256, 32, 32).to(memory_format=torch.channels_last)
+    x = torch.randn(2, 32, 96, 96).to(memory_format=torch.channels_last)
     for filters, kernels in ((16, 2), (2048, 3)):
-        w = torch.randn(filters, 256, 3, 3).to(memory_format=torch.channels_last)
+        w = torch.randn(filters, 32, 3, 3).to(memory_format=torch.channels_last)
         plan = plan_of(Formula(lambda x, w: torch.conv2d(x, w, padding=1)), (x, w))
         assert len(plan.kernels) == kernels
 
@@ -208,6 +211,16 @@ def test_tiles_of_few_filters_have_more_pixels() -> None:
     wanted = torch.conv2d(x.double(), w.double(), padding=1)
     assert float((got.double() - wanted).norm() / wanted.norm()) < 2e-3
     assert proof_of(step).verdict is Verdict.EQUAL
+
+
+def test_channels_are_cut_where_pixels_are_few() -> None:
+    """Until all multiprocessors have some: 9 pixels, and not 200 000."""
+    assert parts_of_channels((1, 3, 3), 512, 512, 9, bf16) > 3
+    assert parts_of_channels((10, 14, 14), 32, 608, 9, f32) == 19
+    assert parts_of_channels((64, 56, 56), 64, 512, 9, f32) == 1
+    assert parts_of_channels((1, 3, 3), 32, 30, 9, f32) == 1
+    for channels in range(32, 1024, 32):
+        assert channels % parts_of_channels((2, 7, 7), 64, channels, 9, f32) == 0
 
 
 def test_numbers_of_channels_say_nothing_of_an_image() -> None:

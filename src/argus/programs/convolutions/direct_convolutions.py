@@ -3,12 +3,17 @@
 Channels of a pixel lie side by side, and TMA brings pixels of several lines and images
 with zeros for what is outside (`products/box_tiles.py`). So nothing is copied to have a
 border, and results have no gaps. The result lies as the input does, channels last.
+
+Of few pixels and many channels, parts of these are results first, which are added up.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from math import prod
+from typing import Any
+
+import numpy as np
 
 from argus.ir.dtypes import bf16, f16, f32
 from argus.isa.tma import MAX_STEP
@@ -19,6 +24,7 @@ from argus.programs.convolutions.channels_last import (
 )
 from argus.programs.operators.window_operators import windows_of
 from argus.programs.products.box_tiles import provable
+from argus.programs.products.product_tiles import parts_of_channels
 from argus.programs.tensors.numpy_functions import contracted
 from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.tensor_array import TensorArray
@@ -45,16 +51,20 @@ def worth_direct(
 
     Not f32 in full: parts of it would lie beside each other. Where channels of a pixel
     do not lie side by side, the input is turned. That is worth it between layers, and
-    for windows that begin every few pixels, of channels that fill steps of K.
+    of channels that fill steps of K for windows that begin every few pixels, and for
+    pixels so few that channels are cut into parts.
     """
     filters, channels = weight.shape[:2]
     fits = x.element == weight.element and x.element in (bf16, f16, f32)
     if not fits or max(stride) > MAX_STEP or (x.element, precision) == (f32, "f32"):
         return False
     together = _together(groups, channels) if groups > 1 else 1
+    turned = groups == 1 and channels * x.element.bytes >= _FULL
     strided = set(stride) != {1}
-    turned = strided and groups == 1 and channels * x.element.bytes >= _FULL
-    if not (turned or _behind_a_layer(x.operand)):
+    if not (
+        (turned and (strided or _parts_of(x, weight, channels, groups, lengths) > 1))
+        or _behind_a_layer(x.operand)
+    ):
         return False
     if not provable(lengths, weight.shape[2:]):
         return False
@@ -78,18 +88,33 @@ def direct_products(
     rounded = rounded_as_read(x, weight, prod(lengths))
     inner = x if rounded else _pixels(x, precision)
     filters = _filters(weight, precision)
-    split = inner.reshape(len(inner), groups, -1, *inner.shape[2:])
+    parts = _parts_of(inner, weight, inner.shape[1], groups, lengths)
+    split = inner.reshape(len(inner), groups, parts, -1, *inner.shape[2:])
     windows = windows_of(split, weight.shape[2:], stride, borders, dilation, 0.0)
-    each = filters.reshape(groups, -1, *filters.shape[1:])
+    each = filters.reshape(groups, -1, *filters.shape[1:-1], parts, split.shape[3])
     space, taps = "xyz"[:count], "rst"[:count]
     product = contracted(
         x.recorder, windows.operand, each.operand,
-        f"ngc{space}{taps}", f"gk{taps}c", f"n{space}gk",
+        f"ngpc{space}{taps}", f"gk{taps}pc", f"pn{space}gk",
+        dtype=inner.element if parts == 1 else f32,
         precision="nearest" if rounded else "tf32",
     )  # fmt: skip
-    made = TensorArray(x.recorder, product)
+    each_part: Any = TensorArray(x.recorder, product)
+    summed = each_part[0] if parts == 1 else np.sum(each_part, 0)
+    made: TensorArray = summed.cast(inner.element)
     made = made.reshape(*made.shape[: 1 + count], -1)
     return made.seen(permuted(made.shape, [0, count + 1, *range(1, count + 1)]))
+
+
+def _parts_of(
+    x: TensorArray, weight: TensorArray, channels: int, groups: int,
+    lengths: Sequence[int],
+) -> int:  # fmt: skip
+    """How many sums of channels are results first: a dimension more, if any is left."""
+    if groups > 1 or len(lengths) == _DIMENSIONS:
+        return 1
+    taps = prod(weight.shape[2:])
+    return parts_of_channels((len(x), *lengths), len(weight), channels, taps, x.element)
 
 
 def rounded_as_read(x: TensorArray, weight: TensorArray, pixels: int) -> bool:

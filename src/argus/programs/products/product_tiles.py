@@ -17,6 +17,7 @@ from argus.kernels.gemm.entry import REGISTERS
 from argus.kernels.gemm.tiles import LINE, MeasuredTile, table
 from argus.programs.lowering.expressions import ApplyNode
 from argus.programs.lowering.lowering import LoweredGroup
+from argus.programs.products.box_tiles import box_rows
 
 _SWIZZLE = 128
 """Bytes of a row of shared memory that the instructions read without conflicts."""
@@ -188,6 +189,8 @@ def hides_what_follows(group: LoweredGroup, element: DType, tile: ProductTile) -
 _STEP_COST = {True: 0.69 / (128 * 256 * 32), False: 0.455 / (128 * 128 * 64)}
 """Microseconds of an element of K of an element of the first tile of `_WIDE` (True) and
 of `_PARTS`, on an H200."""
+_LEAST_STEP = 0.2
+"""Microseconds of a step of any tile, however small (495 steps took 101)."""
 _MOST_PARTS = 64
 _LEAST_PART = 256
 _PART = 64
@@ -226,6 +229,37 @@ def parts_of_sum(
         and (b == 1 or k % (b * _PART) == 0)
     ]
     return min([(1, 1), *able], key=time)
+
+
+def parts_of_channels(
+    pixels: Sequence[int], filters: int, channels: int, taps: int, element: DType
+) -> int:
+    """Into how many equal parts the channels of a convolution are cut.
+
+    ``pixels``: those of the result, along each dimension. A tile of them goes through
+    all taps and channels of its part, a step of `LINE` bytes of these at a time.
+    """
+    found, step = table(), LINE // element.bytes
+    near = (1,) * len(pixels)
+
+    def rows(count: int) -> int:
+        return box_rows(tuple(pixels), near, count)
+
+    def time(parts: int) -> float:
+        inner = channels // parts
+        if element == f32:
+            tile, area = _of_table(prod(pixels), filters, parts, _BOXES, rows)
+            waves = area / (tile.bm * tile.bn)
+            each = max(waves * _LEAST_STEP, area * step * _STEP_COST[True])
+            us = each * ceil(inner / step) * taps
+        else:
+            sizes = (prod(pixels), filters, inner, taps * parts, parts)
+            us = _measured(*sizes, (False, False), True, rows)[1]
+        return us + (found.sum(parts, prod(pixels), filters) if parts > 1 else 0.0)
+
+    most = min(_MOST_PARTS, channels * taps // _LEAST_PART)
+    able = [n for n in range(2, most + 1) if channels % (n * step // 2) == 0]
+    return min([1, *able], key=time)
 
 
 _Costs = tuple[tuple[ProductTile, float], ...]
