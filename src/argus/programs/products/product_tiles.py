@@ -189,8 +189,11 @@ def hides_what_follows(group: LoweredGroup, element: DType, tile: ProductTile) -
 _STEP_COST = {True: 0.69 / (128 * 256 * 32), False: 0.455 / (128 * 128 * 64)}
 """Microseconds of an element of K of an element of the first tile of `_WIDE` (True) and
 of `_PARTS`, on an H200."""
-_LEAST_STEP = 0.2
-"""Microseconds of a step of any tile, however small (495 steps took 101)."""
+_LEAST_STEP, _TILE_US = {2: 0.11, 4: 0.2}, 4.0
+"""Microseconds of a step of any tile, however small, by bytes of an element (495 steps
+of f32 took 101, 72 of bf16 took 8), and of a tile beside its steps."""
+_MOST_BYTES = 128 * 256 * LINE / 0.56
+"""Bytes of K of elements of a tile that tensor cores multiply in a microsecond."""
 _MOST_PARTS = 64
 _LEAST_PART = 256
 _PART = 64
@@ -239,22 +242,17 @@ def parts_of_channels(
     ``pixels``: those of the result, along each dimension. A tile of them goes through
     all taps and channels of its part, a step of `LINE` bytes of these at a time.
     """
-    found, step = table(), LINE // element.bytes
+    found, step, cost = table(), LINE // element.bytes, dict(_BOXES)
     near = (1,) * len(pixels)
 
     def rows(count: int) -> int:
         return box_rows(tuple(pixels), near, count)
 
     def time(parts: int) -> float:
-        inner = channels // parts
-        if element == f32:
-            tile, area = _of_table(prod(pixels), filters, parts, _BOXES, rows)
-            waves = area / (tile.bm * tile.bn)
-            each = max(waves * _LEAST_STEP, area * step * _STEP_COST[True])
-            us = each * ceil(inner / step) * taps
-        else:
-            sizes = (prod(pixels), filters, inner, taps * parts, parts)
-            us = _measured(*sizes, (False, False), True, rows)[1]
+        tile, area = _of_table(prod(pixels), filters, parts, _BOXES, rows)
+        waves = area / (tile.bm * tile.bn * cost[tile])
+        each = max(_LEAST_STEP[element.bytes], tile.bm * tile.bn * LINE / _MOST_BYTES)
+        us = waves * (each * ceil(channels // parts / step) * taps + _TILE_US)
         return us + (found.sum(parts, prod(pixels), filters) if parts > 1 else 0.0)
 
     most = min(_MOST_PARTS, channels * taps // _LEAST_PART)
