@@ -48,7 +48,7 @@ class BoundVariables:
     def canonical(self, *, counted: bool) -> Bound:
         """The form; ``counted``: how often a number occurs matters."""
         self._eliminate_equal()
-        while self._split():
+        while self._split() or self._divide():
             pass
         while self._choose():
             pass
@@ -177,6 +177,24 @@ class BoundVariables:
             return True
         return False
 
+    def _divide(self) -> bool:
+        """Make a quotient that leaves no rest in the set the variable it is made of."""
+        hidden = frozenset(self.variables)
+        indices = [index for _, index in positions(self.body, hidden)]
+        for variable, dividend, divisor in dict.fromkeys(_dividends(indices, hidden)):
+            rest = self.world.remainder(dividend, Integer.of(divisor))
+            none = self.world.compare(rest, "==", 0)
+            if not self.world.is_subset(self.domain, none):
+                continue
+            quotient = self.world.fresh("q")
+            factor = dividend.terms[variable,]
+            others = dividend - Integer({(variable,): factor})
+            at = self.variables.index(variable)
+            self._replace(variable, (quotient * divisor - others) * factor)
+            self.variables[at : at + 1] = quotient.variables()
+            return True
+        return False
+
     def _forget_idle(self, counted: bool) -> None:
         """Project out variables that the body does not use, where that is right."""
         used = self.body.free_variables()
@@ -292,6 +310,21 @@ def _quotients(
             variable, number = dividend.single, divisor.constant
             if isinstance(variable, Variable) and variable in bound and number:
                 yield variable, number
+
+
+def _dividends(
+    indices: Sequence[Integer], bound: frozenset[Variable]
+) -> Iterator[tuple[Variable, Integer, int]]:
+    """Bound variables that quotients in indices have with factor 1: what is divided."""
+    for atom in (a for index in indices for a in index.atoms()):
+        if isinstance(atom, Opaque) and atom.op == "div":
+            dividend, divisor = atom.args
+            number = divisor.constant
+            for variable in sorted(dividend.variables() & bound, key=lambda v: v.key):
+                alone = dividend.coefficient(variable) in (1, -1)
+                rest = dividend - Integer({(variable,): dividend.coefficient(variable)})
+                if alone and number and variable not in rest.variables():
+                    yield variable, dividend, number
 
 
 def _number(body: Term) -> Integer | None:
