@@ -27,6 +27,7 @@ def cases() -> Iterator[Case]:
         yield from _elementwise(dtype)
         yield _casts(dtype)
         yield _moves(dtype)
+        yield _mapped(dtype)
         yield _selections(dtype)
         yield _axes(dtype)
         yield _flips(dtype)
@@ -325,6 +326,35 @@ def _moves(dtype: str) -> Case:
     case.write(f"ag.load(X[0:, 0:], {shape}, mask=b, fill={one})", "M N", whole)
     case.write("x", "M N", whole)
     case.body[-1] = f"ag.store(O{len(case.outputs) - 1}[0:, 0:], x, mask=b)"
+    return case
+
+
+def _mapped(dtype: str) -> Case:
+    """Stores to maps of a tensor, some of which leave it."""
+    rows, columns = shape = 16, 64
+    values = special(dtype, rows * columns, 15).reshape(shape)
+    case = Case(
+        f"mapped_{dtype}",
+        [f"x = ag.load(X[0:, 0:], {shape})"],
+        {"X": (dtype, "M N", values)},
+    )
+    for there, at in (
+        ((columns, rows), "n, m"),
+        (shape, "m, 63 - n"),
+        (shape, "15 - m, n"),
+        ((rows, 2 * columns), "m, 2 * n + 1"),
+        ((8, rows, 8), "n // 8, m, n % 8"),
+        ((2, 8, columns), "m % 2, m // 2, n"),
+        ((rows * columns,), "m * 64 + n,"),
+        (shape, "m - 3, n"),
+        (shape, "m, n + 7"),
+        (shape, "m + 1, n - 8"),
+    ):
+        number = len(case.outputs)
+        dims = " ".join(f"D{number}{axis}" for axis in range(len(there)))
+        case.write("x", dims, Output(dtype, there))
+        view = f'O{number}.view("M N", shape={shape}, at=lambda m, n: ({at}))'
+        case.body[-1:] = [f"map{number} = {view}", f"map{number}[0:, 0:] = x"]
     return case
 
 

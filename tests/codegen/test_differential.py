@@ -29,7 +29,7 @@ reverse_f32
 reverse_i64_4 transpose_f32_32x32
 sorts_f32_4_n sorts_f32_1_m sorts_u8_4_m sorts_bf16_1_m
 transpose_bf16_16x64 transpose_bool_16x64 transpose_u16_64x64 selections_bf16
-moves_u8 widths_i16 reductions_i16_1_n
+mapped_f32 mapped_bf16 mapped_u8 mapped_f64 moves_u8 widths_i16 reductions_i16_1_n
 axes_f32 axes_bf16 axes_u8 axes_i64 axes_bool
 flips_f32 flips_bf16 flips_u8
 widths_bf16 widths_bool fills_i8 scalars atomics_bf16 atomic_ searches votes_ old_values

@@ -101,8 +101,8 @@ CODES = (
     Code(
         "AG0117",
         "a write to a value that is read only",
-        "Slices of tensors and shared tiles can be written. Numbers, sizes, register "
-        "tiles and maps of tensors cannot.",
+        "Slices of tensors, of maps of tensors and of shared tiles can be written. "
+        "Numbers, sizes and register tiles cannot, and TMA stores to no map.",
     ),
     Code(
         "AG0118",

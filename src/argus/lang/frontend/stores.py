@@ -88,13 +88,6 @@ def _store_global(
     atomic: AtomicChange | None,
 ) -> Tile | None:
     tensor = place.source.tensor
-    if place.source.holes is not None:
-        raise e.fail(
-            "AG0117",
-            where,
-            "a map of a tensor can only be read",
-            help="store to a slice of the tensor itself",
-        )
     if isinstance(value, StaticValue | ScalarValue):
         shape = view_shape(e, place, None, where)
         dims = tuple(a.dim for a in place.kept)

@@ -2,11 +2,23 @@
 
 from __future__ import annotations
 
+from typing import assert_never
+
 from argus.diagnostics import Span
-from argus.ir.expr import Const, Expr, Sym, axis, binary, substitute, symbols
+from argus.ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Select,
+    Sym,
+    axis,
+    binary,
+    substitute,
+    symbols,
+)
 from argus.ir.memory import GatheredAxis, GlobalView, Limit
 from argus.ir.ops import LoadGlobal, LoadScalar
-from argus.ir.ranges import Ranges
+from argus.ir.ranges import Range, Ranges
 from argus.lang.frontend.state import Elaborator
 from argus.lang.frontend.tiles import scalar_holds
 from argus.lang.frontend.values import (
@@ -117,7 +129,8 @@ def global_view(
     )
     if source.holes is not None:
         env = {h.name: c for h, c in zip(source.holes, coords, strict=True)}
-        mapped = [substitute(c, env) for c in source.coords]
+        ranges = _of_axes(shape)
+        mapped = [_digits(substitute(c, env), ranges) for c in source.coords]
         bounded = {*zip(mapped, source.tensor.shape, strict=True)}
         limits += tuple(
             Limit(c, extent)
@@ -137,12 +150,60 @@ def global_view(
 
 def _inside(coord: Expr, extent: Expr, shape: tuple[int, ...]) -> bool:
     """Whether a coordinate of a tile of this shape is always inside of an extent."""
-    axes = {axis(i).name: (0, size - 1) for i, size in enumerate(shape)}
-    if not all(s.name in axes for s in symbols(coord)) or min(shape, default=1) < 1:
+    found = _range(coord, _of_axes(shape))
+    if found is None or min(shape, default=1) < 1:
         return False
-    low, high = Ranges(axes).of(coord)
+    low, high = found
     match number(extent):
         case StaticValue(value=int() as n):
             return low >= 0 and high < n
         case _:
             return False
+
+
+def _of_axes(shape: tuple[int, ...]) -> dict[str, Range]:
+    return {axis(i).name: (0, size - 1) for i, size in enumerate(shape)}
+
+
+def _range(e: Expr, axes: dict[str, Range]) -> Range | None:
+    """What an expression over axes alone comes to."""
+    known = all(s.name in axes for s in symbols(e))
+    return Ranges(axes).of(e) if known else None
+
+
+def _digits(coord: Expr, axes: dict[str, Range]) -> Expr:
+    """A coordinate without quotients by what a tile begins at a multiple of.
+
+    ``(h * 64 + i) // 64`` is h of a tile of 64, and the remainder i.
+    """
+    match coord:
+        case Binary(op="//" | "%" as op, left=left, right=Const(value=int() as by)) if (
+            by > 0
+        ):
+            whole, rest = _split(_digits(left, axes), by)
+            within = _range(rest, axes)
+            if within is not None and within[0] >= 0 and within[1] < by:
+                return whole if op == "//" else rest
+            return coord
+        case Binary(op=op, left=left, right=right):
+            return binary(op, _digits(left, axes), _digits(right, axes))
+        case Const() | Sym() | Select():
+            return coord
+        case _:
+            assert_never(coord)
+
+
+def _split(e: Expr, by: int) -> tuple[Expr, Expr]:
+    """(q, r) with e = q * by + r, where terms of the sum are multiples."""
+    match e:
+        case Binary(op="+" | "-" as op, left=left, right=right):
+            (q, r), (p, s) = _split(left, by), _split(right, by)
+            return binary(op, q, p), binary(op, r, s)
+        case Binary(op="*", left=left, right=Const(value=int() as n)) if n % by == 0:
+            return binary("*", left, n // by), Const(0)
+        case Const(value=int() as n) if n % by == 0:
+            return Const(n // by), Const(0)
+        case Const() | Sym() | Binary() | Select():
+            return Const(0), e
+        case _:
+            assert_never(e)

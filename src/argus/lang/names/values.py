@@ -81,7 +81,8 @@ class Tensor:
         """An affine map of the tensor that can be sliced like one.
 
         `at` takes a coordinate along each of `dims` and returns one for each dimension
-        of the tensor. Outside `shape` or outside the tensor an element reads as zero.
+        of the tensor. Outside `shape` or outside the tensor an element reads as zero,
+        and is not written.
         """
         raise outside("view")
 

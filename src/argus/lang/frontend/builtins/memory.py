@@ -353,7 +353,12 @@ def tma_store(call: BoundCall) -> Value:
     if not isinstance(source, SharedValue):
         raise call.wrong("source", f"a shared tile is stored, not {describe(source)}")
     if place.source.holes is not None:
-        raise e.fail("AG0117", call.where("view"), "a map of a tensor can only be read")
+        raise e.fail(
+            "AG0117",
+            call.where("view"),
+            "TMA stores to no map of a tensor",
+            help="store a register tile: `V[i:, j:] = s.load()`",
+        )
     view = global_view(e, place, source.view.shape, call.where("view"))
     stores.same_dtype(
         e, source.view.dtype, view.dtype, f"`{view.tensor.name}`", call.where("source")
