@@ -321,9 +321,11 @@ def _dividends(
             dividend, divisor = atom.args
             number = divisor.constant
             for variable in sorted(dividend.variables() & bound, key=lambda v: v.key):
-                alone = dividend.coefficient(variable) in (1, -1)
-                rest = dividend - Integer({(variable,): dividend.coefficient(variable)})
-                if alone and number and variable not in rest.variables():
+                factor = dividend.coefficient(variable)
+                if factor not in (1, -1) or not number:
+                    continue
+                rest = dividend - Integer({(variable,): factor})
+                if variable not in rest.variables():
                     yield variable, dividend, number
 
 
