@@ -62,6 +62,28 @@ CASES = {
     ),
     "pairs of rows are added": PAIRS,
     "frames that overlap": FRAMES,
+    "a view of a view": (
+        'Y: f32["B A"]',
+        "pass",
+        "A - 1 - a, b",
+        PLAIN.replace(
+            "there[", "Y.view('A B', shape=(A, B), at=lambda a, b: (b, a)).view("
+            "'A B', shape=(A, B), at=lambda a, b: (A - 1 - a, b))["
+        ),
+        "return X[::-1].T",
+    ),
+    "a part of a part": (
+        'Y: f32["A B"]',
+        "pass",
+        "a, b",
+        # Row -1 of the lower part is none of it, though it is one of Y.
+        """first = Y.view("A B", shape=(1, B), at=lambda a, b: (a, b))
+    first[i * BM :, j * BN :] = -x
+    lower = Y.view("A B", shape=(A - 1, B), at=lambda a, b: (a + 1, b))
+    back = lower.view("A B", shape=(A, B), at=lambda a, b: (a - 1, b))
+    back[i * BM :, j * BN :] = x""",
+        "return np.concatenate([-X[:1], X[1:]])",
+    ),
 }  # fmt: skip
 
 

@@ -16,6 +16,7 @@ from argus.ir.memory import (
     BarrierAlloc,
     BarrierRef,
     GlobalTensor,
+    Limit,
     Ring,
     SharedAlloc,
     SharedView,
@@ -56,7 +57,9 @@ class TensorValue:
     """A tensor argument, or an affine map of one.
 
     ``dims`` and ``extents`` are those that slices see; a plain tensor has ``holes``
-    None. For a map, ``coords`` are the tensor's coordinates over symbols ``holes``.
+    None. For a map, ``coords`` are the tensor's coordinates over symbols ``holes``, and
+    ``limits`` what else an element needs: that it is one of the maps of which this one
+    is made.
     """
 
     tensor: GlobalTensor
@@ -64,6 +67,7 @@ class TensorValue:
     extents: tuple[Expr, ...]
     holes: tuple[Sym, ...] | None = None
     coords: tuple[Expr, ...] = ()
+    limits: tuple[Limit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

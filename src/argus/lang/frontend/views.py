@@ -131,11 +131,15 @@ def global_view(
         env = {h.name: c for h, c in zip(source.holes, coords, strict=True)}
         ranges = _of_axes(shape)
         mapped = [_digits(substitute(c, env), ranges) for c in source.coords]
-        bounded = {*zip(mapped, source.tensor.shape, strict=True)}
+        wanted = dict.fromkeys(map(Limit, coords, source.extents))
+        for x in source.limits:
+            value = _digits(substitute(x.value, env), ranges)
+            wanted[Limit(value, x.extent)] = None
+        bounded = {*map(Limit, mapped, source.tensor.shape)}
         limits += tuple(
-            Limit(c, extent)
-            for c, extent in zip(coords, source.extents, strict=True)
-            if (c, extent) not in bounded and not _inside(c, extent, shape)
+            x
+            for x in wanted
+            if x not in bounded and not _inside(x.value, x.extent, shape)
         )
         coords = mapped
     return GlobalView(
