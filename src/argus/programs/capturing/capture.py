@@ -20,6 +20,7 @@ from argus.programs.capturing.export_errors import by_elements, why
 from argus.programs.capturing.graph_capture import GivenFrom, GraphCapture
 from argus.programs.capturing.operators import known
 from argus.programs.capturing.put_attributes import PutAttributes
+from argus.programs.capturing.written_out import written_out
 from argus.programs.operators.derived_gradients import derived_gradients
 from argus.programs.operators.list_decompositions import list_decompositions
 from argus.programs.operators.own_decompositions import own_decompositions
@@ -163,6 +164,7 @@ def _exported(
             torch.no_grad(),
             shapes_alone(),
             masks_as_given(),
+            written_out(),
             _state_followed(model) as put,
         ):
             warnings.simplefilter("ignore")  # torch's, about itself
