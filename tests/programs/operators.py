@@ -369,6 +369,15 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
             torch.tensor([0.03, 0.7, 1.0, 1.46, 2.0, 3.3, -0.4, -2.6, 4.99, 7.99, 8.1]),
         ),
     ),
+    "Bessel functions": (
+        lambda x: (
+            torch.i0(x),
+            torch.special.i0e(x),
+            torch.special.i1(x) / 64,
+            torch.special.i1e(x),
+        ),
+        (torch.cat([_SPECIAL, torch.tensor([-9.5, -8.0, -7.9, 1e-30, 5.1, 8.1])]),),
+    ),
     "of one number": (
         lambda x: (
             x.index_select(0, torch.tensor([0])),
