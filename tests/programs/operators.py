@@ -16,12 +16,34 @@ _PAIRS = (_SPECIAL[:, None].expand(10, 10), _SPECIAL.expand(10, 10))
 _X = random(3, 9)
 _TIES = torch.tensor([[2.0, 1.0, 2.0, nan, 1.0], [0.0, -0.0, -inf, inf, 3.0]])
 _MORE_TIES = torch.tensor([[2.0, 1.0, 2.0, nan, 1.0], [1.0, 3.0, -inf, inf, 3.0]])
+_WIDE = torch.tensor([7, -7, 0, 123456789012, -123456789013, 2**40 + 1])
+_DIVISORS = torch.tensor([3, -3, 5, 7, 7, -3])
 _AT = torch.tensor([[0, 2, 1, 2], [4, 4, 0, 1]])
 _ROWS = torch.tensor([2, 0, 2])
 _POOLED = random(2, 3, 7, 9).round() + 0.0  # no -0.0
 _POOLED[0, 0, 2, 3:5] = nan
 _POOLED[1, 1] = -inf
 _NONE = torch.where(torch.tensor([[True], [False]]), -inf, random(2, 7))
+
+
+def _quotients(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    """Of numbers that no float of 32 bits has."""
+    return (
+        torch.div(x, y, rounding_mode="trunc"),
+        torch.div(x, -3, rounding_mode="trunc"),
+        torch.div(x, y, rounding_mode="floor"),
+        torch.div(2**40 + 1, y, rounding_mode="trunc"),
+        torch.div(x.float(), y, rounding_mode="trunc"),
+    )
+
+
+def _bits(x: torch.Tensor, y: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    return (
+        torch.bitwise_left_shift(x, 2), torch.bitwise_right_shift(x, 1),
+        torch.bitwise_left_shift(3, y), torch.bitwise_right_shift(-100, y),
+        torch.bitwise_and(5, x), torch.bitwise_or(6, x), torch.bitwise_xor(7, x),
+        torch.remainder(17, x * 2 + 1),
+    )  # fmt: skip
 
 
 def _with_positions(x: torch.Tensor) -> tuple[torch.Tensor, ...]:
@@ -223,6 +245,8 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x, y: (x.fmod(y), x.remainder(y), x // y, x.fmod(-3)),
         (torch.arange(-9, 9), torch.tensor([2, -3, 5] * 6)),
     ),
+    "quotients of whole numbers": (_quotients, (_WIDE, _DIVISORS)),
+    "bits beside numbers": (_bits, (torch.arange(-9, 9), torch.arange(18) % 7)),
     "hyperbolic": (lambda x: (x.sinh(), x.cosh(), x.isinf()), (_SPECIAL,)),
     "sums of exponentials": (torch.logaddexp, _PAIRS),
     "rounded": (lambda x: x.round(decimals=2), (_X,)),
@@ -344,6 +368,15 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
             _SPECIAL,
             torch.tensor([0.03, 0.7, 1.0, 1.46, 2.0, 3.3, -0.4, -2.6, 4.99, 7.99, 8.1]),
         ),
+    ),
+    "Bessel functions": (
+        lambda x: (
+            torch.i0(x),
+            torch.special.i0e(x),
+            torch.special.i1(x) / 64,
+            torch.special.i1e(x),
+        ),
+        (torch.cat([_SPECIAL, torch.tensor([-9.5, -8.0, -7.9, 1e-30, 5.1, 8.1])]),),
     ),
     "of one number": (
         lambda x: (

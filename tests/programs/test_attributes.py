@@ -138,3 +138,68 @@ def test_an_attribute_in_the_memory_of_a_parameter_changes_no_parameter() -> Non
         found = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
         torch.testing.assert_close(found, torch.full((3,), 2.0 + 1 / 3))
     assert torch.equal(model.raw, torch.full((3,), 2.0))
+
+
+class Tables(torch.nn.Module):
+    """A table for as many positions as there are; what was computed is kept, too."""
+
+    def __init__(self, kind: str) -> None:
+        super().__init__()
+        self.inner = torch.nn.Linear(4, 4)
+        self.kind, self.seen, self.memo = kind, None, dict[Any, Any]()
+        if kind == "buffer":
+            self.register_buffer("table", torch.zeros(1, 4), persistent=False)
+        else:
+            self.table = torch.zeros(1, 4) if kind == "attribute" else None
+
+    def forward(self, x: Any) -> Any:
+        if self.table is None or self.table.shape[0] != x.shape[1]:
+            self.table = torch.arange(x.shape[1])[:, None].cos().repeat(1, 4)
+        if x.shape not in self.memo:
+            self.memo[x.shape] = torch.ones(x.shape[1], 4).tril()
+        self.seen, self.given = self.inner(x), x
+        return self.seen * self.table * self.memo[x.shape]
+
+
+@pytest.mark.parametrize("kind", ["buffer", "attribute", "none"])
+def test_tables_that_are_made_of_shapes_are_made_in_each_call(kind: str) -> None:
+    model = Tables(kind)
+    eager, x = copy.deepcopy(model), torch.randn(2, 3, 4)
+    plan = plan_of(model, (x,))
+    assert not plan.left and not plan.program.updates
+    assert model.seen is None and not model.memo
+    for _ in range(2):
+        found = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+        torch.testing.assert_close(found, eager(x))
+    torch.testing.assert_close(model(x), eager(x))
+
+
+class Grown(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept = torch.zeros(2, 0, 4)
+
+    def forward(self, x: Any) -> Any:
+        self.kept = torch.cat([self.kept, x], 1)
+        return self.kept.sum(1)
+
+
+class Followed(torch.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.kept: Any = None
+
+    def forward(self, x: Any) -> Any:
+        found = x if self.kept is None else x + self.kept
+        self.kept = found * 2
+        return found
+
+
+@pytest.mark.parametrize("kind", [Grown, Followed])
+def test_state_that_has_no_place_is_refused(kind: Any) -> None:
+    """A second call would have given what the first one did."""
+    model = kind()
+    before = model.kept
+    with pytest.raises(ArgusError, match=r"AG1041.*into `kept`"):
+        plan_of(model, (torch.randn(2, 3, 4),))
+    assert model.kept is before

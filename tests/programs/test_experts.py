@@ -12,9 +12,11 @@ from torch import nn  # noqa: E402
 
 from argus.programs.backend import GraphReport, argus_backend  # noqa: E402
 from argus.programs.capturing.capture import capture  # noqa: E402
-from argus.programs.planning.plan import plan_program  # noqa: E402
+from argus.programs.planning.plan import plan_of, plan_program  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from few import rest  # noqa: E402
+from programs.modules import Formula  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's, about itself
 
@@ -135,3 +137,63 @@ def test_matrices_of_tiles_are_read_where_they_lie() -> None:
     plan = plan_program(capture(Experts(), (x, ends)))
     stored = [step.planned.stored.size for step in plan.kernels if step.planned]
     assert max(stored) < 16 * 1024 * 768, [k.source.name for k in plan.kernels]
+
+
+def _rows(x: Any, y: Any, ends: Any) -> Any:
+    """What `transformers` computes where torch has no product of groups."""
+    found, begin = torch.zeros(x.shape[0], y.shape[2]).to(x), 0
+    for one, end in enumerate(ends.tolist()):
+        found[begin:end], begin = x[begin:end] @ y[one], end
+    return found
+
+
+def _gradients(x: Any, y: Any, ends: Any, given: Any) -> tuple[Any, Any]:
+    rows = _rows(given, y.transpose(1, 2), ends)
+    found, begin = torch.zeros_like(y), 0
+    for one, end in enumerate(ends.tolist()):
+        found[one], begin = x[begin:end].T @ given[begin:end], end
+    return rows, found
+
+
+def _operators() -> Any:
+    library = torch.ops.transformers
+    if not hasattr(library, "grouped_mm_fallback"):
+        own: Any = torch.library.custom_op
+        ahead = "(Tensor input, Tensor weight, Tensor offs"
+        for name, function, schema, shapes in (
+            ("", _rows, f"{ahead}) -> Tensor",
+             lambda x, y, _: x.new_empty(x.shape[0], y.shape[2])),
+            ("_backward", _gradients, f"{ahead}, Tensor grad) -> (Tensor, Tensor)",
+             lambda x, y, *_: (torch.empty_like(x), torch.empty_like(y))),
+        ):  # fmt: skip
+            full = f"transformers::grouped_mm_fallback{name}"
+            made = own(full, function, mutates_args=(), schema=schema)
+            made.register_fake(shapes)
+    return library
+
+
+def test_groups_of_f32_are_what_transformers_says_they_are() -> None:
+    """Rows behind the last group are 0, and matrices of no rows have no gradient."""
+    library, (x, ends) = _operators(), given(40, 7, 7, 30)
+    drawn = torch.Generator().manual_seed(2)
+    y, back = (torch.randn(*n, generator=drawn) for n in ((3, 16, 24), (40, 24)))
+
+    def both(x: Any, y: Any, ends: Any, back: Any) -> Any:
+        gradients = library.grouped_mm_fallback_backward(x, y, ends, back)
+        return library.grouped_mm_fallback(x, y, ends), *gradients
+
+    inputs = (x.float(), y, ends, back)
+    plan = plan_of(Formula(both), inputs)
+    assert not plan.left
+    found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    wanted = (_rows(*inputs[:3]), *_gradients(*inputs))
+    torch.testing.assert_close(found, wanted)
+
+
+def test_matrices_of_f32_that_are_too_many_to_copy_stay_in_torch() -> None:
+    library = _operators()
+    shapes = (torch.empty(4096, 4096), torch.empty(8, 4096, 4096))
+    ends = torch.zeros(8, dtype=torch.int32)
+    call = library.grouped_mm_fallback
+    (step,) = plan_of(Formula(call), (*shapes, ends)).left
+    assert step.why == "matrices of f32 that are copied for each tile"

@@ -11,11 +11,16 @@ torch = pytest.importorskip("torch")
 
 from torch.nn import functional  # noqa: E402
 
+from argus.ir.dtypes import f32, i64  # noqa: E402
 from argus.programs.backend import GraphReport, argus_backend  # noqa: E402
-from argus.programs.lowering.known_tables import digit_table  # noqa: E402
+from argus.programs.lowering.known_tables import digit_table, quotient_table  # noqa: E402
+from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.tensors.recorder import ProgramRecorder  # noqa: E402
 from argus.programs.tensors.tensor_array import TensorArray  # noqa: E402
-from programs.modules import random  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
+from programs.modules import Formula, random  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's, about itself
 
@@ -73,3 +78,46 @@ def test_an_enlarged_image_compares_no_positions(sizes: dict[str, Any]) -> None:
     forward, backward = (r.kernels for r in reports)
     assert len(forward) == len(backward) == 1
     assert not any("eq" in k or "gather" in k for k in (*forward, *backward))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_lines_of_floats_are_quotients(seed: int) -> None:
+    """Each element, also where a float lies beside a whole number."""
+    chance = np.random.default_rng(seed)
+    size, n = (int(k) for k in chance.integers(2, 300, 2))
+    step, half = float(np.float32(n / size)), float(chance.integers(0, 2) / 2)
+    r = ProgramRecorder()
+    at: Any = TensorArray(r, r.positions((size,), 0))
+    line: Any = (at.cast(f32) + half) * step
+    whole: Any = np.floor(line)
+    found = quotient_table(np.minimum(whole.cast(i64), n - 1).operand)  # type: ignore[attr-defined]
+    wanted = np.float32(np.arange(size) + half) * np.float32(step)
+    places = np.arange(size)
+    assert found is not None
+    got = (found.factor * places + found.start) // found.divisor
+    assert (got == np.minimum(wanted.astype(int), n - 1)).all()
+    assert quotient_table((at // 2).operand) is None
+    assert quotient_table((line * line).cast(i64).operand) is None or size < 3
+
+
+CHOSEN: dict[str, Any] = {
+    "nearest": lambda x: functional.interpolate(x, size=(7, 4)),
+    "nearest, by a factor": lambda x: functional.interpolate(x, scale_factor=1.3),
+    "nearest centres": lambda x: functional.interpolate(
+        x, (7, 4), mode="nearest-exact"
+    ),
+    "in a circle": lambda x: x[:, (torch.arange(3) + 1) % 3] * x,
+    "behind an end": lambda x: x[..., (torch.arange(9) - 2).clamp(0, 4)].exp(),
+    "a cross product": lambda x: torch.linalg.cross(x, x + 1, dim=1),
+}
+
+
+@pytest.mark.parametrize("name", CHOSEN)
+def test_what_positions_choose_is_equal_for_all_sizes(name: str) -> None:
+    x = random(2, 3, 5, 6)
+    plan = plan_of(Formula(CHOSEN[name]), (x,))
+    assert not plan.left
+    found = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(found, CHOSEN[name](x))
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text

@@ -117,6 +117,20 @@ def test_products_in_parts_with_phases_between_rows() -> None:
     assert (got.double() - function(*(t.double() for t in inputs))).abs().max() < NEAR
 
 
+def test_pixels_that_are_one_but_for_a_border_are_none() -> None:
+    """Rows of heads behind one row: where a border begins, the next is not read."""
+
+    def function(x: Any, w: Any) -> Any:
+        rows = functional.pad(x @ w.mT, (0, 0, 0, 7))
+        return rows.view(2, 8, 4, 4).transpose(1, 2).contiguous()
+
+    inputs = (torch.randn(2, 1, 10), torch.randn(16, 10))
+    plan = plan_of(Formula(function), inputs)
+    assert not plan.left
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    assert (got.double() - function(*(t.double() for t in inputs))).abs().max() < NEAR
+
+
 def test_windows_of_whole_strides_have_no_tap_for_nothing() -> None:
     plain = ConvolutionPhases(8, 4, 2, 1, 1, 0)
     few = plain.with_few_taps(8, 4, 1, 1, 0)

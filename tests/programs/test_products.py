@@ -256,3 +256,20 @@ def test_windows_of_a_grid_are_summed_as_a_copy(
         assert float((got - wanted).norm() / wanted.norm()) < 3e-3
         # What is summed in steps stays a dimension by itself where there is no copy.
         monkeypatch.setattr(grouping, "no_short_sums", lambda *_: None)
+
+
+def test_factors_that_lie_along_different_sums_are_split_along_one() -> None:
+    """As in the gradient of a filter of one pixel, before a norm of groups."""
+
+    def summed(x: Any, y: Any, w: Any) -> Any:
+        back = torch.ops.aten.convolution_backward
+        given = (x[:, :8], y, w, [8], [1, 1], [0, 0], [1, 1], False, [0, 0], 1)
+        return back(*given, [False, True, False])[1]
+
+    shapes = ((2, 32, 12, 10), (2, 4, 12, 10), (8, 4, 1, 1))
+    inputs = tuple(torch.randn(*n) for n in shapes)
+    plan = plan_of(Formula(summed), inputs)
+    assert not plan.left
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    wanted = summed(*(t.double() for t in inputs))
+    assert (got.double() - wanted).norm() < 1e-6 * wanted.norm()

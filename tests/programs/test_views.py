@@ -13,6 +13,7 @@ from torch.nn import functional  # noqa: E402
 from argus.ir.dtypes import f32  # noqa: E402
 from argus.programs.planning import worth  # noqa: E402
 from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.tensors.offsets import offsets_through  # noqa: E402
 from argus.programs.tensors.tensor_program import (  # noqa: E402
@@ -21,6 +22,7 @@ from argus.programs.tensors.tensor_program import (  # noqa: E402
     ViewedValue,
 )
 from argus.programs.tensors.views import ReshapedView, permuted, repeated, sliced  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 
 
@@ -134,3 +136,22 @@ def test_parts_that_are_replaced_again_and_again_are_several_kernels() -> None:
     plan = plan_of(Formula(replaced), inputs)
     nodes = [len(s.group.lowered.nodes) for s in plan.kernels if s.group.lowered]
     assert max(nodes) <= worth.MOST_NODES and len(nodes) > 1
+
+
+def test_what_walks_more_dimensions_than_a_tensor_has_is_copied_before() -> None:
+    """Pixels in windows of windows of windows, as Hiera has them."""
+
+    def unrolled(x):
+        for _ in range(3):
+            b, h, w, c = x.shape
+            x = x.view(b, h // 2, 2, w // 2, 2, c).permute(0, 2, 4, 1, 3, 5)
+            x = x.reshape(b * 4, h // 2, w // 2, c)
+        return x.exp() + x.sum(-1, keepdim=True)
+
+    x = torch.rand(2, 16, 16, 3)
+    plan = plan_of(Formula(unrolled), (x,))
+    assert not plan.left and len(plan.kernels) == 2
+    found = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(found, unrolled(x))
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text

@@ -15,7 +15,10 @@ CODES = (
         "a model whose graph cannot be read",
         "`torch.export` reads the operators that the model runs on its inputs. It "
         "cannot where control flow, sizes or numbers depend on elements of tensors (a "
-        "branch on a sum, a mask that chooses, `.item()`, the loss of CTC). "
+        "branch on a sum, a mask that chooses, `.item()`, the loss of CTC), "
+        "nor where `forward` makes a tensor of its inputs, puts it into an attribute "
+        "that held none of that shape, and reads it in the next call (a cache that "
+        "grows). "
         '`torch.compile(model, backend="argus")` leaves such a part to Python.',
     ),
     Code(

@@ -19,6 +19,8 @@ from argus.programs.capturing.causal_masks import masks_as_given
 from argus.programs.capturing.export_errors import by_elements, why
 from argus.programs.capturing.graph_capture import GivenFrom, GraphCapture
 from argus.programs.capturing.operators import known
+from argus.programs.capturing.put_attributes import PutAttributes
+from argus.programs.capturing.written_out import written_out
 from argus.programs.operators.derived_gradients import derived_gradients
 from argus.programs.operators.list_decompositions import list_decompositions
 from argus.programs.operators.own_decompositions import own_decompositions
@@ -162,13 +164,15 @@ def _exported(
             torch.no_grad(),
             shapes_alone(),
             masks_as_given(),
-            _state_followed(model),
+            written_out(),
+            _state_followed(model) as put,
         ):
             warnings.simplefilter("ignore")  # torch's, about itself
             exported: Any = torch.export.export(
                 model.train(training), inputs, strict=False
             )
-            return without_tokens(decomposed(exported, decompositions))
+            found = without_tokens(decomposed(exported, decompositions))
+        state = put.state(model, inputs)
     except Exception as error:
         raise fail(
             "AG1041",
@@ -178,6 +182,16 @@ def _exported(
         ) from error
     finally:
         model.train(was)
+    if state is not None:
+        raise fail(
+            "AG1041",
+            None,
+            f"`forward` of `{type(model).__name__}` puts a tensor that is made of its "
+            f"inputs into `{state}`, which held none of that shape: the next call is "
+            "another program",
+            help=IN_PYTHON,
+        )
+    return found
 
 
 def _no_complex_view(value: Any) -> Any:
@@ -210,13 +224,15 @@ def tensor_attributes(model: Module) -> list[tuple[Module, str, str]]:
 
 
 @contextmanager
-def _state_followed(model: Module) -> Generator[None]:
+def _state_followed(model: Module) -> Generator[PutAttributes]:
     """Attributes that are tensors are buffers, and a buffer put anew is written to.
 
     Torch follows what is written to buffers; of others, and of what is put in the place
     of a buffer of an inner module, it loses that. An attribute in the memory of a
     parameter (spectral norm) is a copy: what is put in its place changes no parameter.
+    Of another shape none can be written to it: those are told.
     """
+    put = PutAttributes()
     found = [(m, n, getattr(m, n)) for m, n, _ in tensor_attributes(model)]
 
     def memory(tensor: Any) -> int:
@@ -232,7 +248,8 @@ def _state_followed(model: Module) -> Generator[None]:
     @functools.wraps(forward)
     def followed(*args: Any, **named: Any) -> Any:
         held = [(m, dict(m.named_buffers(recurse=False))) for m in model.modules()]
-        result = forward(*args, **named)
+        with put.followed(model):
+            result = forward(*args, **named)
         for module, buffers in held:
             own: dict[str, Any] = vars(module)["_buffers"]
             for name, buffer in buffers.items():
@@ -244,7 +261,7 @@ def _state_followed(model: Module) -> Generator[None]:
     patched = "forward" not in vars(model)
     model.forward = followed
     try:
-        yield
+        yield put
     finally:
         if patched:
             del model.forward

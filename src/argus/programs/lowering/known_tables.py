@@ -9,6 +9,7 @@ is a view, and what is added up by it is a sum over the digits that choose nothi
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 from typing import Any
 
@@ -28,6 +29,8 @@ _MOST = 1 << 20
 """Elements of a table that are computed."""
 _DIGITS = 3
 """Digits of one dimension."""
+_LINE = 1 << 12
+"""Elements of a line whose slope is looked for: each is compared with each."""
 _TYPES = {"float": np.float32, "int": np.int64, "bool": np.bool_}
 _WIDE = 32
 
@@ -76,6 +79,79 @@ def digit_table(table: ViewedValue) -> DigitTable | None:
     if rest.any():
         return None
     return DigitTable(tuple(sizes), tuple(factors), start)
+
+
+@dataclass(frozen=True)
+class QuotientTable:
+    """A line of which element i is ``(factor * i + start) // divisor``."""
+
+    factor: int
+    start: int
+    divisor: int
+
+
+def quotient_table(table: ViewedValue) -> QuotientTable | None:
+    """Whole numbers that are computed as floats, without them; None for others.
+
+    Those of an image enlarged or reduced by a fraction: a line that rises evenly, if
+    at all, and whose first element is not below 0.
+    """
+    count = prod(table.shape)
+    if table.value.dtype.kind != "int" or count != max(table.shape, default=0):
+        return None
+    if not 1 < count <= _LINE or not _of_floats(table.value, set()):
+        return None
+    found = _elements(table, {})
+    if found is None:
+        return None
+    line = found.reshape(-1)
+    if line[0] < 0 or (np.diff(line) < 0).any():
+        return None
+    slope = _slope(line)
+    if slope is None:
+        return None
+    factor, divisor = slope.numerator, slope.denominator
+    at = np.arange(count)
+    start = int((divisor * line - factor * at).max())
+    same = (factor * at + start) // divisor == line
+    return QuotientTable(factor, start, divisor) if same.all() else None
+
+
+def _slope(line: Any) -> Fraction | None:
+    """The simplest number by which the line may rise at each step."""
+    low, high = Fraction(-1), Fraction(int(line[-1]) + 2)
+    for step in range(1, len(line)):
+        rises = line[step:] - line[:-step]
+        low = max(low, Fraction(int(rises.max()) - 1, step))
+        high = min(high, Fraction(int(rises.min()) + 1, step))
+    return _simplest(max(low, Fraction(0)), high) if low < high else None
+
+
+def _simplest(low: Fraction, high: Fraction) -> Fraction:
+    """The fraction between two, 0 or more, whose divisor is least."""
+    below = low.numerator // low.denominator
+    if below + 1 < high:
+        return Fraction(below + 1)
+    if low == below:  # what is above it by a part of 1
+        part = high - below
+        return below + Fraction(1, part.denominator // part.numerator + 1)
+    rest = _simplest(1 / (high - below), 1 / (low - below))
+    return below + 1 / rest
+
+
+def _of_floats(value: ProgramValue, seen: set[ProgramValue]) -> bool:
+    """Whether floats are on the way to a value."""
+    if value in seen:
+        return False
+    seen.add(value)
+    if value.dtype.kind == "float":
+        return True
+    made = value.made
+    return isinstance(made, MapPrimitive) and any(
+        _of_floats(part.value, seen)
+        for part in made.operands
+        if isinstance(part, ViewedValue)
+    )
 
 
 def _digits(line: Any) -> list[tuple[int, int]] | None:

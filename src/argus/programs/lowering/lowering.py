@@ -384,7 +384,8 @@ class _Lowering:
         """A product where its position is one of those that are summed, else 0."""
         pool = self.pool
         low, high = (self._read(t, (places[made.result[0]],)) for t in made.between)
-        at = pool.position(places[made.left_letters[0]], low.dtype)
+        tile = made.left_letters[bool(made.terms)]  # behind the part of a factor
+        at = pool.position(places[tile], low.dtype)
         inside = pool.apply(
             "and",
             (

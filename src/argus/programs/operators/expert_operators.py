@@ -25,11 +25,11 @@ from typing import Any
 
 import numpy
 
-from argus.ir.dtypes import bf16, f16, i64
+from argus.ir.dtypes import bf16, f16, f32, i64
 from argus.programs.operators.table_operators import index_select
 from argus.programs.tensors.numpy_functions import contracted
 from argus.programs.tensors.offsets import offsets_through
-from argus.programs.tensors.operator_table import own
+from argus.programs.tensors.operator_table import of_library, own
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import UntranslatedError
 
@@ -37,6 +37,8 @@ np: Any = numpy
 """Functions of numpy, which arrays of a program record."""
 _ROWS = (64, 128)
 """Rows of a tile, where groups are small and where they are large."""
+_MOST_COPIED = 1 << 27
+"""Elements of matrices of f32 that are copied, of six bytes each."""
 _STEP = 16
 """Bytes of which strides of what TMA reads are multiples."""
 
@@ -49,9 +51,10 @@ def grouped_product(
     """Of (P, K) and (G, K, N) with the ends (G,) of groups of rows: (P, N).
 
     Of (G, M, K) and (K, P), whose groups are of columns, (M, P); of (M, P) and (P, N)
-    sums along groups, (G, M, N); without ends a product of batches. Raises
-    UntranslatedError for other elements than those of 16 bits, and for matrices that
-    TMA does not read.
+    sums along groups, (G, M, N); without ends a product of batches. Matrices of f32 are
+    copied for each tile, in parts. Raises UntranslatedError where these are too many,
+    for other elements than floats of 16 and 32 bits, and for matrices that TMA does not
+    read.
     """
     if bias is not None:
         raise UntranslatedError("groups of rows with a bias")
@@ -61,9 +64,12 @@ def grouped_product(
         return _sums(x.T, y, offs)
     if x.ndim == 3:
         return grouped_product(y.T, np.swapaxes(x, 1, 2), offs).T
-    _require_halves(x, y)
-    _require_steps(y)
+    _require_floats(x, y)
     tiles = _tiles(offs, x.shape[0])
+    if x.element != f32:
+        _require_steps(y)
+    elif tiles.matrices.shape[0] * y.shape[1] * y.shape[2] > _MOST_COPIED:
+        raise UntranslatedError("matrices of f32 that are copied for each tile")
     moved = tiles.moved(x)
     matrices = index_select(y, 0, tiles.matrices)
     product = contracted(
@@ -73,9 +79,29 @@ def grouped_product(
     return index_select(whole.reshape(-1, y.shape[2]), 0, tiles.places)
 
 
+def _zero_behind(x: TensorArray, ends: Any) -> Any:
+    """Rows behind the last group are 0."""
+    at = TensorArray(x.recorder, x.recorder.positions((x.shape[0], 1), 0))
+    inside = np.less(at, ends.cast(i64)[int(ends.shape[0]) - 1])
+    return np.where(inside, x, 0.0)
+
+
+@of_library("transformers.grouped_mm_fallback")
+def grouped_product_of_transformers(x: Any, y: Any, ends: Any) -> Any:
+    """The same as `transformers` says it where torch has none, as for f32."""
+    return _zero_behind(grouped_product(x, y, ends), ends)
+
+
+@of_library("transformers.grouped_mm_fallback_backward")
+def grouped_gradients_of_transformers(x: Any, y: Any, ends: Any, given: Any) -> Any:
+    """Its gradients, of the rows and of the matrices."""
+    rows = grouped_product(given, np.swapaxes(y, 1, 2), ends)
+    return [_zero_behind(rows, ends), _sums(x, given, ends)]
+
+
 def _sums(x: TensorArray, y: TensorArray, ends: Any) -> TensorArray:
     """The sums (G, M, N) of products of rows (P, M) and (P, N), of each group."""
-    _require_halves(x, y)
+    _require_floats(x, y)
     tiles = _tiles(ends, x.shape[0])
     left, right = tiles.moved(x, empty=True), tiles.moved(y)
     product = contracted(
@@ -85,8 +111,8 @@ def _sums(x: TensorArray, y: TensorArray, ends: Any) -> TensorArray:
     return TensorArray(x.recorder, product)
 
 
-def _require_halves(x: TensorArray, y: TensorArray) -> None:
-    if x.element not in (bf16, f16) or y.element != x.element:
+def _require_floats(x: TensorArray, y: TensorArray) -> None:
+    if x.element not in (bf16, f16, f32) or y.element != x.element:
         raise UntranslatedError(f"groups of rows of {x.element}")
 
 

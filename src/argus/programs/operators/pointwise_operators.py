@@ -28,8 +28,13 @@ _PRIMS = (
     "trunc", "sign", "rsqrt", "reciprocal", "erf", "maximum", "minimum", "eq", "ne",
     "lt", "le", "gt", "ge", "add", "sub", "mul", "asin", "acos", "asinh", "acosh",
     "atanh", "atan2", "fmin", "fmax", "copysign", "signbit", "pow", "isfinite",
-    "fma", "copy_strided",
+    "fma", "copy_strided", "bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor",
+    "remainder", "fmod", "hypot", "lgamma", "digamma", "erfc",
 )  # fmt: skip
+_OTHER_NAMES = {
+    "shift_left": "bitwise_left_shift", "shift_right_arithmetic": "bitwise_right_shift",
+    "erf_inv": "erfinv",
+}  # fmt: skip
 
 
 def as_aten(name: str) -> str:
@@ -42,7 +47,10 @@ def as_aten(name: str) -> str:
         return "aten.where.self"
     if function == "convert_element_type":
         return "aten._to_copy.dtype"
-    if function not in _PRIMS:
+    if function == "div":
+        return "aten._prims_div.default"
+    function = _OTHER_NAMES.get(function, function)
+    if function not in _PRIMS and function not in _OTHER_NAMES.values():
         return name
     names = (f"aten.{function}.{o}" for o in ("default", "Tensor", "Tensor_Tensor"))
     return next((n for n in names if n in OWN or n in OPERATORS), name)
@@ -121,6 +129,31 @@ def atan2(y: TensorArray, x: TensorArray) -> Any:
 def _negative(x: Any) -> Any:
     """Below zero, or the zero that is; 1 over it is negative."""
     return np.less(x, 0.0) | (np.equal(x, 0.0) & np.less(np.reciprocal(x), 0.0))
+
+
+@own("div.Tensor_mode", "div.Scalar_mode")
+def divided(x: Any, y: Any, *, rounding_mode: str | None = None) -> Any:
+    """The quotient, rounded; of whole numbers without floats, which have few bits."""
+    if rounding_mode != "trunc" or not _whole(x, y):
+        return OPERATORS["aten.div.Tensor_mode"](x, y, rounding_mode=rounding_mode)
+    inexact: Any = np.not_equal(np.remainder(x, y), 0)
+    return np.floor_divide(x, y) + _where(
+        inexact & (np.less(x, 0) ^ np.less(y, 0)), 1, 0
+    )
+
+
+@own("_prims_div")
+def quotient(x: Any, y: Any) -> Any:
+    """``x / y``; of whole numbers without the part of 1."""
+    return divided(x, y, rounding_mode="trunc" if _whole(x, y) else None)
+
+
+def _whole(*parts: Any) -> bool:
+    """Whether none is a float."""
+    return not any(
+        p.element.is_float if isinstance(p, TensorArray) else isinstance(p, float)
+        for p in parts
+    )
 
 
 @own("fma")

@@ -1,4 +1,4 @@
-"""Error and gamma functions of f32, from functions that kernels have.
+"""Error, gamma and Bessel functions of f32, from functions that kernels have.
 
 Those of f64 stay in torch: these formulas have the bits of f32.
 """
@@ -32,6 +32,33 @@ _FAR = (
     -0.00367342844, 0.00134934322, 0.000100950558, -0.000200214257,
 )  # fmt: skip
 """Giles, "Approximating the erfinv function" (2010)."""
+_BESSEL_NEAR = (
+    (
+        0.338397637, -0.304682672, 0.171620902, -0.094901097, 0.0493052842,
+        -0.0237374148, 0.0105464604, -0.00432431, 0.00163947562, -0.000576375575,
+        0.000188502885, -5.75419501e-05, 1.64484481e-05, -4.41673836e-06,
+        1.11738754e-06, -2.67079385e-07, 6.04699501e-08, -1.30002496e-08,
+    ),
+    (
+        0.126293593, -0.176416518, 0.102643659, -0.0529459812, 0.024726449,
+        -0.0105640849, 0.00415642294, -0.00151357245, 0.000512285956,
+        -0.000161760816, 4.78156511e-05, -1.32731637e-05, 3.47025131e-06,
+        -8.56872026e-07, 2.00329475e-07, -4.4450591e-08, 9.38153735e-09,
+        -1.88724944e-09,
+    ),
+)  # fmt: skip
+"""Chebyshev series of ``exp(-x) I0(x)`` and ``exp(-x) I1(x) / x`` from 0 to 8."""
+_BESSEL_FAR = (
+    (
+        0.402245206, 0.00336911648, 6.88975835e-05, 2.89137052e-06, 2.04891859e-07,
+        2.26666899e-08, 3.39623201e-09,
+    ),
+    (
+        0.389288118, -0.00976109749, -0.000110588939, -3.88256481e-06,
+        -2.51223624e-07, -2.63146885e-08, -3.83538041e-09,
+    ),
+)  # fmt: skip
+"""The same of ``sqrt(x) exp(-x)`` times both, of ``16 / x - 1`` from there."""
 _MIDDLE = 5.0
 _SHIFT = 8
 """Steps by which arguments of gamma functions are moved to where series hold."""
@@ -49,6 +76,28 @@ def _series(x: Any, factors: Sequence[float]) -> Any:
     for factor in reversed(factors[:-1]):
         found = found * x + factor
     return found
+
+
+def _chebyshev(t: Any, factors: Sequence[float]) -> Any:
+    """A series of Chebyshev polynomials from -1 to 1, by Clenshaw's rule."""
+    found: Any = factors[-1]
+    before: Any = 0.0
+    for factor in reversed(factors[1:-1]):
+        found, before = 2.0 * t * found - before + factor, found
+    return t * found - before + factors[0]
+
+
+def _bessel(order: int, scaled: bool, x: Any) -> Any:
+    """Modified Bessel functions of the first kind, of order 0 or 1."""
+    size = np.abs(x)
+    small = np.minimum(size, 8.0)
+    near = _chebyshev(small * 0.25 - 1.0, _BESSEL_NEAR[order])
+    large = np.maximum(size, 8.0)
+    far = _chebyshev(16.0 / large - 1.0, _BESSEL_FAR[order]) / np.sqrt(large)
+    found = _where(size <= 8.0, near * size if order else near, far)
+    if not scaled:
+        found = found * np.exp(size)
+    return _where(x < 0.0, -found, found) if order else found
 
 
 def _erfc(x: Any) -> Any:
@@ -125,6 +174,8 @@ def _trigamma(x: Any) -> Any:
 for _name, _function in {
     "erfc": _erfc, "special_erfc": _erfc, "erfinv": _erfinv, "lgamma": _lgamma,
     "digamma": _digamma,
+    "i0": partial(_bessel, 0, False), "special_i0e": partial(_bessel, 0, True),
+    "special_i1": partial(_bessel, 1, False), "special_i1e": partial(_bessel, 1, True),
 }.items():  # fmt: skip
     own(_name)(partial(_f32, _function))
 

@@ -9,7 +9,11 @@ from typing import Any
 import numpy as np
 
 from argus.ir.dtypes import f32, i64
-from argus.programs.lowering.known_tables import DigitTable, digit_table
+from argus.programs.lowering.known_tables import (
+    DigitTable,
+    digit_table,
+    quotient_table,
+)
 from argus.programs.tensors.operator_table import own
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import (
@@ -42,6 +46,8 @@ def _rows(x: TensorArray, dim: int, table: TensorArray) -> TensorArray:
     known = digit_table(table.operand)
     if known is not None and known.inside(x.shape[dim]):
         return _moved(x, dim, table, known)
+    even = _without_floats(table, x.shape[dim])
+    table = table if even is None else even
     shape = (*x.shape[:dim], *table.shape, *x.shape[dim + 1 :])
     after, last = dim + table.ndim, len(shape)
     factors = tuple(
@@ -139,6 +145,10 @@ def index(x: TensorArray, indices: Sequence[Any]) -> TensorArray:
     parts: list[Any] = []
     for d, table in zip(dims, tables.values(), strict=True):
         n = x.shape[d]
+        even = _without_floats(table, n)
+        if even is not None:
+            parts.append(even)
+            continue
         wide: Any = table.cast(i64)
         parts.append(wide if _natural(table) else np.where(wide < 0, wide + n, wide))
     flat = parts[0]
@@ -150,6 +160,22 @@ def index(x: TensorArray, indices: Sequence[Any]) -> TensorArray:
             x = TensorArray(x.recorder, x.recorder.copied(x.operand))
         x = x.reshape(*x.shape[: dims[0]], -1, *x.shape[dims[0] + count :])
     return _rows(x, dims[0], flat)
+
+
+def _without_floats(table: TensorArray, n: int) -> Any:
+    """A table that is computed as floats, as quotients of positions below n, or None.
+
+    So they are the same numbers for all sizes.
+    """
+    known = quotient_table(table.operand)
+    if known is None:
+        return None
+    recorder, shape = table.recorder, table.shape
+    dim = max(range(len(shape)), key=lambda d: shape[d])
+    first = recorder.positions(shape, dim, known.start, known.factor)
+    at: Any = TensorArray(recorder, first)
+    even = np.floor_divide(at, known.divisor) if known.divisor > 1 else at
+    return np.minimum(even, n - 1)
 
 
 def _natural(table: TensorArray) -> bool:

@@ -4,7 +4,7 @@ A reshape of what was permuted may have rows in which no index is a sum of indic
 loops (channels that are shuffled, and then taken in groups of another size). What is
 seen up to there is a value of its own, and the rest is a view of that. So it is where a
 table chooses from what has a border, or runs backwards beside it, or from a dimension
-that a reshape made.
+that a reshape made, and where loops walk more dimensions than a tensor has.
 """
 
 from __future__ import annotations
@@ -26,6 +26,8 @@ from argus.programs.tensors.tensor_program import (
 from argus.programs.tensors.views import OperandView
 
 _MOST_SPLITS = 64
+_MOST_DIMS = 8
+"""Dimensions that a tensor of a kernel may have."""
 
 
 def copy_what_no_loop_follows(program: TensorProgram) -> TensorProgram:
@@ -53,6 +55,9 @@ def followed(operand: ViewedValue, chosen: bool = False) -> bool:
         except NotAffineError:
             return False
         else:
+            unit = all(factor != 1 for _, factor in offset.terms)
+            if len(offset.terms) + unit > _MOST_DIMS:
+                return False
             return not chosen or not any(
                 name in space.borders or (factor < 0 and name not in space.tables)
                 for name, factor in offset.terms

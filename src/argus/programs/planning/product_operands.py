@@ -115,7 +115,8 @@ class _Preparing(ProgramRewriter):
         elif full:
             terms = TERMS
             left = self._parts(left, made, _LEFT)
-            right = self._parts(right, made, _RIGHT)
+            along = unit_of(left, made, bf16) or left.letters[-1]
+            right = self._parts(right, made, _RIGHT, along)
         else:
             made, left, right = rounded_inside(made, left, right)
             left, right = self._pair(left, right, made)
@@ -209,8 +210,15 @@ class _Preparing(ProgramRewriter):
 
     # -- parts of f32
 
-    def _parts(self, factor: Factor, made: ContractPrimitive, letter: str) -> Factor:
-        """Three parts of a factor, the first dimension of which says which."""
+    def _parts(
+        self, factor: Factor, made: ContractPrimitive, letter: str, along: str = ""
+    ) -> Factor:
+        """Three parts of a factor, the first dimension of which says which.
+
+        They lie along its own rows or along one sum: that of the other factor, which
+        lies ``along`` it, if it lies along one.
+        """
+        last = "" if along in made.result else along
         value, views = factor.operand.value, factor.operand.views
         size = prod(factor.operand.shape)
         borders = any(isinstance(v, BorderedView) for v in views)
@@ -218,10 +226,11 @@ class _Preparing(ProgramRewriter):
         if rows and 2 * size >= value.size and not borders:
             letters = letter + factor.letters
             like = replace(value, shape=_parts_shape(value.shape), dtype=bf16)
-            if unit_of(Factor(_each_part(_roomy(like), views), letters), made, bf16):
+            unit = unit_of(Factor(_each_part(_roomy(like), views), letters), made, bf16)
+            if unit and (not last or unit == last or unit in made.result):
                 parts = self._split(ViewedValue(value))
                 return Factor(_each_part(parts, views), letters)
-        order = _order(factor, made)
+        order = _order(factor, made, last)
         parts = self._split(_in_order(factor, order))
         return Factor(_each_part(parts, ()), letter + order)
 

@@ -80,7 +80,10 @@ def pixel_tile(
     size = sizes[row]
     whole = PixelTile(phase, count, "", 0, size)
     lefts = [left.offset for left, _ in terms]
-    (step,) = {offset.factor(row) for offset in lefts} or {0}
+    steps = {offset.factor(row) for offset in lefts}
+    if len(steps) > 1 or 0 in steps:
+        return None  # the same pixel, but for where a border begins
+    (step,) = steps
     for above in rows:
         factors = {offset.factor(above) for offset in lefts}
         if len(factors) > 1 or above == row:

@@ -32,6 +32,16 @@ def own(*names: str) -> Callable[[Implementation], Implementation]:
     return _into(OWN, names)
 
 
+def of_library(name: str) -> Callable[[Implementation], Implementation]:
+    """Mark the translation of an operator of another library, by its full name."""
+
+    def mark(implementation: Implementation) -> Implementation:
+        OWN[f"{name}.default"] = implementation
+        return implementation
+
+    return mark
+
+
 def creating(*names: str) -> Callable[[Implementation], Implementation]:
     """Mark the translation of operators that make a tensor of numbers."""
     return _into(CREATING, names)

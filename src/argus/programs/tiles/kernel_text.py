@@ -128,6 +128,7 @@ class KernelWriter(ColumnWriter):
                 self.line(f'ag.require({letter} % B{letter} == 0, "tiles are whole")')
         if group.columns or self._one_by_one() or self._compared():
             self._assumed()
+        self._counted()
         if tiling.resident > 1:
             blocks = f", min_blocks={tiling.resident}"
             self.line(f"ag.launch(warps={tiling.warps}{blocks})")
@@ -190,6 +191,19 @@ class KernelWriter(ColumnWriter):
                 low = f"-{end}" if found[1] else "0"
                 facts = f"(row >= {low}) & (row < {end})"
                 said[f"ag.assume(lambda row: {facts}, {name})"] = None
+        for line in said:
+            self.line(line)
+
+    def _counted(self) -> None:
+        """What is chosen by positions alone, of which none lies outside, is there."""
+        said: dict[str, None] = {}
+        for node in self.group.elements:
+            for table in node.tables:
+                if any(isinstance(n, ElementNode) for n in walked([table.index])):
+                    continue
+                end = self.labels[self.param(node).name, table_dim(table)]
+                fact = f"{end} >= {table.extent}"
+                said[f'ag.require({fact}, "what is chosen is there")'] = None
         for line in said:
             self.line(line)
 
