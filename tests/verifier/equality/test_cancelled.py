@@ -112,3 +112,41 @@ def ref(X, Z):
 def test_in_sums(value: str, wanted: str, equal: bool) -> None:
     found = decided_text(SUMS.format(value=value, wanted=wanted))
     assert found.equal is equal, found.reason
+
+
+NORMS = """
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M"], Z: f32["M N"], *, BN: int = 32):
+    M, N = X.shape
+    ag.require(N > 0, "columns")
+    ag.require(N <= BN, "a row is a tile")
+    m = ag.block(M)
+    x = ag.load(X[m, 0:], (BN,))
+    norm = ag.sqrt(ag.sum(x * x, "N"))
+    Y[m] = {norm}
+    Z[m, 0:] = x / norm
+
+
+@ag.reference
+def ref(X):
+    norm = np.sqrt(np.sum(X * X, axis=1, keepdims=True))
+    return {wanted}
+"""
+
+
+@pytest.mark.parametrize(
+    ("norm", "wanted", "equal"),
+    [
+        ("norm", "(norm[:, 0], X / norm)", True),
+        ("norm / norm", "(norm[:, 0] / norm[:, 0], X / norm)", True),
+        # The other output has no number for such a row either.
+        ("norm / norm", "(1 + 0 * norm[:, 0], X / norm)", True),
+        ("norm", "(norm[:, 0], np.where(norm > 0, X / norm, X))", False),
+        ("norm / norm", "(1 + 0 * norm[:, 0], X / (norm + 1))", False),
+    ],
+)
+def test_what_one_output_needs_at_more_axes(
+    norm: str, wanted: str, equal: bool
+) -> None:
+    made = decided_text(NORMS.format(norm=norm, wanted=wanted))
+    assert made.equal is equal, made.reason

@@ -238,9 +238,12 @@ def _is_shared(
 
 
 def _somewhere(world: World, where: IndexSet, there: IndexSet, term: Term) -> IndexSet:
-    """A set at any point of the sums that neither a term nor another set mentions."""
+    """A set at any position that neither a term nor another set mentions.
+
+    Of a sum, or of an output that has more axes: its number is the same all along them.
+    """
     known = where.variables() | term.free_variables()
-    points = [v for v in there.variables() - known if v.name.startswith("at.")]
+    points = [v for v in there.variables() - known if "." in v.name]
     try:
         return world.project(there, sorted(points, key=lambda v: v.name))
     except Unknown:
