@@ -71,6 +71,11 @@ class Tracing:
     with True. None: nobody takes the other ways, so that none is taken."""
     here: IndexSet = IndexSet.universe
     """The launches that go this way, as far as the reference has run."""
+    turns: list[bool] | None = None
+    """How branches turn out that a round of a loop decides (`turning.py`), likewise.
+    None: no round is being run."""
+    turned: int = 0
+    """How many of these the round has met."""
     _branches: int = field(default=0, init=False)
 
     def positions(
@@ -100,8 +105,9 @@ class Tracing:
     def branched(self, where: IndexSet) -> bool:
         """Which way a branch of the reference takes.
 
-        Both, one trace after the other, where it is the same in a whole launch. Raises
-        Unknown where a round of a loop, or a position, decides.
+        Both, one trace after the other, where it is the same in a whole launch, and
+        one run of the round after the other where a round of a loop decides. Raises
+        Unknown where a position decides.
         """
         if self.holds(where):
             return True
@@ -113,6 +119,13 @@ class Tracing:
                 self.way.append(True)
             taken = self.way[self._branches]
             self._branches += 1
+            self.here = self.here & (where if taken else ~where)
+            return taken
+        if self.turns is not None and self.turned < _BRANCHES:
+            if self.turned == len(self.turns):
+                self.turns.append(True)
+            taken = self.turns[self.turned]
+            self.turned += 1
             self.here = self.here & (where if taken else ~where)
             return taken
         raise Unknown(f"the reference branches on {where}, which not all sizes decide")
@@ -137,17 +150,16 @@ class Tracing:
         """
         if self.holds(where):
             return
-        others = where.variables() - self.sizes
-        every: IndexSet | None = where
+        every: IndexSet | None = where | ~self.here
+        others = every.variables() - self.sizes
         if others:
             try:
-                every = ~self.world.project(~where, sorted(others, key=lambda v: v.key))
+                every = ~self.world.project(~every, sorted(others, key=lambda v: v.key))
             except Unknown:
                 every = None
             named = ", ".join(sorted(v.name.partition(".")[0] for v in others))
             why = f"{why}, for every {named}"
         if every is not None:
-            every = every | ~self.here
             if self.world.is_empty(every):
                 raise Failing(f"the reference fails at every size: it needs that {why}")
             self.world.require(every, f"the reference needs that {why}")
@@ -192,6 +204,14 @@ class Tracing:
         for factor in factors:
             total = total * factor
         return total
+
+
+def next_way(way: list[bool]) -> list[bool] | None:
+    """The way that turns off at the last branch that was taken; None after the last."""
+    left = list(way)
+    while left and not left[-1]:
+        left.pop()
+    return [*left[:-1], False] if left else None
 
 
 def divisor_of(whole: Integer, part: Integer) -> Integer | None:

@@ -104,7 +104,11 @@ def determined(world: World, where: IndexSet, variable: Variable) -> Integer | N
     with suppress(Unknown), world.space.solving:
         extent = _range(world, around, variable)
         if extent is not None and isl.Map.from_range(extent[0]).is_single_valued():
-            return _single(world, extent[0].dim_max(0))
+            most, value = extent[0].dim_max(0), Integer.atom(variable)
+            for found in _expressions(world, most):
+                # One piece may say it in fewer variables than hold in all of them.
+                if around.within(world.compare(value, "==", found)):
+                    return found
     return None
 
 
@@ -214,6 +218,16 @@ def _range(
     bounded = values.dim_has_upper_bound(isl.dim_type.set, 0)
     bounded = bounded and values.dim_has_lower_bound(isl.dim_type.set, 0)
     return (values, name) if bounded else None
+
+
+def _expressions(world: World, piecewise: isl.PwAff) -> list[Integer]:
+    """The different expressions that a piecewise one has, those that are integers."""
+    found: dict[Integer, None] = {}
+    for _, expression in piecewise.get_pieces():
+        one = _integer(world, expression)
+        if one is not None:
+            found[one] = None
+    return list(found)
 
 
 def _single(world: World, piecewise: isl.PwAff) -> Integer | None:
