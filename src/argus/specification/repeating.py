@@ -360,14 +360,14 @@ class _Loop:
         if which is not None:
             env[which] = place
 
-        def part(at: int, indices: Indices) -> Value:
+        def one(at: int, indices: Indices) -> Value:
             return world.substitute(self.round.listed(reads[at](indices)), env)
 
         def element(indices: Indices) -> Value:
-            found = part(len(parts) - 1, indices)
+            found = one(len(parts) - 1, indices)
             for at in range(len(parts) - 1):
                 here = world.compare(place, "==", at)
-                then = partial(part, at, indices)
+                then = partial(one, at, indices)
                 found = chosen(world, here, then, lambda old=found: old)
             return found
 

@@ -25,6 +25,7 @@ from argus.terms.restrict import cut_in_set, restrict
 from argus.terms.sums import tidy
 from argus.terms.unrolled import unrolled, written_out
 from argus.verify.equality.aligned import aligned
+from argus.verify.equality.at_extremes import as_extremes
 from argus.verify.equality.dominated import without_dominated
 from argus.verify.equality.indicators import vanishes
 from argus.verify.equality.least_powers import with_least_powers
@@ -69,6 +70,9 @@ def same(
     a, b = (within(world, term, here) for term in (left, right))
     if a == b:
         return None
+    one, other = (as_extremes(world, term) for term in (a, b))
+    if (one, other) != (a, b):
+        return same(world, where, one, other, splits)
     difference = tidy(world, a - b)
     if not difference.parts:
         return None
