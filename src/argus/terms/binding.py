@@ -72,9 +72,29 @@ class BoundVariables:
             self.body = restrict(self.world, self.body, self.domain, hidden)
 
     def _replace(self, variable: Variable, value: Integer) -> None:
+        """A variable as what it is by others, in the bounds of the others, too."""
         env = {variable: value}
+        for other in self.variables:
+            ends = [end for end in (other.lower, other.upper) if end is not None]
+            if other != variable and any(variable in e.variables() for e in ends):
+                env[other] = self._unbounded(other)
         self.body = self.world.substitute(self.body, env)
         self.domain = self.world.substitute(self.domain, env)
+
+    def _unbounded(self, variable: Variable) -> Integer:
+        """Another variable in its place, of which the set says its bounds."""
+        world, number = self.world, Integer.atom(variable)
+        if variable.lower is not None:
+            self.domain = self.domain & world.compare(number, ">=", variable.lower)
+        if variable.upper is not None:
+            self.domain = self.domain & world.compare(number, "<", variable.upper)
+        made = world.fresh("k")
+        (new,) = made.atoms()
+        assert isinstance(new, Variable)
+        for names in (self.variables, self.chosen):
+            if variable in names:
+                names[names.index(variable)] = new
+        return made
 
     def _drop(self, variable: Variable) -> None:
         self.variables.remove(variable)
@@ -84,6 +104,8 @@ class BoundVariables:
     def _eliminate_equal(self) -> None:
         """Variables that equal something throughout are no variables."""
         for variable in list(self.variables):
+            if variable not in self.variables:
+                continue
             inner = frozenset(self.variables)
             value = affine.equal_to(self.world, self.domain, variable, inner)
             if value is not None:
@@ -243,6 +265,8 @@ class BoundVariables:
         for variable in list(self.variables):
             if len(self.variables) < 2:
                 return
+            if variable not in self.variables:
+                continue
             value = affine.determined(self.world, self.domain, variable)
             if value is not None:
                 self._replace(variable, self._plain(variable, value))

@@ -1,4 +1,4 @@
-"""What stands at the place of the largest is the largest, and the place is in the row."""
+"""What stands at the place of the largest is the largest; the place is in the row."""
 
 from __future__ import annotations
 
