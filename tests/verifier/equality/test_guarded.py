@@ -59,3 +59,60 @@ def test_a_quotient_that_is_chosen() -> None:
 )
 def test_a_quotient_that_is_not(value: str, wanted: str, made: str) -> None:
     assert not equal(value, wanted, made)
+
+
+LOSS = """
+@ag.kernel
+def k(X: f32["M C"], T: i32["M"], L: f32["1"], *, BC: int = 64):
+    M, C = X.shape
+    ag.require((C <= BC) & (C > 0), "sizes")
+    ag.assume(lambda t: (t >= 0) & (t < C), T)
+    i = ag.block(ag.cdiv(M, 8))
+    x = ag.load(X[i * 8 :, 0:], (8, BC), fill=-ag.inf)
+    t = ag.load(T[i * 8 :], (8,), fill=-1)
+    m = ag.max(x, "C")
+    e = ag.exp(x - m)
+    lse = m + ag.log(ag.sum(e, "C"))
+    hit = ag.broadcast(ag.index(x, "C"), x) == ag.broadcast(t, x)
+    loss = lse - ag.sum(ag.where(hit, x, 0.0), "C")
+    row = i * 8 + ag.index(m, "M")
+    loss = {loss}
+    ag.atomic_add(L[0], {total})
+
+
+@ag.reference
+def ref(X, T):
+    m = X.max(1)
+    lse = m + np.log(np.exp(X - m[:, None]).sum(1))
+    return np.array([(lse - X[np.arange(len(X)), T]).sum()])
+"""
+
+
+@pytest.mark.parametrize(
+    "loss", ["ag.where(row < M, loss, 0.0)", "ag.where(t < 0, 0.0, loss)"]
+)
+def test_what_is_made_of_a_maximum_over_nothing_is_not_chosen(loss: str) -> None:
+    text = LOSS.format(loss=loss, total='ag.sum(loss, "M")')
+    assert decided_text(text).equal
+
+
+@pytest.mark.parametrize(
+    ("loss", "total"),
+    [
+        ("ag.where(row <= M, loss, 0.0)", 'ag.sum(loss, "M")'),
+        ("ag.where(row >= M, 0.0 * loss, loss)", 'ag.sum(loss, "M")'),
+        ("ag.where(row + 1 < M, loss, 0.0)", 'ag.sum(loss, "M")'),
+        ("loss", 'ag.sum(loss, "M")'),
+        # What is chosen beside the choice, of the same and of what it is made of.
+        ("ag.where(row < M, loss, 0.0) + 0.0 * loss", 'ag.sum(loss, "M")'),
+        ("ag.where(row < M, loss, 0.0)", 'ag.sum(loss + 0.0 * lse, "M")'),
+        # A condition of another axis: of columns, of which the maximum is one of some.
+        (
+            'ag.sum(ag.where(ag.index(x, "C") < C, ag.where(hit, loss - x + x, 0.0), '
+            '0.0), "C")',
+            'ag.sum(loss, "M")',
+        ),
+    ],
+)
+def test_what_is_no_number_takes_part(loss: str, total: str) -> None:
+    assert not decided_text(LOSS.format(loss=loss, total=total)).equal
