@@ -16,6 +16,7 @@ from argus.ir.memory import (
     BarrierAlloc,
     BarrierRef,
     GlobalTensor,
+    Limit,
     Ring,
     SharedAlloc,
     SharedView,
@@ -56,7 +57,8 @@ class TensorValue:
     """A tensor argument, or an affine map of one.
 
     ``dims`` and ``extents`` are those that slices see; a plain tensor has ``holes``
-    None. For a map, ``coords`` are the tensor's coordinates over symbols ``holes``.
+    None. For a map, ``coords`` are the tensor's coordinates over symbols ``holes``;
+    ``limits`` are those of the maps that it is a map of.
     """
 
     tensor: GlobalTensor
@@ -64,6 +66,7 @@ class TensorValue:
     extents: tuple[Expr, ...]
     holes: tuple[Sym, ...] | None = None
     coords: tuple[Expr, ...] = ()
+    limits: tuple[Limit, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -119,9 +119,10 @@ def global_view(
         env = {h.name: c for h, c in zip(source.holes, coords, strict=True)}
         mapped = [substitute(c, env) for c in source.coords]
         bounded = {*zip(mapped, source.tensor.shape, strict=True)}
+        beneath = [(substitute(x.value, env), x.extent) for x in source.limits]
         limits += tuple(
             Limit(c, extent)
-            for c, extent in zip(coords, source.extents, strict=True)
+            for c, extent in (*zip(coords, source.extents, strict=True), *beneath)
             if (c, extent) not in bounded and not _inside(c, extent, shape)
         )
         coords = mapped

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import ast
 
-from argus.ir.expr import Expr, Sym, symbols
+from argus.ir.expr import Expr, Sym, substitute, symbols
+from argus.ir.memory import Limit
 from argus.ir.ops import Full, Reinterpret, Tile, Transpose
 from argus.ir.walk import expressions
 from argus.lang.frontend import coerce
@@ -84,10 +85,10 @@ def reinterpret(call: BoundCall) -> Value:
 
 @builtin("view", "Tensor.view")
 def view(call: BoundCall) -> Value:
-    """An affine map of a tensor.
+    """An affine map of a tensor, or of a map.
 
     Raises ArgusError: sizes or coordinates that are not as many as dimensions (AG0203),
-    coordinates that are not affine (AG0211), a map of a map (AG0211).
+    coordinates that are not affine (AG0211).
     """
     e = call.e
     source = call.receiver if call.receiver is not None else call.value("tensor")
@@ -95,8 +96,6 @@ def view(call: BoundCall) -> Value:
         raise call.wrong(
             "tensor", f"a map is made of a tensor, not of {describe(source)}"
         )
-    if source.holes is not None:
-        raise e.fail("AG0211", call.span, "a map of a map is not supported")
     extents = [
         coerce.integer(e, item, call.where("shape"), "a size of a map")
         for item in call.items("shape")
@@ -116,13 +115,24 @@ def view(call: BoundCall) -> Value:
     holes = tuple(Sym(e.fresh(f"%{name}"), "axis") for name in names)
     coords = _coordinates(call, function, names, holes)
     if len(coords) != len(source.dims):
+        beneath = "the map" if source.holes is not None else f"`{source.tensor.name}`"
         raise e.fail(
             "AG0203",
             call.where("at"),
             f"the lambda gives {counted(len(coords), 'coordinate')}, and "
-            f"`{source.tensor.name}` has {counted(len(source.dims), 'dimension')}",
+            f"{beneath} has {counted(len(source.dims), 'dimension')}",
         )
-    return TensorValue(source.tensor, dims, tuple(extents), holes, coords)
+    limits: tuple[Limit, ...] = ()
+    if source.holes is not None:
+        # An element exists where the map beneath has one.
+        env = {h.name: c for h, c in zip(source.holes, coords, strict=True)}
+        own = zip(coords, source.extents, strict=True)
+        limits = (
+            *(Limit(c, extent) for c, extent in own),
+            *(Limit(substitute(x.value, env), x.extent) for x in source.limits),
+        )
+        coords = tuple(substitute(c, env) for c in source.coords)
+    return TensorValue(source.tensor, dims, tuple(extents), holes, coords, limits)
 
 
 def _coordinates(
