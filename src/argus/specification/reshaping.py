@@ -8,6 +8,7 @@ sizes: sums of products one way, quotients and remainders the other.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, cast
 
 import numpy as np
@@ -125,10 +126,14 @@ def _quotient(tracing: Tracing, of: list[Integer], by: list[Integer]) -> Integer
     total, part = tracing.product(of), tracing.product(by)
     found = tracing.world.quotient(total, part)
     if found * part != total:
-        written = tracing.product(_by_others(tracing, size) for size in of)
-        other = tracing.world.quotient(written, part)
-        if other * part == written:
-            return other
+        wholes, parts = (
+            (x, tracing.product(_by_others(tracing, size) for size in sizes))
+            for x, sizes in ((total, of), (part, by))
+        )
+        for one, divisor in product(wholes, parts):
+            other = tracing.world.quotient(one, divisor)
+            if other * divisor == one:
+                return other
         left = tracing.world.remainder(total, part)
         where = tracing.world.compare(left, "==", 0)
         tracing.need(where, f"{part} divides {total} (reshape)")
@@ -195,8 +200,8 @@ def _note_folds(tracing: Tracing, old: Sizes, new: Sizes) -> None:
 
 
 def _same(tracing: Tracing, left: Integer, right: Integer) -> bool:
-    for one, product in ((left, right), (right, left)):
-        divisor = factor_of(one, product)
+    for one, other in ((left, right), (right, left)):
+        divisor = factor_of(one, other)
         if divisor is not None and tracing.world.divides(divisor, one):
             return True
     return left == right or tracing.holds(tracing.world.compare(left, "==", right))

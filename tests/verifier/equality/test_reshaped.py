@@ -87,3 +87,27 @@ def test_groups_of_channels_as_rows(shape: str, count: str, right: bool) -> None
     """A sum over a dimension that is several is one over each of them."""
     found = decided_text(GROUPS.format(shape=shape, count=count))
     assert found.equal == right, found.reason
+
+
+BLOCKS = """
+@ag.kernel
+def k(X: f32["M N"], S: f32["B"], Y: f32["M N"], *, BN: int = 128):
+    M, N = X.shape
+    ag.require(M == 64 * S.shape[0], "rows of blocks")
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    Y[m, j * BN :] = ag.load(X[m, j * BN :], (BN,)) * S[m // 64]
+
+
+@ag.reference
+def ref(X, S):
+    M, N = X.shape
+    made = X.reshape({parts}) * S[:, None, None]
+    return made.reshape({rows})
+"""
+
+
+@pytest.mark.parametrize("parts", ["len(S), 64, N", "len(S), 64, -1", "-1, 64, N"])
+@pytest.mark.parametrize("rows", ["M, N", "M, -1", "-1, N", "64 * len(S), -1"])
+def test_rows_that_are_so_many_blocks(parts: str, rows: str) -> None:
+    found = decided_text(BLOCKS.format(parts=parts, rows=rows))
+    assert found.equal, found.reason
