@@ -152,6 +152,17 @@ def least_of(world: World, where: IndexSet, variable: Variable) -> Integer | Non
     return None
 
 
+def ends_of(world: World, where: IndexSet, variable: Variable) -> list[Integer]:
+    """What a variable may be below in a set: its bound, and what the set says."""
+    found = [] if variable.upper is None else [variable.upper]
+    names = [world.space.name(m) for m in _dependent(where, variable)]
+    with suppress(Unknown), world.space.solving:
+        extent = _range(world, where.without(names) if names else where, variable)
+        if extent is not None:
+            found += [n + 1 for n in _expressions(world, extent[0].dim_max(0))]
+    return found
+
+
 def stride_of(
     world: World, where: IndexSet, variable: Variable
 ) -> tuple[int, int] | None:

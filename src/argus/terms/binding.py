@@ -15,6 +15,7 @@ from itertools import permutations
 from math import gcd
 
 from argus.terms import affine
+from argus.terms.factored import divided
 from argus.terms.integers import Entry, Integer, Opaque, Variable
 from argus.terms.leaves import Whole
 from argus.terms.naming import Bound, named
@@ -48,15 +49,20 @@ class BoundVariables:
     def canonical(self, *, counted: bool) -> Bound:
         """The form; ``counted``: how often a number occurs matters."""
         self._eliminate_equal()
-        while self._split():
+        while self._split(by_numbers=True):
             pass
+        self._settle(counted)
+        while self._split(by_numbers=False):
+            self._settle(counted)
+        return self._named()
+
+    def _settle(self, counted: bool) -> None:
         while self._choose():
             pass
         self._eliminate_equal()
         self._restrict()
         self._forget_idle(counted)
         self._eliminate_determined()
-        return self._named()
 
     def positional(self) -> Bound:
         """The form in which variables keep what they count."""
@@ -178,12 +184,19 @@ class BoundVariables:
             return index
         return Integer({m: c // factor for m, c in index.terms.items()})
 
-    def _split(self) -> bool:
-        """Make quotient and remainder of a variable of which indices are only these."""
+    def _split(self, *, by_numbers: bool) -> bool:
+        """Make quotient and remainder of a variable of which indices are only these.
+
+        By sizes last, when no other variable is a part of it any more.
+        """
         hidden = frozenset(self.variables)
         indices = [index for _, index in positions(self.body, hidden)]
         for variable, divisor in dict.fromkeys(_quotients(indices, hidden)):
-            quotient, rest = self.world.fresh("q"), self.world.fresh("r", 0, divisor)
+            if (divisor.constant is not None) is not by_numbers:
+                continue
+            least = 0 if divisor.constant is None else None
+            quotient = self.world.fresh("q", least)
+            rest = self.world.fresh("r", 0, divisor)
             whole = {variable: quotient * divisor + rest}
             both = quotient.variables() | rest.variables()
             made = self.world.substitute(self.body, whole)
@@ -191,13 +204,61 @@ class BoundVariables:
                 both <= index.variables() for _, index in positions(made, hidden | both)
             ):
                 continue
-            self.body, self.domain = made, self.world.substitute(self.domain, whole)
-            self.domain = self.domain & self.world.compare(rest, "<", divisor)
-            self.domain = self.domain & self.world.compare(rest, ">=", 0)
+            domain = self._parted(variable, divisor, quotient, rest)
+            if domain is None:
+                continue
+            self.body, self.domain = made, domain
             at = self.variables.index(variable)
             self.variables[at : at + 1] = [*quotient.variables(), *rest.variables()]
             return True
         return False
+
+    def _parted(
+        self, variable: Variable, divisor: Integer, quotient: Integer, rest: Integer
+    ) -> IndexSet | None:
+        """The set, by quotient and remainder of a variable.
+
+        Of a divisor d that is no number, ``0 <= q*d + r < n*d`` is said as ``0 <= q <
+        n``, which is the same for ``0 <= r < d``. None where the set does not say it.
+        """
+        world, whole = self.world, quotient * divisor + rest
+        said = self.domain
+        if divisor.constant is None:
+            turns = world.quotient(Integer.atom(variable), divisor)
+            said = self._without_products(said, turns, but=turns * divisor)
+        domain = world.substitute(said, {variable: whole})
+        digits = world.compare(rest, "<", divisor) & world.compare(rest, ">=", 0)
+        if divisor.constant is not None:
+            return domain & digits
+        if not world.is_subset(self.domain, world.compare(divisor, ">=", 1)):
+            return None
+        number = Integer.atom(variable)
+        for end in affine.ends_of(world, self.domain, variable):
+            times = divided(end, divisor)
+            inside = world.compare(number, ">=", 0) & world.compare(number, "<", end)
+            if times is None or not said.within(inside):
+                continue
+            digits = digits & world.compare(quotient, ">=", 0)
+            digits = digits & world.compare(quotient, "<", times)
+            known = world.substitute(inside, {variable: whole})
+            for less in (Integer.of(0), quotient):  # for d is at least 1
+                known = known & world.compare(quotient * divisor, ">=", less)
+            made = (domain & digits).gist(known) & digits
+            return self._without_products(made, quotient)
+        return None
+
+    def _without_products(
+        self, where: IndexSet, factor: Integer, *, but: Integer | None = None
+    ) -> IndexSet:
+        """A set without products of a factor that are known of it anyway."""
+        kept = () if but is None else but.terms
+        left = [
+            self.world.space.name(monomial)
+            for monomial in where.monomials
+            if len(monomial) > 1 and factor.single in monomial and monomial not in kept
+        ]
+        plain = where.without(left) if left else where
+        return plain if self.world.is_subset(plain, where) else where
 
     def _forget_idle(self, counted: bool) -> None:
         """Project out variables that the body does not use, where that is right."""
@@ -308,14 +369,14 @@ class BoundVariables:
 
 def _quotients(
     indices: Sequence[Integer], bound: frozenset[Variable]
-) -> Iterator[tuple[Variable, int]]:
-    """Bound variables, and numbers by which indices divide each of them."""
+) -> Iterator[tuple[Variable, Integer]]:
+    """Bound variables, and what indices divide each of them by."""
     for atom in (a for index in indices for a in index.atoms()):
         if isinstance(atom, Opaque) and atom.op == "div":
             dividend, divisor = atom.args
-            variable, number = dividend.single, divisor.constant
-            if isinstance(variable, Variable) and variable in bound and number:
-                yield variable, number
+            variable, others = dividend.single, divisor.variables() & bound
+            if isinstance(variable, Variable) and variable in bound and not others:
+                yield variable, divisor
 
 
 def _number(body: Term) -> Integer | None:
