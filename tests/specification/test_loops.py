@@ -317,9 +317,26 @@ def set_where_padding_was(X: Any) -> Any:
     return Y
 
 
+def averaged_in_two_loops(X: Any) -> Any:
+    Y = np.zeros(X.shape[0])
+    for m in range(X.shape[0]):
+        for n in range(X.shape[1]):
+            Y[m] = 0.5 * Y[m] + X[m, n]
+    return Y
+
+
+def changed_once(X: Any) -> Any:
+    Y = X * 2
+    for m in range(X.shape[0]):
+        Y[m] /= m + 1
+        Y[m] = np.exp(Y[m]) - Y[m] * X[m]
+    return Y
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        averaged_in_two_loops, changed_once,
         branches, branches_on_data, appended_in_branches, passed_over,
         several_appends, appended_in_a_loop_inside, set_where_padding_was,
         recurrence, kept_after, kept_before, kept_changed, kept_of_columns,
@@ -413,6 +430,21 @@ def left(X: Any) -> Any:
     return X
 
 
+def changed_by_two_rounds(X: Any) -> Any:
+    Y = X.copy()
+    for m in range(X.shape[0]):
+        Y[m // 2] = Y[m // 2] * Y[m // 2] + X[m]
+    return Y
+
+
+def changed_by_the_round_before(X: Any) -> Any:
+    Y = X.copy()
+    for m in range(1, X.shape[0]):
+        Y[m - 1] = Y[m - 1] * X[m]
+        Y[m] = np.exp(Y[m])
+    return Y
+
+
 def branches_on_the_rounds_before(X: Any) -> Any:
     best = X[0, 0]
     for m in range(X.shape[0]):
@@ -471,6 +503,7 @@ def reduced_behind_our_back(X: Any) -> Any:
     [
         carried, of_another, first_only, two_to_one, reads_what_it_writes,
         hidden_state, hidden_iterator, last_round, left, while_loop,
+        changed_by_two_rounds, changed_by_the_round_before,
         branches_on_the_rounds_before, appends_in_one_branch, fails_in_a_branch,
         appends_more_each_time, changing_comprehension, reduced_behind_our_back,
     ],
