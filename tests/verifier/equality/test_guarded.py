@@ -116,3 +116,45 @@ def test_what_is_made_of_a_maximum_over_nothing_is_not_chosen(loss: str) -> None
 )
 def test_what_is_no_number_takes_part(loss: str, total: str) -> None:
     assert not decided_text(LOSS.format(loss=loss, total=total)).equal
+
+
+ROWS = """
+@ag.kernel
+def k(S: f32["B N"], Len: i32["B"], P: f32["B N"], *, BN: int = 64):
+    B, N = S.shape
+    ag.require(N <= BN, "a row")
+    {assumed}
+    b = ag.block(B)
+    s = ag.load(S[b : b + 1, 0:], (1, BN))
+    live = ag.broadcast(ag.index(s, "N") < Len[b], s)
+    s = ag.where(live, s, -1e30)
+    e = ag.where(live, ag.exp(s - ag.max(s, "N")), 0.0)
+    l = ag.sum(e, "N")
+    P[b : b + 1, 0:] = ag.where(ag.broadcast({asked}, e), e / l, 0.0)
+
+
+@ag.reference
+def ref(S, Len):
+    out = np.zeros(S.shape)
+    for b in range(len(S)):
+        n = Len[b]
+        if n > {least}:
+            e = np.exp(S[b, :n] - S[b, :n].max())
+            out[b, :n] = e / e.sum()
+    return out
+"""
+ASSUMED = "ag.assume(lambda n: (n >= 0) & (n <= N), Len)"
+
+
+def test_a_sum_of_exponentials_is_above_0_where_there_is_one() -> None:
+    text = ROWS.format(assumed=ASSUMED, asked="l > 0.0", least=0)
+    assert decided_text(text).equal
+    assert decided_text(text.replace("(n >= 0)", "(n >= 1)")).equal
+
+
+@pytest.mark.parametrize(
+    ("asked", "least"), [("l > 1.0", 0), ("l > 0.0", 1), ("l < 0.0", 0)]
+)
+def test_another_condition(asked: str, least: int) -> None:
+    text = ROWS.format(assumed=ASSUMED, asked=asked, least=least)
+    assert not decided_text(text).equal
