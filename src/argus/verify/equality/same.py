@@ -37,7 +37,10 @@ from argus.verify.equality.signs import by_signs, has_signs
 from argus.verify.equality.summands import without_vanishing_sums
 from argus.verify.equality.zeros import vanishes_where_zero
 
-__all__ = ["same", "within"]
+__all__ = ["INFINITE", "same", "within"]
+
+INFINITE = "an element that is infinite"
+"""Why nothing is said of it: a number that stands for infinity may be meant."""
 
 _SPLITS = 4
 """How often a set is split on the way to equality."""
@@ -63,7 +66,7 @@ def same(
         return None  # an infinity that both say, and no number that stands for it
     for term in (left, right):
         if term.infinite:
-            raise Unknown("an element that is infinite")
+            raise Unknown(INFINITE)
     if left == right:
         return None
     here = _chosen(world, here, left, right)
