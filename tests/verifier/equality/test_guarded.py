@@ -158,3 +158,36 @@ def test_a_sum_of_exponentials_is_above_0_where_there_is_one() -> None:
 def test_another_condition(asked: str, least: int) -> None:
     text = ROWS.format(assumed=ASSUMED, asked=asked, least=least)
     assert not decided_text(text).equal
+
+
+HIDDEN = """
+@ag.kernel
+def k(X: f32["M N"], Keep: boolean["M N"], S: f32["M N"], T: f32["M"]):
+    M, N = X.shape
+    ag.require(N <= 64, "a row")
+    i = ag.block(ag.cdiv(M, 16))
+    x = ag.load(X[i * 16 :, 0:], (16, 64))
+    keep = ag.load(Keep[i * 16 :, 0:], (16, 64))
+    S[i * 16 :, 0:] = {stored}
+    T[i * 16 :] = ag.sum(ag.where(keep, ag.exp(x), 0.0), "N")
+
+
+@ag.reference
+def ref(X, Keep):
+    return {{"S": {wanted}, "T": (np.exp(X) * Keep).sum(1)}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted", "right"),
+    [
+        ("ag.where(keep, x, -1e30)", "np.where(Keep, X, -1e30)", True),
+        ("ag.where(keep, x, -1e30)", "np.where(Keep, X, -np.inf)", False),
+        ("ag.where(keep, x, -1e30)", "np.where(Keep, X, -2e30)", False),
+        ("ag.where(keep, x, -1e30) / 8.0", "np.where(Keep, X / 8, -1e30)", False),
+        ("ag.where(keep, x, -ag.inf)", "np.where(Keep, X, -np.inf)", True),
+    ],
+)
+def test_a_large_number_that_is_stored(stored: str, wanted: str, right: bool) -> None:
+    found = decided_text(HIDDEN.format(stored=stored, wanted=wanted))
+    assert found.equal == right, found.reason

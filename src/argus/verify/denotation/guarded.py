@@ -131,23 +131,14 @@ class Guards:
         at = self._block[self._made[tile]] if tile in self._made else None
         if not isinstance(user, o.RegisterOp) or self._block[id(user)] != at:
             return frozenset()
-        found = self._choices(user.result)
-        match user:
-            case o.Elementwise(fn="where", args=args):
-                own = [n for n, arg in enumerate(args) if arg is tile]
-                if len(own) == 1 and own[0] and isinstance(args[0], o.Tile):
-                    found = found | {(user, own[0] == 1)}
-                return found
-            case o.Elementwise() | o.Cast():
-                return found
-            case o.Reduce(axis=axis):
-                return frozenset(c for c in found if _rank(c) <= axis)
-            case o.Broadcast(axes=axes):
-                return frozenset(
-                    c for c in found if axes[: _rank(c)] == (*range(_rank(c)),)
-                )
-            case _:
-                return frozenset()
+        found = frozenset(
+            c for c in self._choices(user.result) if user.is_along(_rank(c))
+        )
+        if isinstance(user, o.Elementwise) and user.fn == "where":
+            own = [n for n, arg in enumerate(user.args) if arg is tile]
+            if len(own) == 1 and own[0] and isinstance(user.args[0], o.Tile):
+                found = found | {(user, own[0] == 1)}
+        return found
 
     def _number(self, block: o.Block) -> None:
         for op in block.ops:
