@@ -19,8 +19,7 @@ from argus.specification.casting import converted, lifted
 from argus.specification.storage import Indices
 from argus.specification.table import traces
 from argus.specification.tracing import Tracing, divisor_of, factor_of
-from argus.terms import Integer, Unknown, Variable
-from argus.terms.affine import equal_to
+from argus.terms import Integer, Unknown
 
 Sizes = tuple[Integer, ...]
 
@@ -127,7 +126,7 @@ def _quotient(tracing: Tracing, of: list[Integer], by: list[Integer]) -> Integer
     found = tracing.world.quotient(total, part)
     if found * part != total:
         wholes, parts = (
-            (x, tracing.product(_by_others(tracing, size) for size in sizes))
+            (x, tracing.product(tracing.by_others(size) for size in sizes))
             for x, sizes in ((total, of), (part, by))
         )
         for one, divisor in product(wholes, parts):
@@ -140,16 +139,6 @@ def _quotient(tracing: Tracing, of: list[Integer], by: list[Integer]) -> Integer
         if tracing.holds(tracing.world.compare(part, ">", 0)):
             tracing.world.require_divides(part, total)
     return found
-
-
-def _by_others(tracing: Tracing, size: Integer) -> Integer:
-    """A size as launches require it to be: ``64 * B`` of M where they are the same."""
-    variable = size.single
-    if not isinstance(variable, Variable):
-        return size
-    known = tracing.world.facts(((variable,),))
-    found = equal_to(tracing.world, known, variable, frozenset({variable}))
-    return size if found is None else found
 
 
 def _groups(tracing: Tracing, old: Sizes, new: Sizes) -> list[tuple[Sizes, Sizes]]:

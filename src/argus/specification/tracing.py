@@ -23,6 +23,7 @@ from argus.terms import (
     Variable,
     World,
 )
+from argus.terms.affine import equal_to
 
 
 @dataclass(frozen=True)
@@ -179,9 +180,19 @@ class Tracing:
         world.require_divides(divisor, dividend)
         self.needs.append(Need(where & world.compare(divisor, ">=", 1), why))
 
+    def by_others(self, size: Integer) -> Integer:
+        """A size as launches require it to be: ``64 * B`` of M where they are equal."""
+        env: dict[Variable, Integer] = {}
+        for variable in sorted(size.variables() & self.sizes, key=lambda v: v.key):
+            known = self.world.facts(((variable,),))
+            found = equal_to(self.world, known, variable, frozenset({variable, *env}))
+            if found is not None:
+                env[variable] = found
+        return self.world.substitute(size, env) if env else size
+
     def need_equal(self, left: Integer, right: Integer, of: str) -> None:
         """Two sizes are the same. Raises Unknown where they never are."""
-        if left == right:
+        if left == right or self.by_others(left) == self.by_others(right):
             return
         for whole, product in ((left, right), (right, left)):
             divisor = factor_of(whole, product)

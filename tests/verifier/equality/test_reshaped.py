@@ -111,3 +111,37 @@ def ref(X, S):
 def test_rows_that_are_so_many_blocks(parts: str, rows: str) -> None:
     found = decided_text(BLOCKS.format(parts=parts, rows=rows))
     assert found.equal, found.reason
+
+
+PARTS = """
+@ag.kernel
+def k(X: f32["M H C"], Y: f32["M E"]):
+    M, H, C = X.shape
+    ag.require((H == 3) & (Y.shape[1] == 3 * C), "three parts of a row")
+    m = ag.block(M)
+    for h in ag.static_range(3):
+        for c in ag.range(0, C, 32):
+            x = ag.load(X[m, {part}, c:], (32,))
+            Y[m, h * C + c : {end}] = x.rename("E")
+
+
+@ag.reference
+def ref(X):
+    return X.reshape(len(X), -1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("part", "end", "right"),
+    [
+        ("h", "(h + 1) * C", True),
+        ("h", "3 * C", False),  # the last part of a tile is the next one's first
+        ("2 - h", "(h + 1) * C", False),
+        ("h", "(h + 1) * C - 1", False),
+    ],
+)
+def test_parts_of_a_row_that_end_where_a_size_does(
+    part: str, end: str, right: bool
+) -> None:
+    found = decided_text(PARTS.format(part=part, end=end))
+    assert found.equal == right, found.reason
