@@ -77,6 +77,8 @@ class Tracing:
     None: no round is being run."""
     turned: int = 0
     """How many of these the round has met."""
+    local: IndexSet = IndexSet.universe
+    """Where the round goes this way."""
     _branches: int = field(default=0, init=False)
 
     def positions(
@@ -97,11 +99,12 @@ class Tracing:
 
     def holds(self, where: IndexSet) -> bool:
         """Whether a condition is known to be true."""
-        return where.is_universe or self.world.is_empty(self.here & ~where)
+        known = self.here & self.local
+        return where.is_universe or self.world.is_empty(known & ~where)
 
     def never(self, where: IndexSet) -> bool:
         """Whether a condition is known to be false."""
-        return self.world.is_empty(self.here & where)
+        return self.world.is_empty(self.here & self.local & where)
 
     def branched(self, where: IndexSet) -> bool:
         """Which way a branch of the reference takes.
@@ -127,7 +130,7 @@ class Tracing:
                 self.turns.append(True)
             taken = self.turns[self.turned]
             self.turned += 1
-            self.here = self.here & (where if taken else ~where)
+            self.local = self.local & (where if taken else ~where)
             return taken
         raise Unknown(f"the reference branches on {where}, which not all sizes decide")
 
@@ -151,7 +154,7 @@ class Tracing:
         """
         if self.holds(where):
             return
-        every: IndexSet | None = where | ~self.here
+        every: IndexSet | None = where | ~(self.here & self.local)
         others = every.variables() - self.sizes
         if others:
             try:
@@ -173,7 +176,7 @@ class Tracing:
         world = self.world
         if world.divides(divisor, dividend):
             return
-        if not self.here.is_universe:
+        if not (self.here & self.local).is_universe:
             raise Unknown(f"whether {divisor} divides {dividend} in a branch")
         where = world.compare(world.remainder(dividend, divisor), "==", 0)
         why = f"{divisor} divides {dividend}"

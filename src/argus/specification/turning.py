@@ -53,21 +53,21 @@ def every_way(
     array in one of the ways. Raises Unknown for ways that do not go together.
     """
     state = ReachableState.of(reaches)
-    outer = tracing.turns, tracing.turned, tracing.here
+    outer = tracing.turns, tracing.turned, tracing.local
     ways: list[_Way] = []
     way: list[bool] | None = []
     try:
         while way is not None:
             if ways:
                 state.restore()
-            tracing.turns, tracing.turned, tracing.here = way, 0, outer[2]
+            tracing.turns, tracing.turned, tracing.local = way, 0, outer[2]
             results = _run(tracing, run)
             changes = state.changed()
             reads = {id(s): s.read for s in changes.arrays}
-            ways.append(_Way(tracing.here, results, reads, changes))
+            ways.append(_Way(tracing.local, results, reads, changes))
             way = next_way(way)
     finally:
-        tracing.turns, tracing.turned, tracing.here = outer
+        tracing.turns, tracing.turned, tracing.local = outer
     if len(ways) == 1:
         return ways[0].results
     state.restore()
