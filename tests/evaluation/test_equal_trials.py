@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from evaluation.searching import tried
+from argus.equivalence.deciding import TrialPlace
+from argus.evaluation.equal.refuting import tried_at
+from argus.evaluation.requests import default_dtypes
+from argus.requests import Request, tile_program
+from evaluation.searching import kernels, loaded, tried
 
 
 def test_rows_of_a_trial_are_as_wide_as_tma_needs():
@@ -223,3 +227,29 @@ def test_the_place_of_what_is_no_number_says_nothing():
     wrong = PLACES.replace("-ag.log(SIGN ag.log(u))", "ag.log(-ag.log(u))")
     # Few rows hold probabilities alone: most differences say nothing.
     assert any(tried(wrong, seed=seed).witness is not None for seed in range(8))
+
+
+def test_blocks_that_do_not_run_may_write_what_tables_name():
+    body = """@ag.kernel
+def k(X: f32["P"], Ends: i32["R"], Y: f32["P"]):
+    P = X.shape[0]
+    ag.assume(lambda p: (p >= 0) & (p <= P), Ends)
+    b = ag.block(Ends.shape[0] - 1)
+    first, last = Ends[b], Ends[b + 1]
+    for p in ag.range(first, last, 32):
+        Y[p:last] = ag.load(X[p:last], (32,)) + b
+
+
+@ag.reference
+def ref(X, Ends, Y):
+    out = Y.copy()
+    for b in range(len(Ends) - 1):
+        out[Ends[b] : Ends[b + 1]] = X[Ends[b] : Ends[b + 1]] + b
+    return out
+"""
+    kernel = kernels(body)["k"]
+    request = Request(kernel, default_dtypes(kernel, {}))
+    place = TrialPlace({"P": 2, "R": 193})
+    made = tried_at(request, tile_program(request), loaded(kernel), place)
+    assert made.witness is None
+    assert made.differed == 0

@@ -24,7 +24,7 @@ UNARY: list[Function] = [
     np.flip, np.fliplr, np.flipud, np.tril, np.triu, np.sum, np.mean, np.max, np.min,
     np.var, np.std, np.ptp, np.zeros_like, np.ones_like, np.copy, np.asarray, np.array,
     np.atleast_1d, np.diff, np.linalg.norm, np.nansum, np.atleast_2d, np.trace,
-    np.diagonal, np.average, np.amax, np.around,
+    np.diagonal, np.average, np.amax, np.around, np.rot90,
 ]  # fmt: skip
 BINARY: list[Function] = [
     np.add, np.subtract, np.multiply, np.divide, np.maximum, np.minimum, np.fmax,
@@ -320,3 +320,9 @@ def test_convolutions_of_rows(mode: Any) -> None:
     )
     made = agree(rows, {"X": "M N", "V": "K"}, *sizes)
     assert any("np.convolve" in why for why in made.needs)
+
+
+@pytest.mark.parametrize("turns", [0, 1, 2, 3, -1, 6])
+@pytest.mark.parametrize("axes", [(0, 1), (1, 0), (-1, 0)])
+def test_turns_by_90_degrees(turns: int, axes: tuple[int, int]) -> None:
+    agree(lambda X: np.rot90(X, turns, axes), MATRIX, *SMALL)

@@ -255,9 +255,90 @@ def kept_of_columns(X: Any) -> Any:
     return kept
 
 
+def branches(X: Any) -> Any:
+    return np.stack([row if m else row * 2 for m, row in enumerate(X)])
+
+
+def branches_on_data(X: Any) -> Any:
+    Y = np.ones_like(X)
+    total = np.zeros(X.shape[1])
+    for m in range(X.shape[0]):
+        if X[m, 0] > 0:
+            Y[m] = X[m] * 2
+            total = total + X[m]
+        elif m > 1:
+            Y[m, 1:] = 3.0
+        else:
+            total = total - m
+    return Y + total
+
+
+def appended_in_branches(X: Any) -> Any:
+    rows = []
+    for m, row in enumerate(X):
+        if X[m, 0] > 0 and m > 0:
+            rows.append(row)
+        else:
+            rows.append(np.zeros(X.shape[1]))
+    return np.stack(rows)
+
+
+def passed_over(X: Any) -> Any:
+    Y = np.zeros_like(X)
+    for m in range(X.shape[0]):
+        for n in range(X.shape[1]):
+            if n > m:
+                continue
+            Y[m, n] = X[m, n]
+    return Y
+
+
+def several_appends(X: Any) -> Any:
+    rows = []
+    for row in X:
+        rows.append(row)
+        rows.append(row * 2)
+        rows.append(1 - row)
+    return np.stack(rows)
+
+
+def appended_in_a_loop_inside(X: Any) -> Any:
+    rows = []
+    for m in range(X.shape[0]):
+        for n in range(X.shape[1]):
+            rows.append(X[m, n] * m - n)
+    return np.stack(rows).reshape(X.shape)
+
+
+def set_where_padding_was(X: Any) -> Any:
+    Y, P = np.zeros(X.shape), np.concatenate([np.zeros((2, X.shape[1])), X])
+    for m in range(X.shape[0]):
+        Y[m] = P[m] + P[m + 1] + P[m + 2]
+    return Y
+
+
+def averaged_in_two_loops(X: Any) -> Any:
+    Y = np.zeros(X.shape[0])
+    for m in range(X.shape[0]):
+        for n in range(X.shape[1]):
+            Y[m] = 0.5 * Y[m] + X[m, n]
+    return Y
+
+
+def changed_once(X: Any) -> Any:
+    Y = X * 2
+    for m in range(X.shape[0]):
+        Y[m] /= m + 1
+        Y[m] = np.exp(Y[m]) - Y[m] * X[m]
+    return Y
+
+
 @pytest.mark.parametrize(
     "function",
     [
+        averaged_in_two_loops, changed_once,
+        branches, branches_on_data, appended_in_branches, passed_over,
+        several_appends, appended_in_a_loop_inside, set_where_padding_was,
         recurrence, kept_after, kept_before, kept_changed, kept_of_columns,
         listed_after, listed_before,
         averaged, averaged_in_place,
@@ -349,8 +430,52 @@ def left(X: Any) -> Any:
     return X
 
 
-def branches(X: Any) -> Any:
-    return np.stack([row if m else row * 2 for m, row in enumerate(X)])
+def changed_by_two_rounds(X: Any) -> Any:
+    Y = X.copy()
+    for m in range(X.shape[0]):
+        Y[m // 2] = Y[m // 2] * Y[m // 2] + X[m]
+    return Y
+
+
+def changed_by_the_round_before(X: Any) -> Any:
+    Y = X.copy()
+    for m in range(1, X.shape[0]):
+        Y[m - 1] = Y[m - 1] * X[m]
+        Y[m] = np.exp(Y[m])
+    return Y
+
+
+def branches_on_the_rounds_before(X: Any) -> Any:
+    best = X[0, 0]
+    for m in range(X.shape[0]):
+        if X[m, 0] > best:
+            best = X[m, 0] * 2
+    return X * best
+
+
+def appends_in_one_branch(X: Any) -> Any:
+    rows = []
+    for row in X:
+        if row[0] > 0:
+            rows.append(row)
+    return np.stack(rows)
+
+
+def fails_in_a_branch(X: Any) -> Any:
+    Y = np.zeros_like(X)
+    for m in range(X.shape[0]):
+        if X[m, 0] > 7:
+            raise ValueError("large")
+        Y[m] = X[m]
+    return Y
+
+
+def appends_more_each_time(X: Any) -> Any:
+    rows = []
+    for m in range(X.shape[0]):
+        for n in range(m):
+            rows.append(X[m] * n)
+    return np.stack(rows)
 
 
 def while_loop(X: Any) -> Any:
@@ -359,14 +484,6 @@ def while_loop(X: Any) -> Any:
         total = total + X[m]
         m += 1
     return total
-
-
-def several_appends(X: Any) -> Any:
-    rows = []
-    for row in X:
-        rows.append(row)
-        rows.append(row * 2)
-    return np.stack(rows)
 
 
 def changing_comprehension(X: Any) -> Any:
@@ -385,8 +502,10 @@ def reduced_behind_our_back(X: Any) -> Any:
     "function",
     [
         carried, of_another, first_only, two_to_one, reads_what_it_writes,
-        hidden_state, hidden_iterator, last_round, left, branches, while_loop,
-        several_appends, changing_comprehension, reduced_behind_our_back,
+        hidden_state, hidden_iterator, last_round, left, while_loop,
+        changed_by_two_rounds, changed_by_the_round_before,
+        branches_on_the_rounds_before, appends_in_one_branch, fails_in_a_branch,
+        appends_more_each_time, changing_comprehension, reduced_behind_our_back,
     ],
 )  # fmt: skip
 def test_what_is_not_derived(function: Any) -> None:

@@ -83,12 +83,15 @@ class LimitedWorld(World):
 class Denoted:
     """The terms of a tile program, in a world of their own.
 
-    ``seconds`` of CPU time were spent on them.
+    ``seconds`` of CPU time were spent on them. ``large``: see `World.large_numbers`.
     """
 
-    def __init__(self, program: Program, seconds: float = SECONDS) -> None:
+    def __init__(
+        self, program: Program, seconds: float = SECONDS, *, large: bool = False
+    ) -> None:
         begin = now()
         self.world = LimitedWorld(seconds)
+        self.world.large_numbers = large
         self._found: Denotation | Unknown | RecursionError | ArgusError
         try:
             self._found = denote(program, self.world)

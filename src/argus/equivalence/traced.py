@@ -53,6 +53,7 @@ from argus.verify.denotation.ranges import assume_range
 from argus.verify.equality import decide, untraced_part
 from argus.verify.equality.coverage import positions
 from argus.verify.equality.result import Array
+from argus.verify.equality.same import INFINITE
 from argus.verify.equality.stored import shape_of
 
 __all__ = ["decided", "decided_case"]
@@ -121,6 +122,25 @@ def decided_case(
 def _compared(
     request: Request, given: _Given, seconds: float, programs: Programs
 ) -> Decided:
+    """Kernel and reference, with large numbers as infinity, or as what they are.
+
+    The latter where an element is one of them: both may store -1e30.
+    """
+    made = _compared_once(request, given, seconds, programs)
+    if made.reason != INFINITE:
+        return made
+    other = _compared_once(request, given, seconds, programs, large=True)
+    return other if other.equal else made
+
+
+def _compared_once(
+    request: Request,
+    given: _Given,
+    seconds: float,
+    programs: Programs,
+    *,
+    large: bool = False,
+) -> Decided:
     begin = now()
     try:
         taken, trace = given()
@@ -133,7 +153,8 @@ def _compared(
         if taken is not None:
             program, axioms = _with_defaults(program, request.kernel, taken)
         same = program is programs.tile
-        terms = programs.denoted if same else Denoted(program, seconds)
+        kept = programs.denoted if same and not large else None
+        terms = kept or Denoted(program, seconds, large=large)
         with terms.asked(seconds) as mine:
             if mine.unknown is not None and not mine.stores:
                 raise mine.unknown

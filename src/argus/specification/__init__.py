@@ -16,6 +16,7 @@ A reference in numpy is run on symbolic arrays, whose elements are values of
     ufuncs.py ... indirect.py        functions of numpy, by what they do
     aten/                            functions and modules of PyTorch
     loops.py, repeating.py, recurrences.py, state.py   loops over symbolic sizes
+    turning.py                       branches that a round of a loop decides
     kept.py                          what a reference keeps from call to call
 """
 

@@ -9,8 +9,9 @@
                                     else:
                                         for h in it: ...
 
-A loop whose number of rounds is known stays the loop that it was. Left as they are, and
-Unknown over a symbolic size, are loops with `break`, `continue`, `return`, `else`,
+A loop whose number of rounds is known stays the loop that it was. `if c: continue` is
+`if c: pass` with the rest of the round as its `else`. Left as they are, and Unknown
+over a symbolic size, are loops with `break`, any other `continue`, `return`, `else`,
 comprehensions with conditions or several `for`, and sets and dictionaries.
 """
 
@@ -181,6 +182,7 @@ class _Rewriter(ast.NodeTransformer):
         return node
 
     def visit_For(self, node: ast.For) -> ast.stmt | list[ast.stmt]:
+        node.body = _without_continue(node.body)
         self.generic_visit(node)
         if node.orelse or _leaves(node.body) or not _is_simple(node.target):
             return node
@@ -219,6 +221,18 @@ class _Rewriter(ast.NodeTransformer):
         plain = ast.For(node.target, ast.Name(it, ast.Load()), node.body, [])
         made.orelse = [plain]
         return [keep, made]
+
+
+def _without_continue(body: list[ast.stmt]) -> list[ast.stmt]:
+    """A body in which what follows on `if c: ...; continue` is its `else`."""
+    for at, node in enumerate(body):
+        if isinstance(node, ast.Continue):
+            return body[:at] or [ast.Pass()]
+        if isinstance(node, ast.If) and isinstance(node.body[-1], ast.Continue):
+            rest = _without_continue([*node.orelse, *body[at + 1 :]])
+            then = node.body[:-1] or [ast.Pass()]
+            return [*body[:at], ast.If(node.test, then, rest)]
+    return body
 
 
 def _as_call(node: ast.ListComp | ast.GeneratorExp) -> ast.expr | None:

@@ -32,6 +32,7 @@ from argus.terms import (
     merged,
     reduce,
     replace,
+    union,
 )
 from argus.terms.affine import determined
 from argus.terms.linear import geometric, parted, weighted
@@ -214,6 +215,8 @@ class Round:
                 (added if x != carried else same).append((where, rest))
             elif not self.mentions(x):
                 put.append((where, x))
+            elif (once := self._once(begin, carried, new, at)) is not None:
+                return once
             elif point is not None and isinstance(x, Term):
                 put += self._kept(where, x, point)
             elif (found := self._extreme(x, carried)) is not None:
@@ -234,6 +237,31 @@ class Round:
             total = reduce(world, "sum", [self.variable], step)
             return apply(world, "add", begin, total)
         return self._assigned(begin, put, new.kind, at) if put else begin
+
+    def _once(
+        self, begin: Value, carried: Term | Integer, new: Value, at: Indices
+    ) -> Value | None:
+        """An element that one round alone changes: what it makes of what was there.
+
+        ``out[h] = out[h] * f(h)``. None: it is another element.
+        """
+        world, me = self.tracing.world, carried.single
+        changed = [(where, x) for where, x in new.cases if x != carried]
+        held = union(where for where, _ in changed)
+        point = determined(world, world.close(held), self.variable)
+        if point is None or not isinstance(me, Carried) or begin.kind != "real":
+            return None
+        made: list[Case] = []
+        for where, x in changed:
+            x = world.substitute(x, {self.variable: point})
+            x = self._in_place(where, x, carried)
+            if not isinstance(x, Term):
+                return None
+            value = replace(world, x, lambda one: begin if one == me else None, {})
+            made += [(where & there, term) for there, term in value.terms]
+        if any(self.mentions(part) for case in made for part in case):
+            return None
+        return self._assigned(begin, made, new.kind, at)
 
     def _in_place(
         self, where: IndexSet, x: Term | Integer, carried: Term | Integer
@@ -278,8 +306,9 @@ class Round:
             return None
         factors: list[Case] = []
         gained: list[Case] = []
-        for where, term in new.terms:
-            parts = parted(term, me)
+        for where, made in new.terms:
+            term = self._in_place(where, made, carried)
+            parts = parted(term, me) if isinstance(term, Term) else None
             if parts is None or any(map(self.mentions, (where, *parts))):
                 return None
             factors.append((where, parts[0]))

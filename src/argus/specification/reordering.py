@@ -137,6 +137,15 @@ def flip(m: SymbolicArray, axis: Any = None) -> SymbolicArray:
     return m[tuple(slice(None, None, -1 if d in axes else 1) for d in range(m.ndim))]
 
 
+@traces(np.rot90)
+def rot90(m: SymbolicArray, k: int = 1, axes: Any = (0, 1)) -> SymbolicArray:
+    """A plane turned from its first dimension to its second, k times by 90 degrees."""
+    first, second = (axis_of(axis, m.ndim) for axis in axes)
+    for _ in range(k % 4):
+        m = swapaxes(flip(m, second), first, second)
+    return m
+
+
 @traces(np.fliplr)
 def fliplr(m: SymbolicArray) -> SymbolicArray:
     """The second dimension read backwards."""

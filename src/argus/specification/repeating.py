@@ -23,11 +23,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, NoReturn
+from functools import partial
+from typing import Any, ClassVar, NoReturn, cast
 
 import numpy as np
 
 from argus.specification.array import SymbolicArray
+from argus.specification.cases import chosen
 from argus.specification.casting import converted, lifted
 from argus.specification.iterating import Symbolic, as_symbolic
 from argus.specification.loops import NAME as LOOPS
@@ -37,6 +39,7 @@ from argus.specification.sequences import Repeated
 from argus.specification.state import Changes, ReachableState
 from argus.specification.storage import Indices, Read, Storage
 from argus.specification.tracing import Tracing
+from argus.specification.turning import every_way
 from argus.terms import Integer, Unknown, Value, Variable
 
 Body = Callable[..., Any]
@@ -80,7 +83,13 @@ def listed(items: Symbolic, body: Callable[[Any], Any] | None = None) -> Repeate
     if body is None:
         return Repeated(items.tracing, variable, items.length, item)
     state = ReachableState.of([body, item])
-    element = body(item)
+    function = body
+    (element,) = every_way(
+        items.tracing,
+        lambda: [function(item)],
+        [body, item],
+        lambda _: Gone("an element"),
+    )
     changes = state.changed()
     if changes.arrays or changes.appended:
         raise Unknown("a comprehension over a symbolic size changes something")
@@ -168,7 +177,7 @@ class _Loop:
         for storage in changes.arrays:
             storage.update(olds[id(storage)][1])
         inner = ReachableState.of([self.body, self.item, *before])
-        results = list(self.body(self.item, *(g.value for g in given)))
+        results = self._ran(before, given)
         found = inner.changed()
         if {id(s) for s in found.arrays} != {id(s) for s in changes.arrays}:
             raise Unknown("a loop over a symbolic size assigns to other arrays later")
@@ -191,6 +200,16 @@ class _Loop:
             self._append(items, new)
         return [a() for a in after]
 
+    def _ran(self, before: list[Any], given: list[_Given]) -> list[Any]:
+        """What a round makes of what it is given, whichever way it goes."""
+        values = [g.value for g in given]
+        return every_way(
+            self.tracing,
+            lambda: self.body(self.item, *values),
+            [self.body, self.item, *before, *values],
+            lambda n: Gone(self.names[n]),
+        )
+
     def _hand_on(self, start: Any, given: _Given, result: Any) -> None:
         """A name's recurrence, for what rounds keep of it (`out[:, h] = name`)."""
         if given.read is None or not isinstance(result, SymbolicArray | int | float):
@@ -212,7 +231,7 @@ class _Loop:
         for _ in range(4):
             state = ReachableState.of([self.body, self.item, *before])
             opened = [self._opened(s) for s in starts]
-            results = list(self.body(self.item, *(o.value for o in opened)))
+            results = self._ran(before, opened)
             changes = state.changed()
             state.restore()
             grown = [
@@ -306,16 +325,57 @@ class _Loop:
         return assigned
 
     def _append(self, items: list[Any], new: list[Any]) -> None:
-        if len(new) != 1:
-            raise Unknown("a loop over a symbolic size appends several times to a list")
-        element = lifted(self.tracing, new[0])
-        self.round.fixed_sizes(element)
-        read = element.now()
+        """What each round appends: of n elements, element q is one of round q // n."""
+        if len(new) == 1 and isinstance(new[0], Repeated):
+            inner = new[0]
+            self._append_parts(items, [inner.array()], inner.length, inner.variable)
+        elif any(isinstance(n, Repeated) for n in new):
+            raise Unknown("a loop over a symbolic size fills a list in two ways")
+        else:
+            parts = [lifted(self.tracing, n) for n in new]
+            self._append_parts(items, parts, Integer.of(len(parts)), None)
 
-        def checked(indices: Indices) -> Value:
-            return self.round.listed(read(indices))
+    def _append_parts(
+        self,
+        items: list[Any],
+        parts: list[SymbolicArray],
+        count: Integer,
+        which: Variable | None,
+    ) -> None:
+        """So many in each round: each part, or the only one for all of a variable."""
+        world, reads = self.tracing.world, [p.now() for p in parts]
+        for part in parts:
+            self.round.fixed_sizes(part)
+        if any(p.sizes != parts[0].sizes for p in parts):
+            raise Unknown("a round of a loop appends arrays of different shapes")
+        if self.variable in count.variables() or self.round.mentions(count):
+            raise Unknown("a round of a loop appends more than another one")
+        variable, length = self.variable, self.items.length * count
+        env: dict[Variable, Integer] = {}
+        place = Integer.of(0)
+        if count.constant != 1:
+            variable = cast(Variable, world.fresh("h", 0, length).single)
+            env[self.variable] = world.quotient(_integer(variable), count)
+            place = world.remainder(_integer(variable), count)
+        if which is not None:
+            env[which] = place
+
+        def one(at: int, indices: Indices) -> Value:
+            return world.substitute(self.round.listed(reads[at](indices)), env)
+
+        def element(indices: Indices) -> Value:
+            found = one(len(parts) - 1, indices)
+            for at in range(len(parts) - 1):
+                here = world.compare(place, "==", at)
+                then = partial(one, at, indices)
+                found = chosen(world, here, then, lambda old=found: old)
+            return found
 
         array = SymbolicArray(
-            self.tracing, element.sizes, element.dtype, checked, weak=element.weak
+            self.tracing,
+            parts[0].sizes,
+            np.result_type(*(p.dtype for p in parts)),
+            element,
+            weak=all(p.weak for p in parts),
         )
-        items.append(Repeated(self.tracing, self.variable, self.items.length, array))
+        items.append(Repeated(self.tracing, variable, length, array))

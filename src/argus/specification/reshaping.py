@@ -8,6 +8,7 @@ sizes: sums of products one way, quotients and remainders the other.
 
 from __future__ import annotations
 
+from itertools import product
 from typing import Any, cast
 
 import numpy as np
@@ -18,8 +19,7 @@ from argus.specification.casting import converted, lifted
 from argus.specification.storage import Indices
 from argus.specification.table import traces
 from argus.specification.tracing import Tracing, divisor_of, factor_of
-from argus.terms import Integer, Unknown, Variable
-from argus.terms.affine import equal_to
+from argus.terms import Integer, Unknown
 
 Sizes = tuple[Integer, ...]
 
@@ -125,26 +125,20 @@ def _quotient(tracing: Tracing, of: list[Integer], by: list[Integer]) -> Integer
     total, part = tracing.product(of), tracing.product(by)
     found = tracing.world.quotient(total, part)
     if found * part != total:
-        written = tracing.product(_by_others(tracing, size) for size in of)
-        other = tracing.world.quotient(written, part)
-        if other * part == written:
-            return other
+        wholes, parts = (
+            (x, tracing.product(tracing.by_others(size) for size in sizes))
+            for x, sizes in ((total, of), (part, by))
+        )
+        for one, divisor in product(wholes, parts):
+            other = tracing.world.quotient(one, divisor)
+            if other * divisor == one:
+                return other
         left = tracing.world.remainder(total, part)
         where = tracing.world.compare(left, "==", 0)
         tracing.need(where, f"{part} divides {total} (reshape)")
         if tracing.holds(tracing.world.compare(part, ">", 0)):
             tracing.world.require_divides(part, total)
     return found
-
-
-def _by_others(tracing: Tracing, size: Integer) -> Integer:
-    """A size as launches require it to be: ``64 * B`` of M where they are the same."""
-    variable = size.single
-    if not isinstance(variable, Variable):
-        return size
-    known = tracing.world.facts(((variable,),))
-    found = equal_to(tracing.world, known, variable, frozenset({variable}))
-    return size if found is None else found
 
 
 def _groups(tracing: Tracing, old: Sizes, new: Sizes) -> list[tuple[Sizes, Sizes]]:
@@ -195,8 +189,8 @@ def _note_folds(tracing: Tracing, old: Sizes, new: Sizes) -> None:
 
 
 def _same(tracing: Tracing, left: Integer, right: Integer) -> bool:
-    for one, product in ((left, right), (right, left)):
-        divisor = factor_of(one, product)
+    for one, other in ((left, right), (right, left)):
+        divisor = factor_of(one, other)
         if divisor is not None and tracing.world.divides(divisor, one):
             return True
     return left == right or tracing.holds(tracing.world.compare(left, "==", right))

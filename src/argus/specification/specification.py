@@ -26,7 +26,7 @@ from argus.specification.casting import converted, lifted
 from argus.specification.module import TracedModule
 from argus.specification.sequences import unwrapped
 from argus.specification.storage import Indices
-from argus.specification.tracing import Need, Tracing
+from argus.specification.tracing import Need, Tracing, next_way
 from argus.terms import (
     Failing,
     IndexSet,
@@ -98,7 +98,7 @@ def in_all_ways(
             found.append((tracing, one_way(tracing)))
         except Failing as why:
             failing.append((tracing, why))
-        way = _next(way)
+        way = next_way(way)
     if not found:
         raise failing[0][1]
     made = _of_all_ways(found)
@@ -137,14 +137,6 @@ def _one_way(
     return Specification(
         found, tuple(tracing.needs), dict(tracing.assumptions), frozenset(named)
     )
-
-
-def _next(way: list[bool]) -> list[bool] | None:
-    """The way that turns off at the last branch that was taken; None after the last."""
-    left = list(way)
-    while left and not left[-1]:
-        left.pop()
-    return [*left[:-1], False] if left else None
 
 
 def _of_all_ways(found: Sequence[tuple[Tracing, Specification]]) -> Specification:

@@ -23,6 +23,7 @@ from argus.terms import (
     Variable,
     World,
 )
+from argus.terms.affine import equal_to
 
 
 @dataclass(frozen=True)
@@ -71,6 +72,13 @@ class Tracing:
     with True. None: nobody takes the other ways, so that none is taken."""
     here: IndexSet = IndexSet.universe
     """The launches that go this way, as far as the reference has run."""
+    turns: list[bool] | None = None
+    """How branches turn out that a round of a loop decides (`turning.py`), likewise.
+    None: no round is being run."""
+    turned: int = 0
+    """How many of these the round has met."""
+    local: IndexSet = IndexSet.universe
+    """Where the round goes this way."""
     _branches: int = field(default=0, init=False)
 
     def positions(
@@ -91,17 +99,19 @@ class Tracing:
 
     def holds(self, where: IndexSet) -> bool:
         """Whether a condition is known to be true."""
-        return where.is_universe or self.world.is_empty(self.here & ~where)
+        known = self.here & self.local
+        return where.is_universe or self.world.is_empty(known & ~where)
 
     def never(self, where: IndexSet) -> bool:
         """Whether a condition is known to be false."""
-        return self.world.is_empty(self.here & where)
+        return self.world.is_empty(self.here & self.local & where)
 
     def branched(self, where: IndexSet) -> bool:
         """Which way a branch of the reference takes.
 
-        Both, one trace after the other, where it is the same in a whole launch. Raises
-        Unknown where a round of a loop, or a position, decides.
+        Both, one trace after the other, where it is the same in a whole launch, and
+        one run of the round after the other where a round of a loop decides. Raises
+        Unknown where a position decides.
         """
         if self.holds(where):
             return True
@@ -114,6 +124,13 @@ class Tracing:
             taken = self.way[self._branches]
             self._branches += 1
             self.here = self.here & (where if taken else ~where)
+            return taken
+        if self.turns is not None and self.turned < _BRANCHES:
+            if self.turned == len(self.turns):
+                self.turns.append(True)
+            taken = self.turns[self.turned]
+            self.turned += 1
+            self.local = self.local & (where if taken else ~where)
             return taken
         raise Unknown(f"the reference branches on {where}, which not all sizes decide")
 
@@ -137,17 +154,16 @@ class Tracing:
         """
         if self.holds(where):
             return
-        others = where.variables() - self.sizes
-        every: IndexSet | None = where
+        every: IndexSet | None = where | ~(self.here & self.local)
+        others = every.variables() - self.sizes
         if others:
             try:
-                every = ~self.world.project(~where, sorted(others, key=lambda v: v.key))
+                every = ~self.world.project(~every, sorted(others, key=lambda v: v.key))
             except Unknown:
                 every = None
             named = ", ".join(sorted(v.name.partition(".")[0] for v in others))
             why = f"{why}, for every {named}"
         if every is not None:
-            every = every | ~self.here
             if self.world.is_empty(every):
                 raise Failing(f"the reference fails at every size: it needs that {why}")
             self.world.require(every, f"the reference needs that {why}")
@@ -160,16 +176,26 @@ class Tracing:
         world = self.world
         if world.divides(divisor, dividend):
             return
-        if not self.here.is_universe:
+        if not (self.here & self.local).is_universe:
             raise Unknown(f"whether {divisor} divides {dividend} in a branch")
         where = world.compare(world.remainder(dividend, divisor), "==", 0)
         why = f"{divisor} divides {dividend}"
         world.require_divides(divisor, dividend)
         self.needs.append(Need(where & world.compare(divisor, ">=", 1), why))
 
+    def by_others(self, size: Integer) -> Integer:
+        """A size as launches require it to be: ``64 * B`` of M where they are equal."""
+        env: dict[Variable, Integer] = {}
+        for variable in sorted(size.variables() & self.sizes, key=lambda v: v.key):
+            known = self.world.facts(((variable,),))
+            found = equal_to(self.world, known, variable, frozenset({variable, *env}))
+            if found is not None:
+                env[variable] = found
+        return self.world.substitute(size, env) if env else size
+
     def need_equal(self, left: Integer, right: Integer, of: str) -> None:
         """Two sizes are the same. Raises Unknown where they never are."""
-        if left == right:
+        if left == right or self.by_others(left) == self.by_others(right):
             return
         for whole, product in ((left, right), (right, left)):
             divisor = factor_of(whole, product)
@@ -192,6 +218,14 @@ class Tracing:
         for factor in factors:
             total = total * factor
         return total
+
+
+def next_way(way: list[bool]) -> list[bool] | None:
+    """The way that turns off at the last branch that was taken; None after the last."""
+    left = list(way)
+    while left and not left[-1]:
+        left.pop()
+    return [*left[:-1], False] if left else None
 
 
 def divisor_of(whole: Integer, part: Integer) -> Integer | None:

@@ -20,6 +20,7 @@ obligations that the world lists. What has no term raises `Unknown`.
     remainders.py                   how large a whole number of data may become
     narrowing.py, shifts.py         what is left in a type; bits that are moved
     factored.py                     sizes that are products
+    extreme_places.py               where the largest of some numbers may stand
     sums.py, maxima.py, folds.py,
     binding.py                      terms over sets of points; bound variables
     absorbing.py                    single points as parts of a sum or maximum

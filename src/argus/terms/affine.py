@@ -104,7 +104,11 @@ def determined(world: World, where: IndexSet, variable: Variable) -> Integer | N
     with suppress(Unknown), world.space.solving:
         extent = _range(world, around, variable)
         if extent is not None and isl.Map.from_range(extent[0]).is_single_valued():
-            return _single(world, extent[0].dim_max(0))
+            most, value = extent[0].dim_max(0), Integer.atom(variable)
+            for found in _expressions(world, most):
+                # One piece may say it in fewer variables than hold in all of them.
+                if around.within(world.compare(value, "==", found)):
+                    return found
     return None
 
 
@@ -146,6 +150,17 @@ def least_of(world: World, where: IndexSet, variable: Variable) -> Integer | Non
         found = _range(world, where, variable)
         return None if found is None else _single(world, found[0].dim_min(0))
     return None
+
+
+def ends_of(world: World, where: IndexSet, variable: Variable) -> list[Integer]:
+    """What a variable may be below in a set: its bound, and what the set says."""
+    found = [] if variable.upper is None else [variable.upper]
+    names = [world.space.name(m) for m in _dependent(where, variable)]
+    with suppress(Unknown), world.space.solving:
+        extent = _range(world, where.without(names) if names else where, variable)
+        if extent is not None:
+            found += [n + 1 for n in _expressions(world, extent[0].dim_max(0))]
+    return found
 
 
 def stride_of(
@@ -214,6 +229,16 @@ def _range(
     bounded = values.dim_has_upper_bound(isl.dim_type.set, 0)
     bounded = bounded and values.dim_has_lower_bound(isl.dim_type.set, 0)
     return (values, name) if bounded else None
+
+
+def _expressions(world: World, piecewise: isl.PwAff) -> list[Integer]:
+    """The different expressions that a piecewise one has, those that are integers."""
+    found: dict[Integer, None] = {}
+    for _, expression in piecewise.get_pieces():
+        one = _integer(world, expression)
+        if one is not None:
+            found[one] = None
+    return list(found)
 
 
 def _single(world: World, piecewise: isl.PwAff) -> Integer | None:

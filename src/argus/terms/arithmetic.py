@@ -8,7 +8,7 @@ from math import ceil, floor, lcm
 
 from argus.terms.ends import is_whole
 from argus.terms.integers import Integer, Variable
-from argus.terms.leaves import Base, Call, Generated, Max, Sum
+from argus.terms.leaves import Base, Call, Generated, Max, Sum, Whole
 from argus.terms.maxima import maximum_of, maximum_of_generators
 from argus.terms.obligations import TermObligation
 from argus.terms.parity import call
@@ -134,12 +134,26 @@ def zero_at(world: World, term: Term) -> IndexSet | None:
         for leaf, exponent in part.factors:
             if isinstance(leaf, Sum) and exponent > 0 and is_positive(leaf.body):
                 some = some & some_points(world, [(leaf.variables, leaf.domain)])
+            elif isinstance(leaf, Whole) and exponent > 0:
+                count = Integer.atom(leaf.atom)
+                if not world.is_empty(_there(part) & world.compare(count, "<", 0)):
+                    return None
+                some = some & world.compare(count, ">", 0)
             elif not is_positive(leaf_term(leaf)):
                 return None
         if coefficient < 0:
             return None
         zero = zero - some
     return zero
+
+
+def _there(part: Product) -> IndexSet:
+    """Where a product is not 0, by its conditions."""
+    found = IndexSet.universe
+    for leaf, _ in part.factors:
+        if isinstance(leaf, Sum) and not leaf.variables:
+            found = found & leaf.domain
+    return found
 
 
 def infinite_at(world: World, term: Term) -> tuple[int, IndexSet]:

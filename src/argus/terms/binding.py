@@ -15,6 +15,7 @@ from itertools import permutations
 from math import gcd
 
 from argus.terms import affine
+from argus.terms.factored import divided
 from argus.terms.integers import Entry, Integer, Opaque, Variable
 from argus.terms.leaves import Whole
 from argus.terms.naming import Bound, named
@@ -48,15 +49,20 @@ class BoundVariables:
     def canonical(self, *, counted: bool) -> Bound:
         """The form; ``counted``: how often a number occurs matters."""
         self._eliminate_equal()
-        while self._split() or self._divide():
+        while self._split(by_numbers=True) or self._divide():
             pass
+        self._settle(counted)
+        while self._split(by_numbers=False):
+            self._settle(counted)
+        return self._named()
+
+    def _settle(self, counted: bool) -> None:
         while self._choose():
             pass
         self._eliminate_equal()
         self._restrict()
         self._forget_idle(counted)
         self._eliminate_determined()
-        return self._named()
 
     def positional(self) -> Bound:
         """The form in which variables keep what they count."""
@@ -72,9 +78,29 @@ class BoundVariables:
             self.body = restrict(self.world, self.body, self.domain, hidden)
 
     def _replace(self, variable: Variable, value: Integer) -> None:
+        """A variable as what it is by others, in the bounds of the others, too."""
         env = {variable: value}
+        for other in self.variables:
+            ends = [end for end in (other.lower, other.upper) if end is not None]
+            if other != variable and any(variable in e.variables() for e in ends):
+                env[other] = self._unbounded(other)
         self.body = self.world.substitute(self.body, env)
         self.domain = self.world.substitute(self.domain, env)
+
+    def _unbounded(self, variable: Variable) -> Integer:
+        """Another variable in its place, of which the set says its bounds."""
+        world, number = self.world, Integer.atom(variable)
+        if variable.lower is not None:
+            self.domain = self.domain & world.compare(number, ">=", variable.lower)
+        if variable.upper is not None:
+            self.domain = self.domain & world.compare(number, "<", variable.upper)
+        made = world.fresh("k")
+        (new,) = made.atoms()
+        assert isinstance(new, Variable)
+        for names in (self.variables, self.chosen):
+            if variable in names:
+                names[names.index(variable)] = new
+        return made
 
     def _drop(self, variable: Variable) -> None:
         self.variables.remove(variable)
@@ -84,6 +110,8 @@ class BoundVariables:
     def _eliminate_equal(self) -> None:
         """Variables that equal something throughout are no variables."""
         for variable in list(self.variables):
+            if variable not in self.variables:
+                continue
             inner = frozenset(self.variables)
             value = affine.equal_to(self.world, self.domain, variable, inner)
             if value is not None:
@@ -100,9 +128,12 @@ class BoundVariables:
         # Where one variable stands beside what is not bound, the place alone decides:
         # which of k and k + n is the variable must not depend on what it is at first.
         # What is divided comes last: n is not seen in it where the divisor divides n.
+        # Before it comes what a power has as its exponent: of a sum that runs from the
+        # last element on, that is the distance to it, and elements say which is k.
         places.sort(
             key=lambda item: (
                 Opaque.__name__ in item[0],
+                "pow" in item[0],
                 len(item[1].variables() & hidden) < 2,
             )
         )
@@ -156,12 +187,19 @@ class BoundVariables:
             return index
         return Integer({m: c // factor for m, c in index.terms.items()})
 
-    def _split(self) -> bool:
-        """Make quotient and remainder of a variable of which indices are only these."""
+    def _split(self, *, by_numbers: bool) -> bool:
+        """Make quotient and remainder of a variable of which indices are only these.
+
+        By sizes last, when no other variable is a part of it any more.
+        """
         hidden = frozenset(self.variables)
         indices = [index for _, index in positions(self.body, hidden)]
         for variable, divisor in dict.fromkeys(_quotients(indices, hidden)):
-            quotient, rest = self.world.fresh("q"), self.world.fresh("r", 0, divisor)
+            if (divisor.constant is not None) is not by_numbers:
+                continue
+            least = 0 if divisor.constant is None else None
+            quotient = self.world.fresh("q", least)
+            rest = self.world.fresh("r", 0, divisor)
             whole = {variable: quotient * divisor + rest}
             both = quotient.variables() | rest.variables()
             made = self.world.substitute(self.body, whole)
@@ -169,9 +207,10 @@ class BoundVariables:
                 both <= index.variables() for _, index in positions(made, hidden | both)
             ):
                 continue
-            self.body, self.domain = made, self.world.substitute(self.domain, whole)
-            self.domain = self.domain & self.world.compare(rest, "<", divisor)
-            self.domain = self.domain & self.world.compare(rest, ">=", 0)
+            domain = self._parted(variable, divisor, quotient, rest)
+            if domain is None:
+                continue
+            self.body, self.domain = made, domain
             at = self.variables.index(variable)
             self.variables[at : at + 1] = [*quotient.variables(), *rest.variables()]
             return True
@@ -194,6 +233,53 @@ class BoundVariables:
             self.variables[at : at + 1] = quotient.variables()
             return True
         return False
+
+    def _parted(
+        self, variable: Variable, divisor: Integer, quotient: Integer, rest: Integer
+    ) -> IndexSet | None:
+        """The set, by quotient and remainder of a variable.
+
+        Of a divisor d that is no number, ``0 <= q*d + r < n*d`` is said as ``0 <= q <
+        n``, which is the same for ``0 <= r < d``. None where the set does not say it.
+        """
+        world, whole = self.world, quotient * divisor + rest
+        said = self.domain
+        if divisor.constant is None:
+            turns = world.quotient(Integer.atom(variable), divisor)
+            said = self._without_products(said, turns, but=turns * divisor)
+        domain = world.substitute(said, {variable: whole})
+        digits = world.compare(rest, "<", divisor) & world.compare(rest, ">=", 0)
+        if divisor.constant is not None:
+            return domain & digits
+        if not world.is_subset(self.domain, world.compare(divisor, ">=", 1)):
+            return None
+        number = Integer.atom(variable)
+        for end in affine.ends_of(world, self.domain, variable):
+            times = divided(end, divisor)
+            inside = world.compare(number, ">=", 0) & world.compare(number, "<", end)
+            if times is None or not said.within(inside):
+                continue
+            digits = digits & world.compare(quotient, ">=", 0)
+            digits = digits & world.compare(quotient, "<", times)
+            known = world.substitute(inside, {variable: whole})
+            for less in (Integer.of(0), quotient):  # for d is at least 1
+                known = known & world.compare(quotient * divisor, ">=", less)
+            made = (domain & digits).gist(known) & digits
+            return self._without_products(made, quotient)
+        return None
+
+    def _without_products(
+        self, where: IndexSet, factor: Integer, *, but: Integer | None = None
+    ) -> IndexSet:
+        """A set without products of a factor that are known of it anyway."""
+        kept = () if but is None else but.terms
+        left = [
+            self.world.space.name(monomial)
+            for monomial in where.monomials
+            if len(monomial) > 1 and factor.single in monomial and monomial not in kept
+        ]
+        plain = where.without(left) if left else where
+        return plain if self.world.is_subset(plain, where) else where
 
     def _forget_idle(self, counted: bool) -> None:
         """Project out variables that the body does not use, where that is right."""
@@ -261,6 +347,8 @@ class BoundVariables:
         for variable in list(self.variables):
             if len(self.variables) < 2:
                 return
+            if variable not in self.variables:
+                continue
             value = affine.determined(self.world, self.domain, variable)
             if value is not None:
                 self._replace(variable, self._plain(variable, value))
@@ -302,14 +390,14 @@ class BoundVariables:
 
 def _quotients(
     indices: Sequence[Integer], bound: frozenset[Variable]
-) -> Iterator[tuple[Variable, int]]:
-    """Bound variables, and numbers by which indices divide each of them."""
+) -> Iterator[tuple[Variable, Integer]]:
+    """Bound variables, and what indices divide each of them by."""
     for atom in (a for index in indices for a in index.atoms()):
         if isinstance(atom, Opaque) and atom.op == "div":
             dividend, divisor = atom.args
-            variable, number = dividend.single, divisor.constant
-            if isinstance(variable, Variable) and variable in bound and number:
-                yield variable, number
+            variable, others = dividend.single, divisor.variables() & bound
+            if isinstance(variable, Variable) and variable in bound and not others:
+                yield variable, divisor
 
 
 def _dividends(

@@ -14,7 +14,7 @@ from argus.terms.integers import Integer, Monomial, Variable
 if TYPE_CHECKING:
     from argus.terms.world import World
 
-__all__ = ["factors_beside"]
+__all__ = ["divided", "factors_beside"]
 
 _STEPS = 8
 """Terms that a factor has at most."""
@@ -30,12 +30,12 @@ def factors_beside(world: World, divisor: Integer) -> list[tuple[Integer, Intege
             for monomial in requirement.where.monomials
             if len(monomial) == 1 and isinstance(variable := monomial[0], Variable)
             if (whole := equal_to(world, requirement.where, variable, frozenset()))
-            if (factor := _divided(whole, divisor)) is not None
+            if (factor := divided(whole, divisor)) is not None
         ]
     return cast(list[tuple[Integer, Integer]], world.memory[key])
 
 
-def _divided(value: Integer, divisor: Integer) -> Integer | None:
+def divided(value: Integer, divisor: Integer) -> Integer | None:
     """A polynomial divided by another; None where it leaves something."""
     lead = max(divisor.terms, key=lambda m: (len(m), [a.key for a in m]))
     by, found = divisor.terms[lead], Integer.of(0)

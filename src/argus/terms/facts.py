@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, TypeVar
 
-from argus.terms import comparisons, counted
+from argus.terms import comparisons, counted, extreme_places
 from argus.terms.bits import range_of_bits
 from argus.terms.choices import nothing_left
 from argus.terms.ends import ends
@@ -185,7 +185,8 @@ def alternatives(
     Minima and maxima are one of their arguments. Entries of one place are the same.
     A quotient of what its divisor divides is at least 1 where there is something to
     divide. And ``p // d >= b`` says for d > 0 that ``p >= b d``: that is asked for each
-    product of d that is mentioned, and 0, and for sizes that are products with d.
+    product of d that is mentioned, and 0, and for sizes that are products with d. The
+    place of a largest number is one of the points, where there are any.
     """
     found: list[tuple[IndexSet, IndexSet]] = []
     for atom in dict.fromkeys(a for m in monomials for a in m):
@@ -202,6 +203,8 @@ def alternatives(
                 found.append((world.compare(dividend, "<", 1), some))
             found += _multiples(world, value, dividend, divisor, monomials)
             found += _turns(world, value, dividend, divisor, monomials)
+        else:
+            found += extreme_places.beside(world, atom)
     return found + list(same_entries(world, monomials))
 
 

@@ -3,7 +3,9 @@
 A literal within a few units in the last place of f32 of a constant is it, so that
 `exp2(x * 1.4426950408889634)` is `exp(x)`. A finite stand-in for minus infinity is
 infinity: its exponential is 0, and a maximum drops it. Each time that is noted as a
-convention, for the report. A decimal of few digits (0.125, 0.1) is taken at its word.
+convention, for the report. Where a world says so (`large_numbers`), it is a number like
+others: a kernel may store what hides an element, and a reference, too. A decimal of few
+digits (0.125, 0.1) is taken at its word.
 """
 
 from __future__ import annotations
@@ -61,7 +63,7 @@ def literal(world: World, value: float) -> Term:
     """The term of a number that a program writes."""
     if isnan(value):
         return undefined("not a number")
-    if abs(value) >= STAND_IN:
+    if abs(value) >= STAND_IN and (abs(value) == inf or not world.large_numbers):
         if abs(value) == inf:
             world.true_infinity = True
         else:

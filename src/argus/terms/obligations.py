@@ -62,6 +62,8 @@ class Obligations:
         self._muted: Counter[Kind] = Counter()
         self._within: list[IndexSet] = []
         self._axes: AxisNames = ()
+        self._holder: object = None
+        self._held: dict[object, list[TermObligation]] = {}
 
     @contextmanager
     def muted(self, *kinds: Kind) -> Generator[None, None, None]:
@@ -93,6 +95,20 @@ class Obligations:
         finally:
             self._axes = before
 
+    @contextmanager
+    def held(self, holder: object) -> Generator[None, None, None]:
+        """Hold what is noted meanwhile until it is known where it matters."""
+        before, self._holder = self._holder, holder
+        try:
+            yield
+        finally:
+            self._holder = before
+
+    def release(self, holder: object, where: IndexSet) -> None:
+        """Note what is held: it matters only where a set holds."""
+        for obligation in self._held.pop(holder, ()):
+            self._put(replace(obligation, where=obligation.where & where))
+
     def add(self, obligation: TermObligation) -> None:
         """Note one; the same of the same set is noted once by each program."""
         if self._muted[obligation.kind]:
@@ -100,8 +116,14 @@ class Obligations:
         for where in self._within:
             obligation = replace(obligation, where=obligation.where & where)
         obligation = replace(obligation, axes=self._axes)
+        if self._holder is None:
+            self._put(obligation)
+        else:
+            self._held.setdefault(self._holder, []).append(obligation)
+
+    def _put(self, obligation: TermObligation) -> None:
         said = obligation.kind, obligation.term.key, obligation.where
-        key = (self._part, *said, self._axes)
+        key = (self._part, *said, obligation.axes)
         self._all.setdefault(key, obligation)
 
     def another(self) -> int:

@@ -84,6 +84,8 @@ def _value(
     world: World, where: IndexSet, atom: Opaque, point: dict[Atom, int]
 ) -> Integer | None:
     """What an atom equals in the whole set: a number, or one of two arguments."""
+    if atom.op == "div" and atom.args[1].constant is None:
+        return _quotient(world, where, *atom.args)
     sampled = value_of_atom(atom, point)
     candidates = [] if sampled is None else [Integer.of(sampled)]
     if atom.op in _EXTREMES:
@@ -92,4 +94,22 @@ def _value(
         same = world.compare(Integer.atom(atom), "==", candidate)
         if world.is_subset(where, same):
             return candidate
+    return None
+
+
+def _quotient(
+    world: World, where: IndexSet, dividend: Integer, divisor: Integer
+) -> Integer | None:
+    """What a quotient by a size is in the whole set, if that is a number.
+
+    Of ``(3 n + x) // (2 n)`` with ``0 <= x < n`` it is 1.
+    """
+    if len(divisor.terms) != 1:
+        return None
+    ((monomial, number),) = divisor.terms.items()
+    for times in dict.fromkeys((dividend.terms.get(monomial, 0) // number, 0)):
+        rest = dividend - divisor * times
+        inside = world.compare(rest, ">=", 0) & world.compare(rest, "<", divisor)
+        if world.is_subset(where, inside):
+            return Integer.of(times)
     return None

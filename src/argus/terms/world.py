@@ -91,6 +91,8 @@ class World:
         """Whether a program writes infinity itself and not only a stand-in."""
         self.finite_infinity = False
         """Whether a number was taken for infinity."""
+        self.large_numbers = False
+        """Whether numbers that could stand for infinity are what they are."""
         self._variables: dict[str, Variable] = {}
         self._fresh = 0
         self._depth = 0

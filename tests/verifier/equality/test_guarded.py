@@ -59,3 +59,135 @@ def test_a_quotient_that_is_chosen() -> None:
 )
 def test_a_quotient_that_is_not(value: str, wanted: str, made: str) -> None:
     assert not equal(value, wanted, made)
+
+
+LOSS = """
+@ag.kernel
+def k(X: f32["M C"], T: i32["M"], L: f32["1"], *, BC: int = 64):
+    M, C = X.shape
+    ag.require((C <= BC) & (C > 0), "sizes")
+    ag.assume(lambda t: (t >= 0) & (t < C), T)
+    i = ag.block(ag.cdiv(M, 8))
+    x = ag.load(X[i * 8 :, 0:], (8, BC), fill=-ag.inf)
+    t = ag.load(T[i * 8 :], (8,), fill=-1)
+    m = ag.max(x, "C")
+    e = ag.exp(x - m)
+    lse = m + ag.log(ag.sum(e, "C"))
+    hit = ag.broadcast(ag.index(x, "C"), x) == ag.broadcast(t, x)
+    loss = lse - ag.sum(ag.where(hit, x, 0.0), "C")
+    row = i * 8 + ag.index(m, "M")
+    loss = {loss}
+    ag.atomic_add(L[0], {total})
+
+
+@ag.reference
+def ref(X, T):
+    m = X.max(1)
+    lse = m + np.log(np.exp(X - m[:, None]).sum(1))
+    return np.array([(lse - X[np.arange(len(X)), T]).sum()])
+"""
+
+
+@pytest.mark.parametrize(
+    "loss", ["ag.where(row < M, loss, 0.0)", "ag.where(t < 0, 0.0, loss)"]
+)
+def test_what_is_made_of_a_maximum_over_nothing_is_not_chosen(loss: str) -> None:
+    text = LOSS.format(loss=loss, total='ag.sum(loss, "M")')
+    assert decided_text(text).equal
+
+
+@pytest.mark.parametrize(
+    ("loss", "total"),
+    [
+        ("ag.where(row <= M, loss, 0.0)", 'ag.sum(loss, "M")'),
+        ("ag.where(row >= M, 0.0 * loss, loss)", 'ag.sum(loss, "M")'),
+        ("ag.where(row + 1 < M, loss, 0.0)", 'ag.sum(loss, "M")'),
+        ("loss", 'ag.sum(loss, "M")'),
+        # What is chosen beside the choice, of the same and of what it is made of.
+        ("ag.where(row < M, loss, 0.0) + 0.0 * loss", 'ag.sum(loss, "M")'),
+        ("ag.where(row < M, loss, 0.0)", 'ag.sum(loss + 0.0 * lse, "M")'),
+        # A condition of another axis: of columns, of which the maximum is one of some.
+        (
+            'ag.sum(ag.where(ag.index(x, "C") < C, ag.where(hit, loss - x + x, 0.0), '
+            '0.0), "C")',
+            'ag.sum(loss, "M")',
+        ),
+    ],
+)
+def test_what_is_no_number_takes_part(loss: str, total: str) -> None:
+    assert not decided_text(LOSS.format(loss=loss, total=total)).equal
+
+
+ROWS = """
+@ag.kernel
+def k(S: f32["B N"], Len: i32["B"], P: f32["B N"], *, BN: int = 64):
+    B, N = S.shape
+    ag.require(N <= BN, "a row")
+    {assumed}
+    b = ag.block(B)
+    s = ag.load(S[b : b + 1, 0:], (1, BN))
+    live = ag.broadcast(ag.index(s, "N") < Len[b], s)
+    s = ag.where(live, s, -1e30)
+    e = ag.where(live, ag.exp(s - ag.max(s, "N")), 0.0)
+    l = ag.sum(e, "N")
+    P[b : b + 1, 0:] = ag.where(ag.broadcast({asked}, e), e / l, 0.0)
+
+
+@ag.reference
+def ref(S, Len):
+    out = np.zeros(S.shape)
+    for b in range(len(S)):
+        n = Len[b]
+        if n > {least}:
+            e = np.exp(S[b, :n] - S[b, :n].max())
+            out[b, :n] = e / e.sum()
+    return out
+"""
+ASSUMED = "ag.assume(lambda n: (n >= 0) & (n <= N), Len)"
+
+
+def test_a_sum_of_exponentials_is_above_0_where_there_is_one() -> None:
+    text = ROWS.format(assumed=ASSUMED, asked="l > 0.0", least=0)
+    assert decided_text(text).equal
+    assert decided_text(text.replace("(n >= 0)", "(n >= 1)")).equal
+
+
+@pytest.mark.parametrize(
+    ("asked", "least"), [("l > 1.0", 0), ("l > 0.0", 1), ("l < 0.0", 0)]
+)
+def test_another_condition(asked: str, least: int) -> None:
+    text = ROWS.format(assumed=ASSUMED, asked=asked, least=least)
+    assert not decided_text(text).equal
+
+
+HIDDEN = """
+@ag.kernel
+def k(X: f32["M N"], Keep: boolean["M N"], S: f32["M N"], T: f32["M"]):
+    M, N = X.shape
+    ag.require(N <= 64, "a row")
+    i = ag.block(ag.cdiv(M, 16))
+    x = ag.load(X[i * 16 :, 0:], (16, 64))
+    keep = ag.load(Keep[i * 16 :, 0:], (16, 64))
+    S[i * 16 :, 0:] = {stored}
+    T[i * 16 :] = ag.sum(ag.where(keep, ag.exp(x), 0.0), "N")
+
+
+@ag.reference
+def ref(X, Keep):
+    return {{"S": {wanted}, "T": (np.exp(X) * Keep).sum(1)}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("stored", "wanted", "right"),
+    [
+        ("ag.where(keep, x, -1e30)", "np.where(Keep, X, -1e30)", True),
+        ("ag.where(keep, x, -1e30)", "np.where(Keep, X, -np.inf)", False),
+        ("ag.where(keep, x, -1e30)", "np.where(Keep, X, -2e30)", False),
+        ("ag.where(keep, x, -1e30) / 8.0", "np.where(Keep, X / 8, -1e30)", False),
+        ("ag.where(keep, x, -ag.inf)", "np.where(Keep, X, -np.inf)", True),
+    ],
+)
+def test_a_large_number_that_is_stored(stored: str, wanted: str, right: bool) -> None:
+    found = decided_text(HIDDEN.format(stored=stored, wanted=wanted))
+    assert found.equal == right, found.reason

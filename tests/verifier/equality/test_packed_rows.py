@@ -70,3 +70,55 @@ def test_a_round_that_only_a_table_decides_is_no_slice() -> None:
         "        if Last[b] > 0:\n            out[0] = W[b]",
     )
     assert not decided_text(text).equal
+
+
+ENDS = """
+@ag.kernel
+def k(X: f32["P"], Ends: i32["R"], Y: f32["P"]):
+    P = X.shape[0]
+    ag.assume(lambda p: (p >= 0) & (p <= P), Ends)
+    b = ag.block(Ends.shape[0] - 1)
+    first, last = Ends[b], Ends[b + 1]
+    m = ag.full((1,), -1e30, f32, dims="Z")
+    s = ag.zeros((1,), f32, dims="Z")
+    for p in ag.range(first, last, 32):
+        x = ag.load(X[p:last], (32,), fill=-ag.inf)
+        x = ag.reshape(x, (1, 32), dims="Z P")
+        new = ag.maximum(m, ag.max(x, "P"))
+        s = s * ag.exp(m - new) + ag.sum(ag.exp(x - new), "P")
+        m = new
+    for p in ag.range(first, last, 32):
+        x = ag.reshape(ag.load(X[p:last], (32,)), (1, 32), dims="Z P")
+        Y[p:last] = ag.reshape(ag.exp(x - m) / s, (32,), dims="P")
+
+@ag.reference
+def ref(X, Ends, Y):
+    out = Y.copy()
+    for b in range(len(Ends) - 1):
+        x = X[Ends[b] : Ends[b + 1]]
+        if len(x) == 0:
+            continue
+        e = np.exp(x - x.max())
+        out[Ends[b] : Ends[b + 1]] = e / e.sum()
+    return out
+"""
+
+
+def test_rows_between_an_entry_and_the_next() -> None:
+    made = decided_text(ENDS)
+    assert made.equal, made.reason
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("len(x) == 0", "len(x) < 2"),
+        ("ag.range(first, last, 32):\n        x = ag.r", "ag.range(first, last - 1, 32)"
+         ":\n        x = ag.r"),
+        ("X[Ends[b] : Ends[b + 1]]\n", "X[Ends[b] : Ends[b + 1] + 1]\n"),
+        ("range(len(Ends) - 1)", "range(1, len(Ends) - 1)"),
+    ],
+)  # fmt: skip
+def test_other_rows_between_entries_are_not_equal(old: str, new: str) -> None:
+    assert ENDS.count(old) == 1
+    assert not decided_text(ENDS.replace(old, new)).equal

@@ -370,3 +370,57 @@ def ref(X):
 """
     found = decided_text(text)
     assert not found.equal and "philox" in found.reason
+
+
+TILES = """
+@ag.inline
+def then(a0, b0, a1, b1):
+    return a0 * a1, b0 * a1 + b1
+
+
+@ag.kernel
+def k(A: f32["D T"], B: f32["D T"], S: f32["D"], H: f32["D T"]):
+    D, T = A.shape
+    i = ag.block(ag.cdiv(D, 8))
+    h = ag.load(S[i * 8 :], (8,))
+    for t in ag.range(0, T, 64):
+        a = ag.load(A[i * 8 :, t:], (8, 64), fill=1.0)
+        b = ag.load(B[i * 8 :, t:], (8, 64))
+        p, q = ag.scan((a, b), "T", then)
+        H[i * 8 :, t:] = {stored}
+        x, y = ag.reduce((a, b), "T", then)
+        h = {handed}
+
+
+@ag.reference
+def ref(A, B, S):
+    h, out = S, np.zeros(A.shape)
+    for t in range(A.shape[1]):
+        h = {step}
+        out[:, t] = h
+    return out
+"""
+GOES_ON = {
+    "stored": "p * h + q", "handed": "x * h + y", "step": "A[:, t] * h + B[:, t]",
+}  # fmt: skip
+
+
+def test_a_recurrence_goes_on_from_tile_to_tile() -> None:
+    found = decided_text(TILES.format(**GOES_ON))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"stored": "p + q"},
+        {"stored": "p * h + q * h"},
+        {"handed": "x * h"},
+        {"handed": "h + y"},
+        {"handed": "x * h + x * y"},
+        {"step": "A[:, t] * (h + B[:, t])"},
+        {"step": "A[:, 0] * h + B[:, t]"},
+    ],
+)
+def test_another_recurrence_over_tiles(change: dict[str, str]) -> None:
+    assert not decided_text(TILES.format(**GOES_ON | change)).equal

@@ -100,3 +100,37 @@ def test_another_window_is_not_equal(change: dict[str, str]) -> None:
 )
 def test_where_the_least_is(better: str, first: str, equal: bool) -> None:
     assert decided_text(LEAST.format(better=better, first=first)).equal is equal
+
+
+VIEWED = """
+@ag.kernel
+def k(X: f32["M N"], Y: f32["N M"]):
+    M, N = X.shape
+    t = X.view("N M", shape=({rows}, M), at=lambda n, m: (m, n + 1))
+    v = t.view("N M", shape=(N, M), at=lambda n, m: ({row}, m))
+    i, j = ag.block(ag.cdiv(N, 32), ag.cdiv(M, 32))
+    Y[i * 32 :, j * 32 :] = ag.load(v[i * 32 :, j * 32 :], (32, 32))
+
+
+@ag.reference
+def ref(X):
+    N = X.shape[1]
+    rows = [np.where((n >= 2) & (n < {end}), X[:, n - 1], 0) for n in range(N)]
+    return np.stack(rows)
+"""
+
+
+@pytest.mark.parametrize(
+    ("rows", "row", "end", "right"),
+    [
+        ("N", "n - 2", "N", True),
+        # A row that the first view does not have is 0, also where X has one.
+        ("N - 4", "n - 2", "N - 2", True),
+        ("N - 4", "n - 2", "N", False),
+        ("N", "n - 1", "N", False),
+        ("N", "n - 2", "N - 2", False),
+    ],
+)
+def test_a_view_of_a_view(rows: str, row: str, end: str, right: bool) -> None:
+    found = decided_text(VIEWED.format(rows=rows, row=row, end=end))
+    assert found.equal == right, found.reason

@@ -187,3 +187,71 @@ def test_syncs_order_what_other_threads_store() -> None:
 def test_one_sync_orders_one_way(text: str) -> None:
     assert {o.verdict for o in _found(text)} == {Verdict.UNKNOWN}
     assert "X" not in sequential(placed(text))
+
+
+PASSES = (
+    HEAD
+    + """X: f32["M N"]):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 4))
+    total = ag.zeros((4, 128), f32, dims="M N")
+    for n in ag.range(0, N, 128):
+        total = total + ag.load(X[i * 4 :, n:], (4, 128))
+    s = ag.sum(total, "N")
+    for k in ag.range(0, N, 128):
+        X[i * 4 :, k:] = ag.load(X[i * 4 :, k:], (4, 128)) / s
+"""
+)
+COUNTED = (
+    PASSES.replace("n in ag.range(0, N, 128)", "n in ag.range(0, ag.cdiv(N, 128))")
+    .replace("k in ag.range(0, N, 128)", "k in ag.range(0, ag.cdiv(N, 128))")
+    .replace(", n:]", ", n * 128 :]")
+    .replace(", k:]", ", k * 128 :]")
+)
+PERSISTENT = PASSES.replace(
+    "    i = ag.block(ag.cdiv(M, 4))\n", "    for i in ag.persistent(ag.cdiv(M, 4)):\n"
+)
+PERSISTENT = PERSISTENT[: PERSISTENT.index("    total =")] + PERSISTENT[
+    PERSISTENT.index("    total =") :
+].replace("    ", "        ")
+
+
+@pytest.mark.parametrize("text", [PASSES, COUNTED, PERSISTENT])
+def test_two_passes_over_the_same_tiles(text: str) -> None:
+    assert not _found(text)
+    assert "X" in sequential(placed(text))
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        # Other tiles: an element is in another place of these, or in none.
+        ("k in ag.range(0, N, 128)", "k in ag.range(128, N, 128)"),
+        ("k in ag.range(0, N, 128)", "k in ag.range(0, N, 64)"),
+        ("n in ag.range(0, N, 128)", "n in ag.range(0, N, 64)"),
+        ("n in ag.range(0, N, 128)", "n in ag.range(0, N - 128, 128)"),
+        ("load(X[i * 4 :, n:]", "load(X[i * 4 :, n + 1 :]"),
+        ("load(X[i * 4 :, n:]", "load(X[i * 4 :, N - n - 128 :]"),
+        ("load(X[i * 4 :, n:]", "load(X[i * 4 + 1 :, n:]"),
+        ("load(X[i * 4 :, n:]", "load(X[n:, i * 4 :]"),
+        # The same elements by other threads.
+        (
+            "load(X[i * 4 :, n:], (4, 128))",
+            "load(X[i * 4 :, n:], (4, 128), "
+            "layout=ag.layouts.blocked((4, 128), 128, 4, (0, 1)))",
+        ),
+    ],
+)
+def test_passes_over_other_tiles(old: str, new: str) -> None:
+    assert PASSES.count(old) == 1
+    assert _found(PASSES.replace(old, new))
+    # Without a sync between the loops, either.
+    alone = PASSES.replace('ag.sum(total, "N")', "2.0").replace(old, new)
+    assert _found(alone)
+    assert "X" not in sequential(placed(alone))
+
+
+def test_two_passes_without_a_sync() -> None:
+    text = PASSES.replace('ag.sum(total, "N")', "2.0")
+    assert not _found(text)
+    assert "X" in sequential(placed(text))

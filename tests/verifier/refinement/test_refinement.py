@@ -99,6 +99,33 @@ def k(X: f32["M N"], Y: f32["M N"]):
 """
 
 
+DIVIDED = """
+import argus as ag
+from argus import bf16
+
+@ag.kernel
+def k(X: bf16["M R C"], Y: bf16["M S"]):
+    M, R, C = X.shape
+    i = ag.block(ag.cdiv(M, 64))
+    n = ag.cdiv(C, 64)
+    ring = ag.ring(2, x=bf16.tile(64, 64))
+    with ag.role("load", warps=1):
+        for t in ag.range(0, R * n):
+            with ring.fill() as slot:
+                slot.x.load(X[i * 64 :, t // n, t % n * 64 :])
+    with ag.role("store", warps=4):
+        for t in ag.range(0, R * n):
+            with ring.drain() as slot:
+                Y[i * 64 :, t * 64 :] = slot.x.load().rename("M S")
+"""
+
+
+def test_a_box_that_begins_where_a_size_divides() -> None:
+    """Sizes at which that divides by 0 are no matter: it is the same expression."""
+    kernel = load_kernels("divided.py", DIVIDED).kernels["k"]
+    assert gaps(*placed(kernel, "sm_90a")) == ()
+
+
 @pytest.mark.parametrize(("step", "shown"), [(32, True), (16, True), (2, False)])
 def test_views_whose_origin_moves(step: int, shown: bool) -> None:
     """Vectors of four at each multiple of what divides the origin, and no other."""

@@ -77,6 +77,11 @@ class Moving(RegisterOp, ABC):
     shifts: ClassVar[bool]
     """Whether elements stand at other indices along the axes that they keep."""
 
+    def is_along(self, count: int) -> bool:
+        """Where the axes are those of the source, at the same indices."""
+        axes = None if self.shifts else self.axes_of()
+        return axes is not None and axes[:count] == (*range(count),)
+
     def keeps_residues(self, tile: Tile) -> bool:
         """Bit for bit."""
         del tile

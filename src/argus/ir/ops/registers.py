@@ -35,6 +35,11 @@ class RegisterOp(Op):
 
     result: Result[Tile]
 
+    def is_along(self, count: int) -> bool:
+        """Whether an element is made of those at its own first ``count`` indices."""
+        del count
+        return False
+
 
 @dataclass(eq=False)
 class Let(Binding):
@@ -86,6 +91,10 @@ class Elementwise(RegisterOp):
     fn: str
     args: tuple[Operand[Tile] | Expr, ...]
 
+    def is_along(self, count: int) -> bool:
+        """It is made of those at its own indices."""
+        return count <= len(self.result.shape)
+
     def keeps_residues(self, tile: Tile) -> bool:
         """Sums, products and choices do."""
         return self.fn in _RING and not _widens(self.result, tile)
@@ -106,6 +115,10 @@ class Cast(RegisterOp):
 
     src: Operand[Tile]
 
+    def is_along(self, count: int) -> bool:
+        """It is made of those at its own indices."""
+        return count <= len(self.result.shape)
+
     def keeps_residues(self, tile: Tile) -> bool:
         """To whole numbers of no more bits."""
         return not _widens(self.result, tile)
@@ -124,6 +137,10 @@ class Reduce(RegisterOp):
     src: Operand[Tile]
     axis: int
     fn: str
+
+    def is_along(self, count: int) -> bool:
+        """All but the axis that is reduced."""
+        return count <= self.axis
 
     def keeps_residues(self, tile: Tile) -> bool:
         """Sums and products do."""

@@ -2,7 +2,8 @@
 
 A grid of n0 * n1 * ... blocks has one index, of which a kernel takes digits. Each digit
 is a variable of its own, in [0, n_i): for n_i >= 0 every tuple of digits is exactly one
-block (mixed radix), and quotients and remainders by the n_i give the digits back. A
+block (mixed radix), and quotients and remainders by the n_i give the digits back. One
+n_i may be negative (`Ends.shape[0] - 1`): then there is no block, and no tuple. A
 grouped order has its own lemma (`tile_order.py`).
 
 A persistent loop from the number of the cluster, in steps of the number of clusters,
@@ -127,9 +128,11 @@ class Grid:
         context, world = self.context, self.context.world
         places: list[Integer] = []
         number = Integer.of(0)
+        negative = [n for n in extents if not world.is_empty(world.compare(n, "<", 0))]
+        if len(negative) > 1:
+            said = f"whether {negative[1]}, a number of blocks, is negative"
+            raise Unknown(said)
         for extent in extents:
-            if not world.is_empty(world.compare(extent, "<", 0)):
-                raise Unknown(f"whether {extent}, a number of blocks, is negative")
             place = world.fresh("block", 0, extent)
             number = number * extent + place
             places.append(place)

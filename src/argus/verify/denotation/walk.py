@@ -93,6 +93,7 @@ class ProgramWalk(Context):
                 self._op(op)
             except Unknown as why:
                 self._give_up(op, _placed(why, op))
+            self._guards.read(self, op)
             count(self, op)
             if self.buffers.taken and any(map(meets_others, walk(o.Block([op])))):
                 meet(self)
@@ -112,7 +113,9 @@ class ProgramWalk(Context):
             case o.RegisterOp():
                 noted = self.world.obligations
                 named = self.named_axes(op.result)
-                with noted.within(self._guards.of(self, op)), noted.along(named):
+                where = self._guards.of(self, op)
+                held = self._guards.holding(self, op)
+                with held, noted.within(where), noted.along(named):
                     self.put(op.result, register_value(self, op))
             case o.Dot():
                 self.put(op.result, product(self, op))

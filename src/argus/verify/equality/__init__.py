@@ -9,6 +9,7 @@ of the difference says where a run should look.
 
     decide.py       all outputs: shapes, stores, what is not written, what is assumed
     same.py         whether two terms are equal wherever a set holds
+    at_extremes.py  elements at the place of the largest of them
     aligned.py      indices that are written in two ways, as one
     coverage.py     which elements are written, and what the others hold
     permuted.py     stores whose places a table of different numbers names

@@ -4,6 +4,9 @@ A recurrence ``c' = a(j)*c + g(j)`` adds up g(i) times the product of a(k) over
 i < k < n, and one that is asked for a step later, that over i < k <= n. Where n is one
 of its points, the latter is ``a(n)`` times the former; else both are the same. What
 runs from the last step to the first is so at the least of its points.
+
+A recurrence that goes on from tile to tile multiplies what it added up before by the
+product of a tile: that is one of each summand, which goes on with that of the tile.
 """
 
 from __future__ import annotations
@@ -15,14 +18,16 @@ from argus.terms import (
     Fold,
     IndexSet,
     Integer,
+    Leaf,
     Product,
     Sum,
     Term,
     Variable,
     World,
+    leaf_term,
 )
 from argus.terms.affine import extent
-from argus.terms.folds import fold
+from argus.terms.folds import fold, together
 from argus.terms.fuse import shape
 from argus.terms.maxima import opened
 from argus.terms.sums import sum_over, tidy
@@ -61,6 +66,7 @@ class _End:
 
 def with_least_products(world: World, term: Term) -> Term:
     """The same term, with products of which ends that differ by little are the same."""
+    term = _inside(world, term)
     for _ in range(_APART):
         least: dict[_Key, int] = {}
         several = False
@@ -75,6 +81,32 @@ def with_least_products(world: World, term: Term) -> Term:
             total = total + _shorter(world, part, least).scaled(coefficient)
         term = tidy(world, total)
     return term
+
+
+def _inside(world: World, term: Term) -> Term:
+    """The same term, with products that multiply a sum of such as those of summands."""
+    total, changed = ZERO, False
+    for part, coefficient in term.parts.items():
+        sums = [f for f, y in part.factors if y == 1 and _adds_products(f)]
+        folds = [*_folds(Term({part: 1}))]
+        if len(sums) != 1 or not folds:
+            total = total + Term({part: coefficient})
+            continue
+        (over,) = sums
+        assert isinstance(over, Sum)
+        beside = {f: y for f, y in part.factors if f is not over and f not in folds}
+        source = over.variables, over.domain, over.body
+        ((names, domain, body),) = opened(world, [source])
+        for one in folds:
+            body = body * leaf_term(one)
+        made = sum_over(world, names, domain, together(world, body))
+        rest = Term({Product(beside, part.exponent): coefficient})
+        total, changed = total + rest * made, True
+    return tidy(world, total) if changed else term
+
+
+def _adds_products(leaf: Leaf) -> bool:
+    return isinstance(leaf, Sum) and bool(leaf.variables) and any(_folds(leaf.body))
 
 
 def _shorter(world: World, part: Product, least: dict[_Key, int]) -> Term:

@@ -25,6 +25,7 @@ from argus.terms.restrict import cut_in_set, restrict
 from argus.terms.sums import tidy
 from argus.terms.unrolled import unrolled, written_out
 from argus.verify.equality.aligned import aligned
+from argus.verify.equality.at_extremes import as_extremes
 from argus.verify.equality.dominated import without_dominated
 from argus.verify.equality.indicators import vanishes
 from argus.verify.equality.least_powers import with_least_powers
@@ -36,7 +37,10 @@ from argus.verify.equality.signs import by_signs, has_signs
 from argus.verify.equality.summands import without_vanishing_sums
 from argus.verify.equality.zeros import vanishes_where_zero
 
-__all__ = ["same", "within"]
+__all__ = ["INFINITE", "same", "within"]
+
+INFINITE = "an element that is infinite"
+"""Why nothing is said of it: a number that stands for infinity may be meant."""
 
 _SPLITS = 4
 """How often a set is split on the way to equality."""
@@ -62,13 +66,16 @@ def same(
         return None  # an infinity that both say, and no number that stands for it
     for term in (left, right):
         if term.infinite:
-            raise Unknown("an element that is infinite")
+            raise Unknown(INFINITE)
     if left == right:
         return None
     here = _chosen(world, here, left, right)
     a, b = (within(world, term, here) for term in (left, right))
     if a == b:
         return None
+    one, other = (as_extremes(world, term) for term in (a, b))
+    if (one, other) != (a, b):
+        return same(world, where, one, other, splits)
     difference = tidy(world, a - b)
     if not difference.parts:
         return None

@@ -5,7 +5,8 @@ memory. Inside a block the walk follows shared memory only. So there is one form
 which a tensor may be read and written, *in place*: one role loads a tile into registers
 and stores the same tile (the same coordinates, in the same iteration of the same
 loops), and each element is stored by the warp that loaded it, or syncs lie between, on
-the way to the next iteration, too.
+the way to the next iteration, too. Loops may differ where they move over the same tiles
+and one thread alone loads and stores each place of these (`steady_tiles.py`).
 That the grid writes each element once (AG0306, AG0307) makes it that tile's alone.
 
 What another block writes is refuted, with the element; whatever else is unknown.
@@ -28,11 +29,12 @@ from argus.ir.walk import defined, used, walk
 from argus.isa.effects import effects_of
 from argus.verify.evidence import Counterexample, Event, ThreadPlace
 from argus.verify.order.cross_block import Clash, clash
+from argus.verify.order.steady_tiles import closed, steady
 from argus.verify.verdict import Obligation, Verdict
 
 __all__ = [
-    "CLAIM", "RULE", "GlobalAccess", "RoleSync", "accesses", "between", "closed",
-    "holders", "in_place", "owned", "same_tile", "syncs_of",
+    "CLAIM", "RULE", "GlobalAccess", "RoleSync", "accesses", "between", "holders",
+    "in_place", "owned", "same_tile", "syncs_of",
 ]  # fmt: skip
 
 RULE = "AG0424"
@@ -116,6 +118,11 @@ def _apart(
     line = write.op.span.line
     if read.view is None or write.view is None or not isinstance(read.op, o.LoadGlobal):
         return f"line {line} writes to {read.tensor.name}, too"
+    if read.role == write.role and read.loops != write.loops:
+        form = steady(read)
+        if form is not None and form == steady(write):
+            own = owned(read.op, write.op, exactly=True, idle=read.idle)
+            return "" if own else f"line {line} writes what another thread may read"
     if read.role != write.role or read.loops != write.loops:
         return f"line {line} writes to {read.tensor.name} at another time"
     if not same_tile(read, write):
@@ -146,15 +153,6 @@ def same_tile(read: GlobalAccess, write: GlobalAccess) -> bool:
     return [closed(e, read.lets) for e in mine] == [
         closed(substitute(e, names), write.lets) for e in theirs
     ]
-
-
-def closed(e: Expr, lets: dict[str, Expr]) -> Expr:
-    """An expression with named scalars replaced by what they are."""
-    while True:
-        made = substitute(e, lets)
-        if made == e:
-            return e
-        e = made
 
 
 def owned(read: o.AnyOp, write: o.AnyOp, *, exactly: bool, idle: bool) -> bool:

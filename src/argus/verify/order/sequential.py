@@ -7,7 +7,8 @@ Threads of a block see each other's writes to global memory in the order of the 
 only where something makes them. So of each two accesses of which one writes, either
 
 - both are of one tile, each element of which one thread alone loads and stores: the
-  tile does not depend on the iterations of loops; or
+  tile does not depend on the iterations of loops, or these move it by whole tiles
+  (`steady_tiles.py`); or
 - a sync of the role lies between them, on the way to the next iteration, too.
 
 It says nothing of two blocks, of copies that complete later, or of atomics.
@@ -26,17 +27,14 @@ from argus.verify.order.in_place import (
     RoleSync,
     accesses,
     between,
-    closed,
     holders,
     owned,
     same_tile,
     syncs_of,
 )
+from argus.verify.order.steady_tiles import FIXED, closed, steady
 
 __all__ = ["sequential", "updated"]
-
-_FIXED = {"dim", "stride", "param", "block", "rank"}
-"""Kinds of symbols that have one value in a block."""
 
 
 def sequential(program: Program) -> frozenset[str]:
@@ -78,8 +76,14 @@ def _by_threads(access: GlobalAccess) -> bool:
 
 def _one_thread(a: GlobalAccess, b: GlobalAccess) -> bool:
     """Whether one thread alone accesses an element, by both."""
-    if not same_tile(a, b) or not (_is_fixed(a) and _is_fixed(b)):
+    fixed = same_tile(a, b) and _is_fixed(a) and _is_fixed(b)
+    if not fixed and (steady(a) is None or steady(a) != steady(b)):
         return False
+    return by_one_thread(a, b)
+
+
+def by_one_thread(a: GlobalAccess, b: GlobalAccess) -> bool:
+    """Whether one thread alone accesses each place of a tile, by both."""
     assert a.view is not None
     assert b.view is not None
     assert isinstance(a.op, o.LoadGlobal | o.StoreGlobal)
@@ -105,4 +109,4 @@ def _is_fixed(access: GlobalAccess) -> bool:
     limits = [e for x in view.limits for e in (x.value, x.extent)]
     every = [closed(e, access.lets) for e in (*view.coords, *limits)]
     kinds = {s.kind for e in every for s in symbols(e)}
-    return kinds <= {*_FIXED, "axis"}
+    return kinds <= {*FIXED, "axis"}

@@ -10,6 +10,7 @@ of the tile, or a digit of one; equality of starts is decided for all sizes
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 
 import numpy as np
@@ -28,6 +29,9 @@ from argus.verify.refinement.shared_tiles import elements_at, fixed_view, vector
 from argus.verify.verdict import Verdict
 
 __all__ = ["copy_gaps"]
+
+_NUMBERS = (0, 1, 1 << 20)
+"""What symbols are where steps are counted, one after the other."""
 
 
 @dataclass(frozen=True)
@@ -112,20 +116,35 @@ def _steps(coord: Expr, number: int, size: int) -> Steps | None:
     """How far a coordinate is from its first, for each element along an axis."""
     name = axis(number).name
     start = substitute(coord, {name: Const(0)})
-    if equal(coord, binary("+", start, axis(number))).verdict is Verdict.PROVED:
+    if _same(coord, binary("+", start, axis(number))):
         return Steps(number, np.arange(size, dtype=np.int64))
-    zero = {s.name: 0 for s in symbols(start)}
-    first = int(evaluate(start, zero))
-    steps = np.array(
-        [int(evaluate(coord, {**zero, name: n})) - first for n in range(size)], np.int64
-    )
+    steps = _sampled(coord, start, name, size)
+    if steps is None:
+        return None
     for n, step in enumerate(steps):
         moved = binary("+", start, int(step))
-        if equal(substitute(coord, {name: Const(n)}), moved).verdict is not (
-            Verdict.PROVED
-        ):
+        if not _same(substitute(coord, {name: Const(n)}), moved):
             return None
     return Steps(number, steps)
+
+
+def _same(left: Expr, right: Expr) -> bool:
+    """Whether two expressions are equal for all sizes.
+
+    In the same words they are, also where they divide by what may be 0.
+    """
+    return left == right or equal(left, right).verdict is Verdict.PROVED
+
+
+def _sampled(coord: Expr, start: Expr, name: str, size: int) -> np.ndarray | None:
+    """The same where all else is one number; None where that divides by 0."""
+    for number in _NUMBERS:
+        others = {s.name: number for s in symbols(start)}
+        with suppress(ZeroDivisionError):
+            first = int(evaluate(start, others))
+            at = (int(evaluate(coord, {**others, name: n})) for n in range(size))
+            return np.array([n - first for n in at], np.int64)
+    return None
 
 
 def _box(
@@ -156,7 +175,7 @@ def _box(
     origin = elements[(0,) * len(extents)]
     for d, (coord, along) in enumerate(zip(view.coords, axes, strict=True)):
         wanted = substitute(coord, first)
-        if equal(substitute(box.coords[d], rank), wanted).verdict is not Verdict.PROVED:
+        if not _same(substitute(box.coords[d], rank), wanted):
             return (
                 f"a box that is not shown to begin where {view.tensor.dims[d]} does",
                 False,

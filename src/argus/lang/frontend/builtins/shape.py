@@ -115,11 +115,12 @@ def view(call: BoundCall) -> Value:
     holes = tuple(Sym(e.fresh(f"%{name}"), "axis") for name in names)
     coords = _coordinates(call, function, names, holes)
     if len(coords) != len(source.dims):
+        beneath = "the map" if source.holes is not None else f"`{source.tensor.name}`"
         raise e.fail(
             "AG0203",
             call.where("at"),
             f"the lambda gives {counted(len(coords), 'coordinate')}, and "
-            f"`{source.tensor.name}` has {counted(len(source.dims), 'dimension')}",
+            f"{beneath} has {counted(len(source.dims), 'dimension')}",
         )
     limits: tuple[Limit, ...] = ()
     if source.holes is not None:
