@@ -50,4 +50,4 @@ def overlap_add_reference(Frames, Y, STEP):
     signal = Y.copy()
     for t in range(T):
         signal[t * STEP : t * STEP + W] += Frames[t]
-    return {"Y": signal}
+    return signal

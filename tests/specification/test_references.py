@@ -67,6 +67,8 @@ SIZES = {
     "rotated_pairs": {"S": 3, "F": 64},
     "from_four_bits": {"M": 3, "K": 5, "N": 10},
     "pixel_shuffle": {"N": 2, "H": 3, "V": 6},
+    "features_to_heads": {"B": 2, "S": 3, "H": 2, "E": 128},
+    "overlap_add": {"T": 3, "W": 5, "L": 133},
 }
 """Sizes of which one follows from others."""
 
