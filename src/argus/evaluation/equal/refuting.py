@@ -36,6 +36,7 @@ from argus.evaluation.tiles import (
 )
 from argus.evaluation.tiles.extents import tile_extents
 from argus.ir.program import Program, ScalarParam
+from argus.ir.roundoff import is_narrow
 from argus.requests import Request
 from argus.verify.numbers.products import table_products
 
@@ -142,9 +143,10 @@ class _Search(TrialRuns):
                 for sizes in at:
                     self.one(sizes, MODES[0])
                 self._small(_TRIALS if few else _MORE)
-                self._typed()
+                self._typed(MODES[:2])
+                if not few or is_narrow(self.program):
+                    self._rows(2 if few else _ROWS)
                 if not few:
-                    self._rows()
                     self._edges()
                     self._sides()
                     self._constants()
@@ -176,9 +178,9 @@ class _Search(TrialRuns):
                 raise SearchOver
             self.one(sizes, next(modes))
 
-    def _typed(self) -> None:
+    def _typed(self, modes: Sequence[DrawingMode]) -> None:
         """Ordinary inputs in the kernel's own types: nothing may become infinite."""
-        for mode in MODES[:2]:
+        for mode in modes:
             trial = self.ordinary.get(mode.name)
             if trial is None:
                 continue
@@ -188,11 +190,13 @@ class _Search(TrialRuns):
                 self.made.witness = witness
                 raise WitnessFound
 
-    def _rows(self) -> None:
-        """Rows that a mask or a norm finds empty."""
-        for _, sizes in zip(range(_ROWS), drawn(self.program, self.rng), strict=False):
+    def _rows(self, most: int) -> None:
+        """Rows that a mask or a norm finds empty, in some trials."""
+        for _, sizes in zip(range(most), drawn(self.program, self.rng), strict=False):
             if sizes:
+                self.ordinary.pop(_EMPTIED.name, None)
                 self.one(sizes, _EMPTIED)
+                self._typed((_EMPTIED,))
 
     def _edges(self) -> None:
         """The largest size that requirements admit, of each that they bound."""
