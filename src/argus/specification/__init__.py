@@ -31,6 +31,7 @@ from argus.specification import (
     rounding,
 )
 from argus.specification.array import SymbolicArray
+from argus.specification.ragged import APART
 from argus.specification.specification import (
     LibraryCase,
     LibraryReference,
@@ -54,6 +55,7 @@ TRACED = (
 """Modules that fill the table of functions when they are imported."""
 
 __all__ = [
+    "APART",
     "TRACED",
     "LibraryCase",
     "LibraryReference",
