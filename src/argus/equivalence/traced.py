@@ -23,7 +23,7 @@ from argus.equivalence.programs import KnownPrograms, Programs
 from argus.equivalence.references import load
 from argus.extents import LEAST_EXTENT
 from argus.ir import ops as o
-from argus.ir.annotations import Assume, annotations_of
+from argus.ir.annotations import annotations_of
 from argus.ir.expr import Const, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
@@ -163,7 +163,11 @@ def _compared(
     every = (*axioms, *found.axioms, *wanted.assumptions, *needs)
     made = told(found, every, begin, signed=all(wanted.assumptions.values()))
     said = next((text for text in APART if text in wanted.assumptions), "")
-    if made.equal and said and not _states_pairs(programs.tile):
+    if (
+        made.equal
+        and said
+        and not any(a.is_of_pairs() for a in annotations_of(programs.tile))
+    ):
         why = f"whether {said}, as `ag.assume(..., pairs=True)` would say"
         return open_(Unknown(why), begin)
     if inexact is None:
@@ -172,12 +176,6 @@ def _compared(
     if untraced is None:
         return beside(inexact, made)
     return _with_samples(open_(untraced, begin), inexact)
-
-
-def _states_pairs(program: Program) -> bool:
-    """Whether the author says something of every two entries of a table."""
-    stated = (op for op in annotations_of(program) if isinstance(op, Assume))
-    return any(op.others for op in stated)
 
 
 def _with_samples(made: Decided, inexact: Inexact | None) -> Decided:

@@ -35,8 +35,10 @@ from argus.evaluation.tiles import (
     other_sizes,
 )
 from argus.evaluation.tiles.extents import tile_extents
+from argus.ir.expr import Expr, symbols
 from argus.ir.program import Program, ScalarParam
 from argus.ir.roundoff import is_narrow
+from argus.ir.walk import used
 from argus.requests import Request
 from argus.verify.numbers.products import table_products
 
@@ -58,6 +60,10 @@ _BEYOND = 1 << 29
 _FEW, _MODERATE, _CONSTANTS, _BESIDE = 17, 1 << 8, 3, 33
 """Constants above these (of a dimension without tiles, and with them), and so many of
 them, are sizes that are tried, beside others of this size."""
+_ALONE = 1 << 14
+"""A constant from here on is tried beside sizes that are small."""
+_AT_DRIVEN = 1 << 22
+"""Elements of all tensors where a condition is looked for, at most."""
 _AT_CONSTANTS = DrawingMode("constants", share=2, few=True)
 _AROUND = DrawingMode("around", around=True, large=True, few=True, special=False)
 _ENDS = DrawingMode("ends", ends=True, special=False)
@@ -134,6 +140,19 @@ def tried_at(
 
 
 class _Search(TrialRuns):
+    """``never``: ways in which a condition turns out at no sizes."""
+
+    def __init__(
+        self,
+        request: Request,
+        program: Program,
+        reference: Reference,
+        seconds: float,
+        seed: int,
+    ) -> None:
+        super().__init__(request, program, reference, seconds, seed)
+        self.never: set[Facet] = set()
+
     def run(self, at: Sequence[Mapping[str, int]], few: bool) -> Tried:
         """All steps, or only ``few``, until there is a witness or no time."""
         made = self.made
@@ -158,6 +177,9 @@ class _Search(TrialRuns):
             made.why = ""
         left = (f for f in self.facets.unseen() if f.decides and f.drivable)
         made.missed = tuple(dict.fromkeys(f.text for f in left))
+        unshown = (f for f in self._open() if f.compares and f.required)
+        unshown = (f for f in unshown if f not in self.never and not _of_itself(f))
+        made.unshown = tuple(dict.fromkeys(f.text for f in unshown))
         made.seconds = now() - self.begin
         return made
 
@@ -239,20 +261,30 @@ class _Search(TrialRuns):
                 # There are none, or none was found, but where sizes are too large.
                 found = other_sizes(self.program, facet, known, beyond)
                 if not isinstance(found, str):
-                    at = ", ".join(f"{n} = {size}" for n, size in found.sizes.items())
-                    self.made.beyond = f"{facet.text}, as at {at}"
+                    self.made.beyond = _as_at(facet, found.sizes)
+                elif not self._is_chosen(facet.when):
+                    self.never.add(facet)
                 continue
             for some in narrower(free, _LARGEST):
                 made = other_sizes(self.program, facet, known, some)
                 if not isinstance(made, str):
                     found = made
                     break
+            runs, self.most = self.made.runs, _AT_DRIVEN
             # The condition may turn out so outside of tensors only: twice the sizes.
             for factor, mode in zip((1, 2), MODES, strict=False):
                 larger = {n: factor * v for n, v in found.sizes.items()}
                 sizes = mended(self.program, {**fixed_sizes(self.program), **larger})
                 if sizes is not None:
                     self.one(sizes, mode, block=found.block)
+            if self.made.runs == runs:
+                self.made.beyond = _as_at(facet, found.sizes)
+
+    def _is_chosen(self, condition: Expr) -> bool:
+        """Whether a condition depends on scalars that a reference takes, too."""
+        scalars = (p for p in self.program.params if isinstance(p, ScalarParam))
+        taken = {p.sym for p in scalars if p.name in self.reference.parameters}
+        return not taken.isdisjoint(symbols(condition))
 
     def _constants(self) -> None:
         """Sizes beyond a constant of the program: an entry of a table may be that."""
@@ -262,7 +294,8 @@ class _Search(TrialRuns):
             least = _MODERATE if dim in tiles else _FEW
             large = sorted(c for c in own if least < c <= _LARGEST)
             for constant in large[:_CONSTANTS]:
-                made = with_others_small(self.program, {dim: constant + 3}, _BESIDE)
+                beside = _BESIDE if constant < _ALONE else _SMALL
+                made = with_others_small(self.program, {dim: constant + 3}, beside)
                 if made is not None and made[dim] > constant:
                     for _ in range(2):
                         self.one(made, _AT_CONSTANTS)
@@ -283,3 +316,14 @@ class _Search(TrialRuns):
 def _cycle() -> Iterator[DrawingMode]:
     while True:
         yield from MODES
+
+
+def _as_at(facet: Facet, sizes: Mapping[str, int]) -> str:
+    at = ", ".join(f"{n} = {size}" for n, size in sizes.items())
+    return f"{facet.text}, as at {at}"
+
+
+def _of_itself(facet: Facet) -> bool:
+    """Whether a number is compared with itself: only what is none differs from that."""
+    tiles = list(used(facet.op))
+    return len(tiles) == 2 and tiles[0] is tiles[1]

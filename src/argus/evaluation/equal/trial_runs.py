@@ -81,8 +81,9 @@ class Tried:
     program does not show: where the order of threads decides, or rounding hides it.
     ``failed``: trials at which the reference ended in an error.
     ``why``: the last reason for which a trial said nothing. ``missed``: conditions of
-    the kernel that no compared run has shown, as sentences. ``beyond``: one of them
-    that is shown at sizes that are too large for a run, and these.
+    the kernel that no compared run has shown, as sentences; ``unshown``: those that
+    compare something, and may turn out so for all that is known. ``beyond``:
+    one of them that is shown at sizes that are too large for a run, and these.
     """
 
     witness: Witness | None = None
@@ -92,6 +93,7 @@ class Tried:
     seconds: float = 0.0
     why: str = ""
     missed: tuple[str, ...] = ()
+    unshown: tuple[str, ...] = ()
     beyond: str = ""
     sizes: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
 
