@@ -224,3 +224,28 @@ def test_a_single_place_or_entry_that_a_float_does_not_hold(
     assert found.verdict is (Verdict.REFUTED if wrong else Verdict.EQUAL)
     said = [o.rule for o in found.obligations if o.verdict is Verdict.REFUTED]
     assert said == (["AG0323"] if wrong else [])
+
+
+ADDED = """
+import argus as ag
+from argus import bf16, f32
+
+
+@ag.kernel
+def k(X: {dtype}["M N"], Y: {dtype}["N"], *, BN: int = 64):
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    ag.atomic_add(Y[j * BN :], ag.load(X[m, j * BN :], (BN,)))
+
+
+@ag.reference
+def ref(X, Y):
+    return Y + X.sum(0)
+"""
+
+
+@pytest.mark.parametrize(("dtype", "wrong"), [("f32", False), ("bf16", True)])
+def test_blocks_that_add_a_row_each_in_16_bits(dtype: str, wrong: bool) -> None:
+    (kernel,) = load_kernels("added.py", ADDED.format(dtype=dtype)).kernels.values()
+    found = proved_all(kernel, {}, DEFAULT_TARGET, fresh=True).report
+    assert found.verdict is (Verdict.REFUTED if wrong else Verdict.EQUAL)

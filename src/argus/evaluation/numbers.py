@@ -58,7 +58,7 @@ _HELD = 1 << 12
 """Whole numbers up to here are those of a float of few bits: sizes beyond are small."""
 _SMALL = 3
 _NARROW = "AG0333"
-_LONG, _BESIDE = ((1 << 14, 1 << 10), (1 << 16, LAST), (1 << 17, LAST)), 16
+_LONG, _BESIDE = ((1 << 14, 1 << 12), (1 << 16, LAST), (1 << 17, LAST)), 16
 """Sizes at which a sum of 16 bits has stopped growing, and blocks; sizes beside them.
 """
 
