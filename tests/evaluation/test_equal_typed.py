@@ -61,3 +61,25 @@ def test_what_is_lost_in_the_types_of_the_kernel(text: str, wrong: bool) -> None
     found = tried(text)
     assert (found.witness is not None) is wrong
     assert wrong or found.runs > found.differed
+
+
+COUNTS = """@ag.kernel
+def k(X: f32["M N"], Y: i32["M"], *, BN: int = 64):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 4))
+    c = ag.full((4, BN), 0, TYPE, dims="M N")
+    for n in ag.range(0, N, BN):
+        c = c + (ag.load(X[i * 4 :, n:], (4, BN)) > 0.0).to(TYPE)
+    Y[i * 4 :] = ag.sum(c.to(i32), "N")
+
+
+@ag.reference
+def ref(X):
+    return (X > 0).sum(1)
+"""
+
+
+@pytest.mark.parametrize(("dtype", "wrong"), [("i32", False), ("i8", True)])
+def test_counts_of_more_than_eight_bits(dtype: str, wrong: bool) -> None:
+    found = tried(COUNTS.replace("TYPE", dtype))
+    assert (found.witness is not None) is wrong

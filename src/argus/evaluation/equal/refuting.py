@@ -38,7 +38,7 @@ from argus.evaluation.tiles.extents import tile_extents
 from argus.ir.expr import Expr, symbols
 from argus.ir.program import Program, ScalarParam
 from argus.ir.roundoff import is_narrow
-from argus.ir.walk import used
+from argus.ir.walk import defined, used, walk
 from argus.requests import Request
 from argus.verify.numbers.products import table_products
 
@@ -80,6 +80,8 @@ _SIGNED = (
 )
 _EDGE = 1 << 13
 """A size that is bounded by this is tried."""
+_COUNTED = 300
+"""Tiles of a dimension, more than there are numbers of 8 bits."""
 _WRAPPING = 1 << 16
 """A size at which products of numbers of tables are looked at."""
 
@@ -167,6 +169,7 @@ class _Search(TrialRuns):
                     self._rows(2 if few else _ROWS)
                 if not few:
                     self._edges()
+                    self._counts()
                     self._sides()
                     self._constants()
                     self._driven()
@@ -226,6 +229,19 @@ class _Search(TrialRuns):
             made = with_others_small(self.program, {dim: _LARGEST}, _SMALL)
             if made is not None and made[dim] <= _EDGE:
                 self.one(made, MODES[0])
+
+    def _counts(self) -> None:
+        """More tiles than 8 bits count, where whole numbers of so few bits are made."""
+        made = (tile.dtype for op in walk(self.program.body) for tile in defined(op))
+        if not any(t.kind == "int" and t.bits == 8 for t in made):
+            return
+        tiles, _ = tile_extents(self.program)
+        positive = next(mode for mode in MODES if mode.positive)
+        for dim in free_sizes(self.program):
+            long = _COUNTED * tiles.get(dim, 1)
+            sizes = with_others_small(self.program, {dim: long}, _SMALL)
+            if sizes is not None:
+                self.one(sizes, positive)
 
     def _sides(self) -> None:
         """Scalars of floats at numbers with which the program compares them."""
