@@ -5,6 +5,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from argus.runtime.keys import package_stamp
 
 HALVES = '''"""Halves of a row."""
@@ -177,3 +179,34 @@ def test_a_library_kernel_is_compared_in_all_cases_and_forms(argus):
     data = argus("check", "rmsnorm", "--case", "0", "--json").json
     [kernel] = data["kernels"]
     assert kernel["proof"]["verdict"] == "equal"
+
+
+FORMS = """
+import argus as ag
+from argus import f16, f32
+
+
+@ag.kernel
+def k(X: ag.half["M N"], Y: f32["M N"], W: f32["N"] | None = None, *, BN: int = 64):
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[m, j * BN :], (BN,)).to(f32)
+    if W is not None:
+        x = x * ag.load(W[j * BN :], (BN,)){given}
+    if X.dtype == f16:
+        x = x{half}
+    Y[m, j * BN :] = x
+"""
+
+
+@pytest.mark.parametrize("change", [{}, {"given": " + 1.0"}, {"half": " * 2.0"}])
+def test_kernels_are_compared_in_every_form(
+    argus, tmp_path: Path, change: dict[str, str]
+):
+    """With optional tensors and without, and of each element type."""
+    right = {"given": "", "half": ""}
+    first, second = tmp_path / "first.py", tmp_path / "second.py"
+    first.write_text(FORMS.format(**right | change))
+    second.write_text(FORMS.format(**right))
+    data = argus("equal", str(first), str(second), "--json").json["kernels"][0]
+    assert data["verdict"] == ("refuted" if change else "equal")

@@ -11,7 +11,7 @@ from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import Kernel, load_kernels
 from argus.requests import Request, tile_program
 
-TYPES = "bf16, e4m3, e5m2, f32, i8, i16, i32, u8"
+TYPES = "bf16, e4m3, e5m2, f16, f32, i8, i16, i32, u8"
 HEAD = f"import argus as ag\nfrom argus import {TYPES}\n\n"
 
 

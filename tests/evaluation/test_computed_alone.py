@@ -58,6 +58,10 @@ def test_flags_below_0_are_tried_where_the_reference_has_no_terms(
     ("text", "alone"),
     [
         ("return np.where(I > 0, X, 0)", True),
+        ("return np.bitwise_count(I) + (I << 2).cumsum()", True),
+        ("return np.sort(np.bitwise_xor(I, 5))", True),
+        ("return np.repeat(X, I)", False),
+        ("np.maximum.at(X, I, 1)\n    return X", False),
         ("return X[I]", False),
         ("return np.take(X, I)", False),
         ("J = I + 1\n    return X[J]", False),
@@ -106,3 +110,33 @@ def test_entries_at_the_ends_of_their_type(asked: str, says: str, wrong: bool) -
     (kernel,) = load_kernels("made.py", HEAD + body).kernels.values()
     report = proved_all(kernel, {}, DEFAULT_TARGET, fresh=True).report
     assert report.verdict is (Verdict.REFUTED if wrong else Verdict.EQUAL)
+
+
+BITS = """
+import argus as ag
+from argus import i32
+
+
+@ag.kernel
+def k(I: i32["P"], Y: i32["P"], *, B: int = 64):
+    P = I.shape[0]
+    i = ag.block(ag.cdiv(P, B))
+    Y[i * B :] = ag.popcount({counted})
+
+
+@ag.reference
+def ref(I):
+    return np.bitwise_count(I).astype(np.int32)
+"""
+
+
+@pytest.mark.parametrize(
+    ("counted", "wrong"),
+    [("ag.abs(ag.load(I[i * B :], (B,)))", False), ("ag.load(I[i * B :], (B,))", True)],
+)
+def test_bits_of_numbers_below_0_are_counted(counted: str, wrong: bool) -> None:
+    kernel = load_kernels("bits.py", BITS.format(counted=counted)).kernels["k"]
+    report = proved_all(kernel, {}, "sm_90a", fresh=True).report
+    binding = [o for o in report.obligations if not o.slow]
+    refuted = [o for o in binding if o.verdict is Verdict.REFUTED]
+    assert any(o.rule == "AG0322" for o in refuted) is wrong, told(refuted)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import argus
 from argus.equivalence.deciding import Decided, decided_alike
 from argus.equivalence.programs import programs_of
@@ -120,3 +122,33 @@ def test_a_launch_that_refuses_small_sizes_is_not_one_for_all_sizes():
     found = alike(request(text), request(ONE))
     assert not found.equal
     assert "a launch refuses M" in found.reason
+
+
+LIMITED = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"], *, BN: int = 64):
+    M, N = X.shape
+    SAID
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[m, j * BN :], (BN,))
+    Y[m, j * BN :] = MADE
+"""
+CUT = "ag.where(j * BN + ag.index(x, 'N') < 5000, x, 0.0)"
+
+
+@pytest.mark.parametrize(
+    ("mine", "theirs", "equal"),
+    [
+        ("ag.require(N <= 4096, 'short')", "ag.require(N <= 4096, 'short')", True),
+        ("ag.require(N <= 1000, 'short')", "ag.require(N <= 4096, 'short')", True),
+        ("ag.assume(N <= 4096)", "ag.assume(N <= 4096)", True),
+        ("pass", "ag.require(N <= 4096, 'short')", False),
+        ("pass", "ag.assume(N <= 4096)", False),
+    ],
+)
+def test_what_only_the_other_kernel_requires(
+    mine: str, theirs: str, equal: bool
+) -> None:
+    """Of launches that it does not admit it says nothing."""
+    left = LIMITED.replace("SAID", mine).replace("MADE", CUT)
+    made = compared(left, LIMITED.replace("SAID", theirs).replace("MADE", "x"))
+    assert made.verdict is (Verdict.EQUAL if equal else Verdict.UNKNOWN)

@@ -118,3 +118,45 @@ def test_a_slot_that_is_released_where_data_say_so() -> None:
     found = checked(head + drained)
     said = [o for o in found.obligations if o.verdict is Verdict.REFUTED]
     assert [o.rule for o in said] == ["AG0403"]
+
+
+FAR = """@ag.kernel
+def k(A: f32["M K"], T: i32["M"], C: f32["M K"], s: i32 = 0):
+    M, K = A.shape
+    i = ag.block(ag.cdiv(M, 64))
+    buf = ag.shared(f32, (64, 32), stages=3)
+    full, empty = ag.barriers(3), ag.barriers(3, arrivals=4)
+    with ag.role("load", warps=1):
+        n = 0
+        for k in ag.range(0, K, 32):
+            empty[n % 3].wait(n // 3 - 1)
+            full[n % 3].expect(64 * 32 * 4)
+            buf[n % 3].copy(A[i * 64 :, k:], full[n % 3])
+            n += 1
+    with ag.role("use", warpgroups=1):
+        n = 0
+        for k in ag.range(0, K, 32):
+            full[n % 3].wait(n // 3)
+            C[i * 64 :, k:] = buf[n % 3].load().rename("M K")
+            if {arrives}:
+                empty[n % 3].arrive(per="warp")
+            n += 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("arrives", "wrong"),
+    [
+        ("i >= 0", False),
+        ("k + 32 < K", False),  # nobody waits for the last one
+        ("i != 37", True),
+        ("i * 64 + k != 9024", True),
+        ("T[i] != 3", True),
+        ("(i % 3 != 2) | (n % 5 != 4)", True),
+        ("s != 5", True),
+    ],
+)
+def test_a_block_far_away_an_entry_or_a_scalar(arrives: str, wrong: bool) -> None:
+    found = checked(FAR.format(arrives=arrives))
+    said = {o.rule for o in found.obligations if o.verdict is Verdict.REFUTED}
+    assert said == ({"AG0403"} if wrong else set())

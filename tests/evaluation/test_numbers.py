@@ -170,3 +170,82 @@ def test_sums_that_stop_growing(dtype: str, most: int, right: bool) -> None:
     said = [o for o in found.obligations if o.verdict is Verdict.REFUTED]
     assert [(o.rule, o.span.line) for o in said] == ([] if right else [("AG0333", 15)])
     assert bool(found.risks) == (right and dtype == "bf16")
+
+
+PLACES = """
+import argus as ag
+from argus import bf16, f32, i32, i64
+
+
+@ag.kernel
+def k(X: bf16["M N"], Y: bf16["M N"], *, BN: int = 64):
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[m, j * BN :], (BN,))
+    p = (j * BN + ag.index(x, "N")).to({dtype})
+    Y[m, j * BN :] = ag.where(p < 300{dot}, x, 0.0)
+
+
+@ag.reference
+def ref(X):
+    return np.where(np.arange(X.shape[1]) < 300, X, 0)
+"""
+ENTRIES = """
+import argus as ag
+from argus import bf16, f32, f64, i32, i64
+
+
+@ag.kernel
+def k(I: i32["P"], Y: i32["P"], *, B: int = 64):
+    i = ag.block(ag.cdiv(I.shape[0], B))
+    Y[i * B :] = ag.load(I[i * B :], (B,)).to({dtype}).to(i32)
+
+
+@ag.reference
+def ref(I):
+    return I
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (PLACES.format(dtype="i32", dot=""), False),
+        (PLACES.format(dtype="bf16", dot=".0"), True),
+        (ENTRIES.format(dtype="i64"), False),
+        (ENTRIES.format(dtype="f32"), True),
+    ],
+)
+def test_a_single_place_or_entry_that_a_float_does_not_hold(
+    text: str, wrong: bool
+) -> None:
+    (kernel,) = load_kernels("held.py", text).kernels.values()
+    found = proved_all(kernel, {}, DEFAULT_TARGET, fresh=True).report
+    assert found.verdict is (Verdict.REFUTED if wrong else Verdict.EQUAL)
+    said = [o.rule for o in found.obligations if o.verdict is Verdict.REFUTED]
+    assert said == (["AG0323"] if wrong else [])
+
+
+ADDED = """
+import argus as ag
+from argus import bf16, f32
+
+
+@ag.kernel
+def k(X: {dtype}["M N"], Y: {dtype}["N"], *, BN: int = 64):
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    ag.atomic_add(Y[j * BN :], ag.load(X[m, j * BN :], (BN,)))
+
+
+@ag.reference
+def ref(X, Y):
+    return Y + X.sum(0)
+"""
+
+
+@pytest.mark.parametrize(("dtype", "wrong"), [("f32", False), ("bf16", True)])
+def test_blocks_that_add_a_row_each_in_16_bits(dtype: str, wrong: bool) -> None:
+    (kernel,) = load_kernels("added.py", ADDED.format(dtype=dtype)).kernels.values()
+    found = proved_all(kernel, {}, DEFAULT_TARGET, fresh=True).report
+    assert found.verdict is (Verdict.REFUTED if wrong else Verdict.EQUAL)

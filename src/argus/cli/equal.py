@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from argus.cli.subjects import CommandSubject, SubjectOptions
     from argus.diagnostics import Json, Span
     from argus.equivalence.deciding import Decided
+    from argus.requests import Request
     from argus.verify.verdict import Report, Verdict
 
 Kernels = Annotated[
@@ -143,12 +144,19 @@ class _Shown:
         from argus.evaluation.equal.proof import obligation_of
 
         report = proof_of(subject).report
-        made = compare_kernels(subject.request, other.request, report)
+        found = [
+            (request, compare_kernels(request, right, report))
+            for request, right in _forms(subject, other)
+        ]
+        request, made = min(found, key=lambda pair: pair[1].verdict)
         if made.witness is not None:
-            told = obligation_of(made.witness, subject.request, made.program)
+            told = obligation_of(made.witness, request, made.program)
             report = replace(report, obligations=(told, *report.obligations))
         name = other.request.kernel.name
         axioms = made.decided.axioms if made.decided else ()
+        if len(found) == 1 and subject.space and subject.space.form_count > 1:
+            types = ", ".join(f"{n}: {t.name}" for n, t in request.dtypes.items())
+            axioms = (*axioms, f"a call is given {types}")
         return self._said(
             subject, name, made.verdict, report, made.decided, axioms, made.runs
         )
@@ -206,6 +214,33 @@ class _Shown:
 
     def _note(self, word: str, text: str) -> None:
         self.out.line(f"  {word:<10}{text}", indent=12)
+
+
+_FORMS = 16
+"""Combinations of optional tensors and element types that are compared, at most."""
+
+
+def _forms(
+    subject: CommandSubject, other: CommandSubject
+) -> list[tuple[Request, Request]]:
+    """Both kernels for each combination of tensors and element types that both take.
+
+    Of too many only the first, which is the default one.
+    """
+    from dataclasses import replace
+
+    first = subject.request, other.request
+    space = subject.space
+    if space is None or space.form_count > _FORMS:
+        return [first]
+    taken = {t.name: t for t in other.request.kernel.signature.tensors}
+    found: list[tuple[Request, Request]] = []
+    for form in space.forms():
+        fits = all(n in taken and t in taken[n].dtypes for n, t in form.items())
+        if fits and all(t.optional or n in form for n, t in taken.items()):
+            pair = (replace(one, dtypes=dict(form)) for one in first)
+            found.append((next(pair), next(pair)))
+    return found or [first]
 
 
 def _reference(subject: CommandSubject) -> tuple[str, Callable[[], Decided]]:

@@ -20,8 +20,10 @@ from argus.equivalence.programs import Programs
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.terms import Unknown, Untraced
-from argus.verify.denotation import denote
+from argus.verify.denotation import Denotation, denote
 from argus.verify.equality import EqualityResult, decide, stored_arrays
+from argus.verify.equality.coverage import positions
+from argus.verify.equality.stored import shape_of
 
 __all__ = [
     "PLACES",
@@ -109,11 +111,14 @@ def decided_alike(
     given: Program,
     seconds: float = SECONDS,
     divisors: Mapping[str, int] | None = None,
+    *,
+    whole: bool = False,
 ) -> Decided:
     """Compare a kernel with another one, which says what is right.
 
     ``given`` is the tile program of the other (`Programs.tile`). Tensors go together by
     name. ``divisors``: what divides sizes of all launches that are spoken of.
+    ``whole``: these are all of the kernel's, else those that the other admits, too.
     """
     begin = now()
     program = programs.tile
@@ -129,7 +134,10 @@ def decided_alike(
         if inexact is not None:
             world.limit(min(seconds, PLACES))
         noted = world.obligations.another()
+        learned = world.learned
         theirs = denote(given, world)
+        if whole:
+            _require_admitted(mine, theirs, world, learned)
         taken = {s.tensor.name for s in mine.stores}
         found = decide(
             mine,
@@ -173,6 +181,28 @@ def beside(why: Inexact, made: Decided) -> Decided:
         signed=made.signed,
         apart=made.places,
     )
+
+
+def _require_admitted(
+    mine: Denotation, theirs: Denotation, world: LimitedWorld, learned: tuple[int, int]
+) -> None:
+    """Raises Unknown where the other kernel admits or assumes less than is given.
+
+    ``learned``: what the world knew before it was told of the other.
+    """
+    assumed = (n for n in theirs.notes if n.startswith("assumed: "))
+    note = next((n for n in assumed if n not in mine.notes), "")
+    if note:
+        raise Unknown(f"what the other kernel takes for given is not said here: {note}")
+    new = world.requirements[learned[0] :]
+    outputs = {s.tensor.name: s.tensor for s in mine.stores}.values()
+    with world.knowing(learned):
+        for tensor in outputs if new else ():
+            _, inside = positions(world, tensor.dims, shape_of(world, tensor))
+            for needed in new:
+                if not world.is_subset(inside, needed.where):
+                    why = f"the other kernel admits fewer launches: {needed.why}"
+                    raise Unknown(why)
 
 
 def _require_alike(program: Program, given: Program) -> None:

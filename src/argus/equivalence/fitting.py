@@ -184,6 +184,8 @@ class Inexact(Unknown):
         held = f"{dtype} may not hold" if dtype.is_float else f"does not fit {type_}"
         self.decides = dtype.is_float
         """Whether it is one of a float, by which the program decides."""
+        self.held = 1 << dtype.precision if dtype.is_float else 0
+        """Up to here a float holds all whole numbers; 0 of another type."""
         said = f"{held} {number}" if dtype.is_float else f"{number} {held}"
         if found.most is not None:
             said = f"what may be {found.most} {held}"

@@ -23,6 +23,7 @@ from argus.equivalence.programs import KnownPrograms, Programs
 from argus.equivalence.references import load
 from argus.extents import LEAST_EXTENT
 from argus.ir import ops as o
+from argus.ir.annotations import annotations_of
 from argus.ir.expr import Const, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
@@ -31,6 +32,7 @@ from argus.lang.frontend.declarations import FunctionDecl
 from argus.lang.kernel import Kernel, literal
 from argus.requests import Request
 from argus.specification import (
+    APART,
     LibraryCase,
     LibraryReference,
     Need,
@@ -181,6 +183,14 @@ def _compared_once(
     )
     every = (*axioms, *found.axioms, *wanted.assumptions, *needs)
     made = told(found, every, begin, signed=all(wanted.assumptions.values()))
+    said = next((text for text in APART if text in wanted.assumptions), "")
+    if (
+        made.equal
+        and said
+        and not any(a.is_of_pairs() for a in annotations_of(programs.tile))
+    ):
+        why = f"whether {said}, as `ag.assume(..., pairs=True)` would say"
+        return open_(Unknown(why), begin)
     if inexact is None:
         return made
     untraced = _untraced(programs.tile, trace, seconds)

@@ -150,11 +150,12 @@ def put(values: Array, some: Array, share: int, rng: np.random.Generator) -> Non
 
 
 def emptied(values: Array, rng: np.random.Generator) -> None:
-    """Leave nothing, or one element, of some rows."""
+    """Leave nothing, or one element, of some rows; nothing of the first of several."""
     rows = values.reshape(-1, values.shape[-1]) if values.ndim else values.reshape(1, 1)
     if not rows.size:
         return
     chosen = rng.integers(0, 4, len(rows))
+    chosen[:1] = 0 if len(rows) > 1 else chosen[:1]
     kept = rng.integers(0, rows.shape[1], len(rows))
     single = np.arange(rows.shape[1]) == kept[:, None]
     rows[(chosen == 0)[:, None] | ((chosen == 1)[:, None] & ~single)] = 0

@@ -54,9 +54,11 @@ _CONFIRMED = ("AG0331", "AG0332")
 _SECONDS = 5.0
 """CPU time for questions about numbers."""
 _BLOCKS = 96
+_HELD = 1 << 12
+"""Whole numbers up to here are those of a float of few bits: sizes beyond are small."""
 _SMALL = 3
 _NARROW = "AG0333"
-_LONG, _BESIDE = ((1 << 14, 1 << 10), (1 << 16, LAST), (1 << 17, LAST)), 16
+_LONG, _BESIDE = ((1 << 14, 1 << 12), (1 << 16, LAST), (1 << 17, LAST)), 16
 """Sizes at which a sum of 16 bits has stopped growing, and blocks; sizes beside them.
 """
 
@@ -128,9 +130,15 @@ def _lost_beyond(request: Request, programs: Programs, found: Inexact) -> Lost |
     """What is lost at sizes at which a float does not hold what decides, or beyond."""
     if not found.decides:
         return None
-    for factor in (1, 4):
-        sizes = {n: factor * size for n, size in found.sizes.items() if size > _SMALL}
-        lost = lost_at(request, programs.tile, sizes, _SMALL)
+    large = {n: size for n, size in found.sizes.items() if size > _SMALL}
+    tried = [(large, 0), ({n: 4 * size for n, size in large.items()}, 0)]
+    if found.held <= _HELD:
+        # One of them may be enough, and far less than a solver says.
+        tried += (({name: 5 * found.held}, 0) for name in large)
+    for sizes, beyond in (*tried, (large, found.held)):
+        lost = lost_at(
+            request, programs.tile, sizes, _SMALL, _BLOCKS, decides=True, beyond=beyond
+        )
         if lost is not None:
             return lost
     return None

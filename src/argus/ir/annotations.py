@@ -104,6 +104,10 @@ class Assume(Annotation):
     elements: Inner[tuple[Sym, ...]] = ()
     others: Inner[tuple[Sym, ...]] = ()
 
+    def is_of_pairs(self) -> bool:
+        """With others it does."""
+        return bool(self.others)
+
 
 Fact = Literal[
     "bank_conflicts",  # most wavefronts beyond the ideal, of any shared access

@@ -115,6 +115,10 @@ class Annotation(Op):
         """Whether it speaks of names of dimensions, which nothing else knows."""
         return False
 
+    def is_of_pairs(self) -> bool:
+        """Whether it speaks of every two entries of a table."""
+        return False
+
     def keeps_residues(self, tile: Tile) -> bool:
         """It makes nothing of a tile."""
         del tile

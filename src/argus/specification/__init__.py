@@ -32,6 +32,7 @@ from argus.specification import (
     rounding,
 )
 from argus.specification.array import SymbolicArray
+from argus.specification.ragged import APART
 from argus.specification.specification import (
     LibraryCase,
     LibraryReference,
@@ -55,6 +56,7 @@ TRACED = (
 """Modules that fill the table of functions when they are imported."""
 
 __all__ = [
+    "APART",
     "TRACED",
     "LibraryCase",
     "LibraryReference",

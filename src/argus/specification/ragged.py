@@ -32,10 +32,16 @@ from argus.terms import (
     reduce,
 )
 
-__all__ = ["DIFFERENT", "Ragged", "note"]
+__all__ = ["APART", "DIFFERENT", "Ragged", "note"]
 
 DIFFERENT = "positions that the reference assigns to by a table are different"
 """What is taken for granted of assignments: numpy keeps the last of several."""
+_DISJOINT = (
+    "slices between entries of tables that rounds of a loop assign to have no element "
+    "in common"
+)
+APART = (DIFFERENT, _DISJOINT)
+"""What a kernel has to state of tables, where its reference takes it for granted."""
 
 
 def note(tracing: Tracing, items: Iterable[Item]) -> None:
@@ -47,10 +53,7 @@ def note(tracing: Tracing, items: Iterable[Item]) -> None:
                 continue
             tracing.slices.setdefault((item.start, end))
             if item.start.variables() and end.variables():
-                tracing.assume(
-                    "slices between entries of tables that rounds of a loop assign to "
-                    "have no element in common"
-                )
+                tracing.assume(_DISJOINT)
 
 
 @dataclass(frozen=True)

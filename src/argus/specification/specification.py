@@ -7,7 +7,7 @@ given.outputs["C"].at((m, n))            # a value: Σ_{k < K} A[m, k]·B[n, k]
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, ClassVar, Protocol
@@ -135,7 +135,7 @@ def _one_way(
             raise Unknown(f"the reference returns {name}, which is no output")
         found[name] = as_output(tracing, tensors[name], value)
     return Specification(
-        found, tuple(tracing.needs), dict(tracing.assumptions), frozenset(named)
+        found, tuple(tracing.needs), tracing.assumptions, frozenset(named)
     )
 
 
@@ -152,11 +152,27 @@ def _of_all_ways(found: Sequence[tuple[Tracing, Specification]]) -> Specificatio
             [(tracing.here, made.outputs[name]) for tracing, made in found]
         )
     needs = {need.why: need for _, made in found for need in made.needs}
-    said: dict[str, bool] = {}
-    for _, made in found:
-        for text, signed in made.assumptions.items():
-            said[text] = signed and said.get(text, True)
+    said = _OfAllWays([made.assumptions for _, made in found])
     return Specification(outputs, tuple(needs.values()), said, whole.taken)
+
+
+class _OfAllWays(Mapping[str, bool]):
+    """What is taken for granted on any of several ways, as far as is known now."""
+
+    def __init__(self, ways: Sequence[Mapping[str, bool]]) -> None:
+        self.ways = ways
+
+    def __getitem__(self, text: str) -> bool:
+        said = [way[text] for way in self.ways if text in way]
+        if not said:
+            raise KeyError(text)
+        return all(said)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(dict.fromkeys(text for way in self.ways for text in way))
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
 
 
 def _by_way(ways: Sequence[tuple[IndexSet, SymbolicArray]]) -> SymbolicArray:
@@ -224,7 +240,7 @@ def trace_entry(
     tensors = {t.name: t for t in _tensors(program)}
     found = {n: as_output(tracing, tensors[n], v) for n, v in result.items()}
     return Specification(
-        found, tuple(tracing.needs), dict(tracing.assumptions), frozenset(arrays)
+        found, tuple(tracing.needs), tracing.assumptions, frozenset(arrays)
     )
 
 

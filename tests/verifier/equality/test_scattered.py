@@ -60,3 +60,21 @@ def test_rows_that_are_not_stored_or_kept(change: dict[str, str]) -> None:
     found = decided_text(APPEND.format(**RIGHT | change))
     assert not found.equal
     assert found.reason
+
+
+ASSUMED = "    ag.assume(lambda a, b: a != b, Slot, pairs=True)\n"
+
+
+@pytest.mark.parametrize(
+    "assigns",
+    ["c[Slot] = New", "for p in range(len(Slot)):\n        c[Slot[p]] = New[p]"],
+)
+def test_that_places_differ_is_for_the_kernel_to_say(assigns: str) -> None:
+    """The last of several rows counts in a reference, and any of them on a GPU."""
+    text = APPEND.format(**RIGHT).replace("c[Slot] = New", assigns)
+    stated = decided_text(text)
+    assert stated.equal, stated.reason
+    assert any("are different" in axiom for axiom in stated.axioms)
+    found = decided_text(text.replace(ASSUMED, ""))
+    assert not found.equal
+    assert "ag.assume" in found.reason

@@ -253,3 +253,26 @@ def test_a_condition_that_changes_in_the_middle_is_not_followed() -> None:
     bad = failing(placed(text))
     assert {o.verdict for o in bad} == {Verdict.UNKNOWN}, told(bad)
     assert all("may change anywhere in a loop" in o.reason for o in bad), told(bad)
+
+
+MANY_TURNS = (
+    HEAD
+    + '''def kernel(X: f32["M N"], Y: f32["M N"]):
+    """So many turns with syncs that what threads know of each other has no end."""
+    M, N = X.shape
+    i, j = ag.block(ag.cdiv(M, 32), ag.cdiv(N, 32))
+    s = ag.shared(f32, (32, 32), dims="M N")
+    x = ag.load(X[i * 32 :, j * 32 :], (32, 32))
+    for t in ag.range(0, 1000000):
+        s.store(x)
+        x = s.load() * 0.5
+    Y[i * 32 :, j * 32 :] = x
+'''
+)
+
+
+def test_a_loop_of_very_many_turns_is_not_walked() -> None:
+    bad = failing(placed(MANY_TURNS))
+    assert bad
+    assert all(o.verdict is Verdict.UNKNOWN for o in bad), told(bad)
+    assert "iterations" in bad[0].reason

@@ -65,7 +65,7 @@ def compare_kernels(
     runs = tried.runs - tried.differed
     made: Decided | None = None
     if tried.witness is None:
-        made = decided_alike(programs, given.tile)
+        made = decided_alike(programs, given.tile, whole=True)
         for place in () if made.equal else made.places:
             if tried.witness is None:
                 tried = tried_at(request, program, reference, place)

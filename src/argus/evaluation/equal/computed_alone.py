@@ -10,6 +10,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Collection, Iterator
 
+import numpy as np
+
 from argus.evaluation.equal.inputs import assumed_tables, read
 from argus.evaluation.tiles import indexing
 from argus.ir.memory import GlobalTensor
@@ -20,15 +22,16 @@ __all__ = ["computed_alone", "only_computed"]
 _OF_ITS_FORM = frozenset({"shape", "size", "ndim", "dtype"})
 """Attributes that say nothing of a tensor's numbers."""
 _COMPUTING = frozenset({
-    "abs", "add", "all", "any", "astype", "bool_", "broadcast_to", "clip", "copy",
-    "divide", "empty_like", "equal", "exp", "expand_dims", "float32", "float64",
-    "full_like", "greater", "greater_equal", "int32", "int64", "less", "less_equal",
-    "log", "logical_and", "logical_not", "logical_or", "max", "maximum", "mean",
-    "min", "minimum", "multiply", "negative", "not_equal", "ones_like", "reshape",
-    "sign", "sqrt", "square", "squeeze", "subtract", "sum", "tanh", "transpose",
-    "where", "zeros_like",
+    "abs", "all", "any", "argmax", "argmin", "argsort", "array", "asarray", "astype",
+    "average", "bool_", "broadcast_to", "clip", "concatenate", "copy", "count_nonzero",
+    "cumprod", "cumsum", "diff", "dot", "empty_like", "expand_dims", "flip", "float32",
+    "float64", "full_like", "int16", "int32", "int64", "int8", "max", "mean", "median",
+    "min", "ones_like", "outer", "prod", "ptp", "reshape", "round", "sort", "squeeze",
+    "stack", "std", "sum", "transpose", "uint16", "uint32", "uint64", "uint8", "unique",
+    "var", "where", "zeros_like",
 })  # fmt: skip
-"""Functions and methods that compute with numbers, each alone or all of them."""
+"""Functions and methods that compute with numbers, each alone or all of them; beside
+those of numpy that are element-wise."""
 
 
 def only_computed(program: Program, reference: ast.FunctionDef) -> bool:
@@ -60,7 +63,7 @@ def computed_alone(
     for node in ast.walk(function):
         if isinstance(node, ast.Subscript):
             used |= _read(node.slice, held)
-        elif isinstance(node, ast.Call) and _name(node.func) not in _COMPUTING:
+        elif isinstance(node, ast.Call) and not _computes(_name(node.func)):
             used |= _read(node, held)
     return frozenset(parameters) - used
 
@@ -100,6 +103,11 @@ def _names(target: ast.expr) -> set[str]:
             return _names(inner)
         case _:
             return {n.id for n in ast.walk(target) if isinstance(n, ast.Name)}
+
+
+def _computes(name: str) -> bool:
+    """Whether a function only computes, for all that its name tells."""
+    return name in _COMPUTING or isinstance(getattr(np, name, None), np.ufunc)
 
 
 def _name(function: ast.expr) -> str:

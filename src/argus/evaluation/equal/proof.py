@@ -175,9 +175,8 @@ def _compared(
             found = found or runs.searched([request], SECONDS / 2, seed)
         if found is not None:
             return None, found
-        if made.untraced and runs.beyond:
-            reason = f"{made.reason}; no run has shown that {runs.beyond}"
-            made = replace(made, untraced=False, reason=reason)
+        if made.untraced and (left := runs.left_out(request)):
+            made = replace(made, untraced=False, reason=f"{made.reason}; {left}")
         open_ = made
         if not made.untraced:
             break
@@ -211,6 +210,7 @@ class _Runs:
         self.why = ""
         self.missing = ""
         self.beyond = ""
+        self._unshown: dict[_Form, frozenset[str]] = {}
         self._compared: set[_Form] = set()
         self._failed: dict[_Form, str] = {}
 
@@ -218,6 +218,16 @@ class _Runs:
         """Why the reference says nothing of any call of a form, if it only fails."""
         form = _form(request)
         return "" if form in self._compared else self._failed.get(form, "")
+
+    def left_out(self, request: Request) -> str:
+        """What runs have not shown of calls of a form; "" for nothing."""
+        form = _form(request)
+        if form not in self._compared:
+            return f"no run could be compared ({self.why})"
+        if self.beyond:
+            return f"no run has shown that {self.beyond}"
+        unshown = sorted(self._unshown.get(form, ()))
+        return f"no run has shown that {unshown[0]}" if unshown else ""
 
     def searched(
         self,
@@ -237,6 +247,8 @@ class _Runs:
             found = self._witness(request, tried)
             if found is not None:
                 return found
+            before = self._unshown.get(_form(request), frozenset(tried.unshown))
+            self._unshown[_form(request)] = before.intersection(tried.unshown)
         return None
 
     def at(

@@ -35,7 +35,10 @@ from argus.evaluation.tiles import (
     other_sizes,
 )
 from argus.evaluation.tiles.extents import tile_extents
+from argus.ir.expr import Expr, symbols
 from argus.ir.program import Program, ScalarParam
+from argus.ir.roundoff import is_narrow
+from argus.ir.walk import defined, used, walk
 from argus.requests import Request
 from argus.verify.numbers.products import table_products
 
@@ -57,6 +60,10 @@ _BEYOND = 1 << 29
 _FEW, _MODERATE, _CONSTANTS, _BESIDE = 17, 1 << 8, 3, 33
 """Constants above these (of a dimension without tiles, and with them), and so many of
 them, are sizes that are tried, beside others of this size."""
+_ALONE = 1 << 14
+"""A constant from here on is tried beside sizes that are small."""
+_AT_DRIVEN = 1 << 22
+"""Elements of all tensors where a condition is looked for, at most."""
 _AT_CONSTANTS = DrawingMode("constants", share=2, few=True)
 _AROUND = DrawingMode("around", around=True, large=True, few=True, special=False)
 _ENDS = DrawingMode("ends", ends=True, special=False)
@@ -73,6 +80,8 @@ _SIGNED = (
 )
 _EDGE = 1 << 13
 """A size that is bounded by this is tried."""
+_COUNTED = 300
+"""Tiles of a dimension, more than there are numbers of 8 bits."""
 _WRAPPING = 1 << 16
 """A size at which products of numbers of tables are looked at."""
 
@@ -133,6 +142,19 @@ def tried_at(
 
 
 class _Search(TrialRuns):
+    """``never``: ways in which a condition turns out at no sizes."""
+
+    def __init__(
+        self,
+        request: Request,
+        program: Program,
+        reference: Reference,
+        seconds: float,
+        seed: int,
+    ) -> None:
+        super().__init__(request, program, reference, seconds, seed)
+        self.never: set[Facet] = set()
+
     def run(self, at: Sequence[Mapping[str, int]], few: bool) -> Tried:
         """All steps, or only ``few``, until there is a witness or no time."""
         made = self.made
@@ -142,10 +164,12 @@ class _Search(TrialRuns):
                 for sizes in at:
                     self.one(sizes, MODES[0])
                 self._small(_TRIALS if few else _MORE)
-                self._typed()
+                self._typed(MODES[:2])
+                if not few or is_narrow(self.program):
+                    self._rows(2 if few else _ROWS)
                 if not few:
-                    self._rows()
                     self._edges()
+                    self._counts()
                     self._sides()
                     self._constants()
                     self._driven()
@@ -156,6 +180,9 @@ class _Search(TrialRuns):
             made.why = ""
         left = (f for f in self.facets.unseen() if f.decides and f.drivable)
         made.missed = tuple(dict.fromkeys(f.text for f in left))
+        unshown = (f for f in self._open() if f.compares and f.required)
+        unshown = (f for f in unshown if f not in self.never and not _of_itself(f))
+        made.unshown = tuple(dict.fromkeys(f.text for f in unshown))
         made.seconds = now() - self.begin
         return made
 
@@ -176,9 +203,9 @@ class _Search(TrialRuns):
                 raise SearchOver
             self.one(sizes, next(modes))
 
-    def _typed(self) -> None:
+    def _typed(self, modes: Sequence[DrawingMode]) -> None:
         """Ordinary inputs in the kernel's own types: nothing may become infinite."""
-        for mode in MODES[:2]:
+        for mode in modes:
             trial = self.ordinary.get(mode.name)
             if trial is None:
                 continue
@@ -188,11 +215,13 @@ class _Search(TrialRuns):
                 self.made.witness = witness
                 raise WitnessFound
 
-    def _rows(self) -> None:
-        """Rows that a mask or a norm finds empty."""
-        for _, sizes in zip(range(_ROWS), drawn(self.program, self.rng), strict=False):
+    def _rows(self, most: int) -> None:
+        """Rows that a mask or a norm finds empty, in some trials."""
+        for _, sizes in zip(range(most), drawn(self.program, self.rng), strict=False):
             if sizes:
+                self.ordinary.pop(_EMPTIED.name, None)
                 self.one(sizes, _EMPTIED)
+                self._typed((_EMPTIED,))
 
     def _edges(self) -> None:
         """The largest size that requirements admit, of each that they bound."""
@@ -200,6 +229,19 @@ class _Search(TrialRuns):
             made = with_others_small(self.program, {dim: _LARGEST}, _SMALL)
             if made is not None and made[dim] <= _EDGE:
                 self.one(made, MODES[0])
+
+    def _counts(self) -> None:
+        """More tiles than 8 bits count, where whole numbers of so few bits are made."""
+        made = (tile.dtype for op in walk(self.program.body) for tile in defined(op))
+        if not any(t.kind == "int" and t.bits == 8 for t in made):
+            return
+        tiles, _ = tile_extents(self.program)
+        positive = next(mode for mode in MODES if mode.positive)
+        for dim in free_sizes(self.program):
+            long = _COUNTED * tiles.get(dim, 1)
+            sizes = with_others_small(self.program, {dim: long}, _SMALL)
+            if sizes is not None:
+                self.one(sizes, positive)
 
     def _sides(self) -> None:
         """Scalars of floats at numbers with which the program compares them."""
@@ -235,20 +277,30 @@ class _Search(TrialRuns):
                 # There are none, or none was found, but where sizes are too large.
                 found = other_sizes(self.program, facet, known, beyond)
                 if not isinstance(found, str):
-                    at = ", ".join(f"{n} = {size}" for n, size in found.sizes.items())
-                    self.made.beyond = f"{facet.text}, as at {at}"
+                    self.made.beyond = _as_at(facet, found.sizes)
+                elif not self._is_chosen(facet.when):
+                    self.never.add(facet)
                 continue
             for some in narrower(free, _LARGEST):
                 made = other_sizes(self.program, facet, known, some)
                 if not isinstance(made, str):
                     found = made
                     break
+            runs, self.most = self.made.runs, _AT_DRIVEN
             # The condition may turn out so outside of tensors only: twice the sizes.
             for factor, mode in zip((1, 2), MODES, strict=False):
                 larger = {n: factor * v for n, v in found.sizes.items()}
                 sizes = mended(self.program, {**fixed_sizes(self.program), **larger})
                 if sizes is not None:
                     self.one(sizes, mode, block=found.block)
+            if self.made.runs == runs:
+                self.made.beyond = _as_at(facet, found.sizes)
+
+    def _is_chosen(self, condition: Expr) -> bool:
+        """Whether a condition depends on scalars that a reference takes, too."""
+        scalars = (p for p in self.program.params if isinstance(p, ScalarParam))
+        taken = {p.sym for p in scalars if p.name in self.reference.parameters}
+        return not taken.isdisjoint(symbols(condition))
 
     def _constants(self) -> None:
         """Sizes beyond a constant of the program: an entry of a table may be that."""
@@ -258,7 +310,8 @@ class _Search(TrialRuns):
             least = _MODERATE if dim in tiles else _FEW
             large = sorted(c for c in own if least < c <= _LARGEST)
             for constant in large[:_CONSTANTS]:
-                made = with_others_small(self.program, {dim: constant + 3}, _BESIDE)
+                beside = _BESIDE if constant < _ALONE else _SMALL
+                made = with_others_small(self.program, {dim: constant + 3}, beside)
                 if made is not None and made[dim] > constant:
                     for _ in range(2):
                         self.one(made, _AT_CONSTANTS)
@@ -279,3 +332,14 @@ class _Search(TrialRuns):
 def _cycle() -> Iterator[DrawingMode]:
     while True:
         yield from MODES
+
+
+def _as_at(facet: Facet, sizes: Mapping[str, int]) -> str:
+    at = ", ".join(f"{n} = {size}" for n, size in sizes.items())
+    return f"{facet.text}, as at {at}"
+
+
+def _of_itself(facet: Facet) -> bool:
+    """Whether a number is compared with itself: only what is none differs from that."""
+    tiles = list(used(facet.op))
+    return len(tiles) == 2 and tiles[0] is tiles[1]

@@ -67,6 +67,8 @@ _HELD = {"f16": 6e4, "e4m3": 449.0, "e5m2": 57400.0}
 """The same of narrower floats. Those of eight bits are what rows are scaled to."""
 _TYPED, _TYPED_BLOCKS = 1 << 15, 24
 """Elements and blocks of a trial that runs in the kernel's own types, at most."""
+_RESULTS = 64
+"""Elements of a result of which a norm says enough."""
 _USUAL = 1024.0
 """The largest scalar of floats in such a trial."""
 
@@ -79,8 +81,9 @@ class Tried:
     program does not show: where the order of threads decides, or rounding hides it.
     ``failed``: trials at which the reference ended in an error.
     ``why``: the last reason for which a trial said nothing. ``missed``: conditions of
-    the kernel that no compared run has shown, as sentences. ``beyond``: one of them
-    that is shown at sizes that are too large for a run, and these.
+    the kernel that no compared run has shown, as sentences; ``unshown``: those that
+    compare something, and may turn out so for all that is known. ``beyond``:
+    one of them that is shown at sizes that are too large for a run, and these.
     """
 
     witness: Witness | None = None
@@ -90,6 +93,7 @@ class Tried:
     seconds: float = 0.0
     why: str = ""
     missed: tuple[str, ...] = ()
+    unshown: tuple[str, ...] = ()
     beyond: str = ""
     sizes: list[dict[str, int]] = field(default_factory=list[dict[str, int]])
 
@@ -132,7 +136,7 @@ class TrialRuns:
         self.place = TrialPlace({})
         self.made = Tried()
         self.ordinary: dict[str, Trial] = {}
-        """The last small trial that was compared, for each manner of inputs.
+        """A small trial that was compared, for each manner of inputs.
 
         Of scalars as callers give them: those of a kernel's own constants may be such
         that a product leaves the range of its type.
@@ -184,11 +188,7 @@ class TrialRuns:
             try:
                 trial = self._trial(sizes, given, mode)
                 if trial is not None and self._compare(trial, block):
-                    elements = sum(a.size for a in trial.arrays.values())
-                    small = elements <= _TYPED and trial.grid <= _TYPED_BLOCKS
-                    scales = [abs(x) for x in given.values() if isinstance(x, float)]
-                    if small and max(scales, default=0.0) <= _USUAL:
-                        self.ordinary[mode.name] = trial
+                    self._keep(trial, mode)
                 return
             except Unlike as why:
                 self.made.why = str(why)
@@ -202,6 +202,16 @@ class TrialRuns:
                 self.made.why = str(why)
                 self.made.failed += isinstance(why, Failed)
                 return
+
+    def _keep(self, trial: Trial, mode: DrawingMode) -> None:
+        """Remember a small trial of ordinary inputs, if it has most results so far."""
+        scales = [abs(x) for x in trial.scalars.values() if isinstance(x, float)]
+        small = trial.elements <= _TYPED and trial.grid <= _TYPED_BLOCKS
+        if not small or max(scales, default=0.0) > _USUAL:
+            return
+        old = self.ordinary.get(mode.name)
+        if old is None or trial.results >= min(old.results, _RESULTS):
+            self.ordinary[mode.name] = trial
 
     def _trial(
         self,

@@ -77,6 +77,16 @@ class Trial:
         return {**made, SM_COUNT.name: self.multiprocessors}
 
     @property
+    def elements(self) -> int:
+        """The number of elements of all tensors."""
+        return sum(a.size for a in self.arrays.values())
+
+    @property
+    def results(self) -> int:
+        """The number of elements of the smallest output."""
+        return min((self.arrays[n].size for n in self.program.outputs), default=0)
+
+    @property
     def grid(self) -> int:
         """The number of blocks. Raises ZeroDivisionError."""
         return int(evaluate(self.program.grid, self.env))

@@ -34,16 +34,17 @@ from argus.interpret.numbers import Array, compute
 from argus.ir.expr import symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import SM_COUNT, Program
-from argus.ir.roundoff import computing_roundoff
+from argus.ir.roundoff import computing_roundoff, is_narrow
 from argus.requests import Request, placed_program
 
 __all__ = ["ALL_BLOCKS", "Witness", "confirmed", "far_off", "launched", "worst"]
 
-_FAR, _PLAIN = 0.5, 0.01
-"""A difference in the norm of the result that is no rounding, and how large a result of
-ordinary inputs is, at least, so that the difference is not one of canceled digits."""
+_FAR, _WIDE_FAR, _PLAIN = 0.5, 0.05, 0.01
+"""Differences in the norm of the result that are no rounding, where some floats are
+narrower than f32 and where none is; and how large a result of ordinary inputs is, at
+least, so that the difference is not one of canceled digits."""
 _FEW = 16
-"""Elements of which a norm says something, at least."""
+"""Elements of which a norm says something, at least, where floats are narrow."""
 _WIDE = 16
 """Elements by which strides are divisible where a kernel asks for the most."""
 _ROUNDED = 1e-14
@@ -156,9 +157,11 @@ def far_off(trial: Trial, reference: Reference, request: Request) -> Witness | N
     """A witness that only the kernel's own types show: of ordinary inputs.
 
     An element that is infinite or NaN where the reference has a number, or a result
-    that is off by half its norm. In exact arithmetic there is no difference: numbers
-    have left the range of their type, or were rounded before they decided something.
+    that is off by half its norm, or by a part of it where all floats are wide. In exact
+    arithmetic there is no difference: numbers have left the range of their type, or
+    were rounded before they decided something.
     """
+    norm = (_FAR, _FEW) if is_narrow(trial.program) else (_WIDE_FAR, 1)
     try:
         wanted = expected(trial, reference)
         program, arrays = launched(trial, request)
@@ -179,7 +182,7 @@ def far_off(trial: Trial, reference: Reference, request: Request) -> Witness | N
         if want is None or not tensor.dtype.is_float or not np.isfinite(want).all():
             continue
         got = compute(arrays[tensor.name], tensor.dtype).astype(np.float64)
-        at = worst(got, want.astype(np.float64))
+        at = worst(got, want.astype(np.float64), *norm)
         if at is None:
             continue
         wrong = int((~np.isfinite(got)).sum()) or 1
@@ -213,15 +216,20 @@ def strides_of(array: Array) -> tuple[int, ...]:
     return tuple(s // array.itemsize for s in array.strides)
 
 
-def worst(got: Array, want: Array) -> tuple[int, ...] | None:
-    """The worst element of a result that is far off; None: it is not."""
+def worst(
+    got: Array, want: Array, far: float = _FAR, few: int = _FEW
+) -> tuple[int, ...] | None:
+    """The worst element of a result that is off by so much; None: it is not.
+
+    ``few``: elements of which a norm says something, at least.
+    """
     if not want.size:
         return None
     off = np.where(np.isfinite(got), np.abs(got - want), np.inf)
     if np.isfinite(off).all():
         size = float(np.sqrt((want * want).mean()))
         error = float(np.sqrt((off * off).mean()))
-        if want.size < _FEW or size < _PLAIN or error <= _FAR * size:
+        if want.size < few or size < _PLAIN or error <= far * size:
             return None
     at = np.unravel_index(int(np.argmax(off)), want.shape)
     return tuple(int(i) for i in at)

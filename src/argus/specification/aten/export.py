@@ -141,7 +141,7 @@ def _specification(
     return Specification(
         found,
         tuple(tracing.needs),
-        dict(tracing.assumptions),
+        tracing.assumptions,
         frozenset(exports.named),
     )
 

@@ -35,6 +35,10 @@ from argus.verify.order.trip_count_choices import Choices
 __all__ = ["ClusterWalk"]
 
 
+_LONGEST = 1 << 14
+"""Iterations of a loop that are walked, at most: what is known grows with each."""
+
+
 class ClusterWalk(Machine):
     """One run of all blocks of a cluster.
 
@@ -229,6 +233,8 @@ class ClusterWalk(Machine):
             choices = None
             start, stop = self.integer(group, op.start), self.integer(group, op.stop)
             values = range(start, stop, self._step(group, op))
+            if len(values) > _LONGEST:
+                raise OutOfModel(f"a loop of {len(values)} iterations is walked")
         outer, iterations, loops = group.iteration, group.iterations, group.loops
         extents = group.extents
         group.path.append(id(op))

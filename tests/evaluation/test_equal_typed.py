@@ -1,0 +1,85 @@
+"""Witnesses that only a kernel's own types show: digits that cancel, small numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from evaluation.searching import tried
+
+ALONE = """@ag.kernel
+def k(X: f32["P"], Y: f32["P"], *, B: int = 64):
+    i = ag.block(ag.cdiv(X.shape[0], B))
+    x = ag.load(X[i * B :], (B,)) * 1e-7
+    Y[i * B :] = MADE * 1e7
+
+
+@ag.reference
+def ref(X):
+    return 1e7 * np.expm1(1e-7 * X)
+"""
+ROWS = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M"], *, BN: int = 256):
+    M, N = X.shape
+    ag.require((N <= BN) & (N > 0), "a row")
+    i = ag.block(ag.cdiv(M, 4))
+    x = ag.load(X[i * 4 :, 0:], (4, BN)) * SMALL
+    Y[i * 4 :] = ag.sqrt(ag.sum(x * x, "N")) / SMALL
+
+
+@ag.reference
+def ref(X):
+    return np.sqrt((X * X).sum(1))
+"""
+HALVES = """@ag.kernel
+def k(X: f16["M N"], Y: f16["M N"], *, BN: int = 256):
+    M, N = X.shape
+    ag.require((N <= BN) & (N > 0), "a row")
+    i = ag.block(ag.cdiv(M, 4))
+    x = ag.load(X[i * 4 :, 0:], (4, BN)).to(TYPE)
+    s = ag.sum(ag.abs(x), "N").to(TYPE) + 1e-8
+    Y[i * 4 :, 0:] = (x / s).to(f16)
+
+
+@ag.reference
+def ref(X):
+    return X / (np.abs(X).sum(1, keepdims=True) + 1e-8)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "wrong"),
+    [
+        (ALONE.replace("MADE", "ag.expm1(x)"), False),
+        (ALONE.replace("MADE", "(ag.exp(x) - 1.0)"), True),
+        (ROWS.replace("SMALL", "1e-3"), False),
+        (ROWS.replace("SMALL", "1e-25"), True),
+        (HALVES.replace("TYPE", "f32"), False),
+        (HALVES.replace("TYPE", "f16"), True),
+    ],
+)
+def test_what_is_lost_in_the_types_of_the_kernel(text: str, wrong: bool) -> None:
+    found = tried(text)
+    assert (found.witness is not None) is wrong
+    assert wrong or found.runs > found.differed
+
+
+COUNTS = """@ag.kernel
+def k(X: f32["M N"], Y: i32["M"], *, BN: int = 64):
+    M, N = X.shape
+    i = ag.block(ag.cdiv(M, 4))
+    c = ag.full((4, BN), 0, TYPE, dims="M N")
+    for n in ag.range(0, N, BN):
+        c = c + (ag.load(X[i * 4 :, n:], (4, BN)) > 0.0).to(TYPE)
+    Y[i * 4 :] = ag.sum(c.to(i32), "N")
+
+
+@ag.reference
+def ref(X):
+    return (X > 0).sum(1)
+"""
+
+
+@pytest.mark.parametrize(("dtype", "wrong"), [("i32", False), ("i8", True)])
+def test_counts_of_more_than_eight_bits(dtype: str, wrong: bool) -> None:
+    found = tried(COUNTS.replace("TYPE", dtype))
+    assert (found.witness is not None) is wrong

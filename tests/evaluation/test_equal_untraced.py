@@ -1,0 +1,71 @@
+"""References without terms: what no run has compared, or shown, is not proved."""
+
+from __future__ import annotations
+
+import pytest
+
+from argus.evaluation.proving import proved_all
+from argus.lang.kernel import load_kernels
+from argus.targets import DEFAULT_TARGET
+from argus.verify.verdict import Verdict
+from evaluation.searching import HEAD
+
+KERNEL = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"]{more}, *, BN: int = 64):
+    M, N = X.shape
+    m, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[m, j * BN :], (BN,))
+    {change}
+    Y[m, j * BN :] = x
+
+
+@ag.reference
+def ref(X{taken}):
+    y = np.sort(X, axis=1) * 0 + X
+    {says}
+    return y
+"""
+RIGHT = {"more": "", "change": "pass", "taken": "", "says": "pass"}
+
+
+def verdict(change: dict[str, str]) -> Verdict:
+    (kernel,) = load_kernels(
+        "made.py", HEAD + KERNEL.format(**RIGHT | change)
+    ).kernels.values()
+    return proved_all(kernel, {}, DEFAULT_TARGET, fresh=True).report.verdict
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"change": "x = ag.where(x > 1234.5, x, ag.minimum(x, 2000.0))"},
+        {"change": "x = ag.where(x != x, 0.0, x)"},  # nothing is no number
+        {"change": "if N > 100000:\n        x = x + 0.0"},
+    ],
+)
+def test_conditions_that_runs_have_shown(change: dict[str, str]) -> None:
+    assert verdict(change) is Verdict.PROVED
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"more": ", s: i32", "change": "x = x * 2.0 + (s - s)"},
+        {"change": "x = x * 2.0", "says": "y[:, 0] = np.inf"},
+        {"change": "x = x * 2.0", "says": "y = y[:, :, None]"},
+        {"change": "x = ag.where(ag.abs(x * x * x - 4913.0) < 0.5, 0.0, x)"},
+        {
+            "more": ", a: i32 = 1, b: i32 = 2",
+            "taken": ", a, b",
+            "change": "if a * b == 4711:\n        x = x + 1.0",
+        },
+    ],
+)
+def test_what_no_run_has_compared_or_shown(change: dict[str, str]) -> None:
+    assert verdict(change) is Verdict.UNKNOWN
+
+
+def test_a_large_size_is_tried_beside_small_ones() -> None:
+    change = {"change": "if N > 300000:\n        x = x + 1.0"}
+    assert verdict(change) is Verdict.REFUTED
