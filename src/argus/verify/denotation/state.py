@@ -109,6 +109,15 @@ class Fill:
             return False
         return (self.number - self.turns).constant is not None
 
+    def continues(self, other: Fill) -> bool:
+        """Whether the writes of both are parts of one fill."""
+        return (
+            self.scope == other.scope
+            and self.number == other.number
+            and self.turns == other.turns
+            and self.where.same(other.where)
+        )
+
 
 @dataclass(frozen=True)
 class TensorAccess:

@@ -334,7 +334,7 @@ class ProgramWalk(Context):
         scope, where = self.state.scope, self.state.where
         made = Fill(self.role, scope, number, turns, where, writes, op.span)
         known = self.record.fills.setdefault(key, [])
-        if known and _same_fill(known[-1], made):
+        if known and made.continues(known[-1]):
             last = known.pop()
             both = {**last.writes}
             for alloc, parts in writes.items():
@@ -384,16 +384,6 @@ class ProgramWalk(Context):
         self.filling.clear()
         if not self.dry:
             self.record.unfilled.setdefault(key, why)
-
-
-def _same_fill(one: Fill, other: Fill) -> bool:
-    """Whether two writes are parts of one fill."""
-    return (
-        one.scope == other.scope
-        and one.number == other.number
-        and one.turns == other.turns
-        and one.where.same(other.where)
-    )
 
 
 def _placed(why: Unknown, op: o.AnyOp) -> Unknown:
