@@ -25,6 +25,7 @@ from argus.terms import (
     Entry,
     IndexSet,
     Integer,
+    Opaque,
     Unknown,
     Value,
     Variable,
@@ -40,6 +41,11 @@ _DISJOINT = (
     "slices between entries of tables that rounds of a loop assign to have no element "
     "in common"
 )
+_SORTED = (
+    "entries of a table do not decrease, where rounds of a loop assign to slices from "
+    "each to the next"
+)
+"""The same of ends of packed rows, of which no two entries can be said to be so."""
 APART = (DIFFERENT, _DISJOINT)
 """What a kernel has to state of tables, where its reference takes it for granted."""
 
@@ -53,7 +59,22 @@ def note(tracing: Tracing, items: Iterable[Item]) -> None:
                 continue
             tracing.slices.setdefault((item.start, end))
             if item.start.variables() and end.variables():
-                tracing.assume(_DISJOINT)
+                tracing.assume(_SORTED if _is_to_next(item) else _DISJOINT)
+
+
+def _is_to_next(item: Range) -> bool:
+    """Whether a slice goes from an entry of a table to the next one."""
+    first, length = item.start.single, item.length.single
+    able = (item.length,)
+    if isinstance(length, Opaque) and length.op == "max":
+        able = length.args
+    for many in able:
+        last = (item.start + many).single
+        if isinstance(first, Entry) and isinstance(last, Entry):
+            pairs = zip(first.indices, last.indices, strict=False)
+            if first.tensor == last.tensor:
+                return [b - a for a, b in pairs] == [Integer.of(1)]
+    return False
 
 
 @dataclass(frozen=True)

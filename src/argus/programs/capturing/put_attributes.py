@@ -96,7 +96,7 @@ def _traced(
     from torch.utils import _pytree
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    class Followed(TorchDispatchMode):
+    class ComputedFrom(TorchDispatchMode):
         """What is computed from some tensors, by the memory that it is in."""
 
         def __init__(self, given: Any) -> None:
@@ -131,7 +131,7 @@ def _traced(
     with torch.no_grad(), mode:
         given, others = (_pytree.tree_map(_alike, inputs) for _ in range(2))
         try:
-            with Followed(given) as first:
+            with ComputedFrom(given) as first:
                 model(*given)
             put = {found: _of(*found) for found in attributes}
             made = {
@@ -139,7 +139,7 @@ def _traced(
                 for found, tensor in put.items()
                 if _is_tensor(tensor) and _memory(tensor) in first.memory - own
             }
-            second = Followed(())
+            second = ComputedFrom(())
             try:
                 with second:
                     model(*others)
