@@ -5,54 +5,39 @@ A sum over blocks and over what is in a block, ``A[64 b + i]`` with ``b < K // 6
 in which it stands with factor 1, what then follows from others is not bound at all, and
 the rest is named by its place. Each step is one to one on the points of the set, which
 is what a sum needs; a maximum may also forget which points give the same number.
-A variable that stands in indices as ``k // 32`` and ``k % 32`` alone becomes these two.
+Before that indices take variables apart (`parting.py`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import permutations
 from math import gcd
 
 from argus.terms import affine
-from argus.terms.factored import divided
 from argus.terms.integers import Entry, Integer, Opaque, Variable
 from argus.terms.leaves import Whole
 from argus.terms.naming import Bound, named
+from argus.terms.parting import PartedVariables
 from argus.terms.positions import masked, positions
-from argus.terms.sets import IndexSet
 from argus.terms.term import Term
 from argus.terms.unknown import Unknown
-from argus.terms.world import World
 
 _PACKED = (32, 64, 128, 256, 512)
 """Sizes by which two variables that are only counted are packed into one, beside those
 that their set multiplies one of them by."""
 
 
-class BoundVariables:
+class BoundVariables(PartedVariables):
     """The variables of a sum or maximum while they are brought into one form."""
-
-    def __init__(
-        self,
-        world: World,
-        variables: Sequence[Variable],
-        domain: IndexSet,
-        body: Term,
-    ) -> None:
-        self.world = world
-        self.variables = list(variables)
-        self.domain = domain
-        self.body = body
-        self.chosen: list[Variable] = []
 
     def canonical(self, *, counted: bool) -> Bound:
         """The form; ``counted``: how often a number occurs matters."""
         self._eliminate_equal()
-        while self._split(by_numbers=True) or self._divide():
+        while self.split(by_numbers=True) or self.divide():
             pass
         self._settle(counted)
-        while self._split(by_numbers=False):
+        while self.split(by_numbers=False):
             self._settle(counted)
         return self._named()
 
@@ -77,31 +62,6 @@ class BoundVariables:
             hidden = frozenset(self.variables)
             self.body = restrict(self.world, self.body, self.domain, hidden)
 
-    def _replace(self, variable: Variable, value: Integer) -> None:
-        """A variable as what it is by others, in the bounds of the others, too."""
-        env = {variable: value}
-        for other in self.variables:
-            ends = [end for end in (other.lower, other.upper) if end is not None]
-            if other != variable and any(variable in e.variables() for e in ends):
-                env[other] = self._unbounded(other)
-        self.body = self.world.substitute(self.body, env)
-        self.domain = self.world.substitute(self.domain, env)
-
-    def _unbounded(self, variable: Variable) -> Integer:
-        """Another variable in its place, of which the set says its bounds."""
-        world, number = self.world, Integer.atom(variable)
-        if variable.lower is not None:
-            self.domain = self.domain & world.compare(number, ">=", variable.lower)
-        if variable.upper is not None:
-            self.domain = self.domain & world.compare(number, "<", variable.upper)
-        made = world.fresh("k")
-        (new,) = made.atoms()
-        assert isinstance(new, Variable)
-        for names in (self.variables, self.chosen):
-            if variable in names:
-                names[names.index(variable)] = new
-        return made
-
     def _drop(self, variable: Variable) -> None:
         self.variables.remove(variable)
         if variable in self.chosen:
@@ -115,7 +75,7 @@ class BoundVariables:
             inner = frozenset(self.variables)
             value = affine.equal_to(self.world, self.domain, variable, inner)
             if value is not None:
-                self._replace(variable, value)
+                self.replace(variable, value)
                 self._drop(variable)
 
     def _choose(self) -> bool:
@@ -174,7 +134,7 @@ class BoundVariables:
                 assert isinstance(new, Variable)
                 self.variables[self.variables.index(variable)] = new
                 self.chosen.append(new)
-                self._replace(variable, (made - rest) * factor)
+                self.replace(variable, (made - rest) * factor)
                 return True
         return False
 
@@ -186,100 +146,6 @@ class BoundVariables:
         if factor < 2:
             return index
         return Integer({m: c // factor for m, c in index.terms.items()})
-
-    def _split(self, *, by_numbers: bool) -> bool:
-        """Make quotient and remainder of a variable of which indices are only these.
-
-        By sizes last, when no other variable is a part of it any more.
-        """
-        hidden = frozenset(self.variables)
-        indices = [index for _, index in positions(self.body, hidden)]
-        for variable, divisor in dict.fromkeys(_quotients(indices, hidden)):
-            if (divisor.constant is not None) is not by_numbers:
-                continue
-            least = 0 if divisor.constant is None else None
-            quotient = self.world.fresh("q", least)
-            rest = self.world.fresh("r", 0, divisor)
-            whole = {variable: quotient * divisor + rest}
-            both = quotient.variables() | rest.variables()
-            made = self.world.substitute(self.body, whole)
-            if any(
-                both <= index.variables() for _, index in positions(made, hidden | both)
-            ):
-                continue
-            domain = self._parted(variable, divisor, quotient, rest)
-            if domain is None:
-                continue
-            self.body, self.domain = made, domain
-            at = self.variables.index(variable)
-            self.variables[at : at + 1] = [*quotient.variables(), *rest.variables()]
-            return True
-        return False
-
-    def _divide(self) -> bool:
-        """Make a quotient that leaves no rest in the set the variable it is made of."""
-        hidden = frozenset(self.variables)
-        indices = [index for _, index in positions(self.body, hidden)]
-        for variable, dividend, divisor in dict.fromkeys(_dividends(indices, hidden)):
-            rest = self.world.remainder(dividend, Integer.of(divisor))
-            none = self.world.compare(rest, "==", 0)
-            if not self.world.is_subset(self.domain, none):
-                continue
-            quotient = self.world.fresh("q")
-            factor = dividend.terms[variable,]
-            others = dividend - Integer({(variable,): factor})
-            at = self.variables.index(variable)
-            self._replace(variable, (quotient * divisor - others) * factor)
-            self.variables[at : at + 1] = quotient.variables()
-            return True
-        return False
-
-    def _parted(
-        self, variable: Variable, divisor: Integer, quotient: Integer, rest: Integer
-    ) -> IndexSet | None:
-        """The set, by quotient and remainder of a variable.
-
-        Of a divisor d that is no number, ``0 <= q*d + r < n*d`` is said as ``0 <= q <
-        n``, which is the same for ``0 <= r < d``. None where the set does not say it.
-        """
-        world, whole = self.world, quotient * divisor + rest
-        said = self.domain
-        if divisor.constant is None:
-            turns = world.quotient(Integer.atom(variable), divisor)
-            said = self._without_products(said, turns, but=turns * divisor)
-        domain = world.substitute(said, {variable: whole})
-        digits = world.compare(rest, "<", divisor) & world.compare(rest, ">=", 0)
-        if divisor.constant is not None:
-            return domain & digits
-        if not world.is_subset(self.domain, world.compare(divisor, ">=", 1)):
-            return None
-        number = Integer.atom(variable)
-        for end in affine.ends_of(world, self.domain, variable):
-            times = divided(end, divisor)
-            inside = world.compare(number, ">=", 0) & world.compare(number, "<", end)
-            if times is None or not said.within(inside):
-                continue
-            digits = digits & world.compare(quotient, ">=", 0)
-            digits = digits & world.compare(quotient, "<", times)
-            known = world.substitute(inside, {variable: whole})
-            for less in (Integer.of(0), quotient):  # for d is at least 1
-                known = known & world.compare(quotient * divisor, ">=", less)
-            made = (domain & digits).gist(known) & digits
-            return self._without_products(made, quotient)
-        return None
-
-    def _without_products(
-        self, where: IndexSet, factor: Integer, *, but: Integer | None = None
-    ) -> IndexSet:
-        """A set without products of a factor that are known of it anyway."""
-        kept = () if but is None else but.terms
-        left = [
-            self.world.space.name(monomial)
-            for monomial in where.monomials
-            if len(monomial) > 1 and factor.single in monomial and monomial not in kept
-        ]
-        plain = where.without(left) if left else where
-        return plain if self.world.is_subset(plain, where) else where
 
     def _forget_idle(self, counted: bool) -> None:
         """Project out variables that the body does not use, where that is right."""
@@ -351,7 +217,7 @@ class BoundVariables:
                 continue
             value = affine.determined(self.world, self.domain, variable)
             if value is not None:
-                self._replace(variable, self._plain(variable, value))
+                self.replace(variable, self._plain(variable, value))
                 self._drop(variable)
 
     def _plain(self, variable: Variable, value: Integer) -> Integer:
@@ -386,35 +252,6 @@ class BoundVariables:
         found = [v for v in dict.fromkeys(alone) if isinstance(v, Variable)]
         first = [v for v in found if v in chosen]
         return first + [v for v in chosen if v not in first]
-
-
-def _quotients(
-    indices: Sequence[Integer], bound: frozenset[Variable]
-) -> Iterator[tuple[Variable, Integer]]:
-    """Bound variables, and what indices divide each of them by."""
-    for atom in (a for index in indices for a in index.atoms()):
-        if isinstance(atom, Opaque) and atom.op == "div":
-            dividend, divisor = atom.args
-            variable, others = dividend.single, divisor.variables() & bound
-            if isinstance(variable, Variable) and variable in bound and not others:
-                yield variable, divisor
-
-
-def _dividends(
-    indices: Sequence[Integer], bound: frozenset[Variable]
-) -> Iterator[tuple[Variable, Integer, int]]:
-    """Bound variables that quotients in indices have with factor 1: what is divided."""
-    for atom in (a for index in indices for a in index.atoms()):
-        if isinstance(atom, Opaque) and atom.op == "div":
-            dividend, divisor = atom.args
-            number = divisor.constant
-            for variable in sorted(dividend.variables() & bound, key=lambda v: v.key):
-                factor = dividend.coefficient(variable)
-                if factor not in (1, -1) or not number:
-                    continue
-                rest = dividend - Integer({(variable,): factor})
-                if variable not in rest.variables():
-                    yield variable, dividend, number
 
 
 def _number(body: Term) -> Integer | None:

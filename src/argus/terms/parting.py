@@ -1,0 +1,186 @@
+"""Bound variables that indices take apart: quotients and remainders are variables.
+
+A variable k of which indices are ``k // 32`` and ``k % 32`` alone is these two, and one
+of a set in which 64 divides ``k + n`` is that quotient. Each step is one to one on the
+points of the set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from argus.terms import affine
+from argus.terms.factored import divided
+from argus.terms.integers import Integer, Opaque, Variable
+from argus.terms.positions import positions
+from argus.terms.sets import IndexSet
+from argus.terms.term import Term
+from argus.terms.world import World
+
+__all__ = ["PartedVariables"]
+
+
+class PartedVariables:
+    """The variables of a sum or maximum, its set and its body: they change together."""
+
+    def __init__(
+        self,
+        world: World,
+        variables: Sequence[Variable],
+        domain: IndexSet,
+        body: Term,
+    ) -> None:
+        self.world = world
+        self.variables = list(variables)
+        self.domain = domain
+        self.body = body
+        self.chosen: list[Variable] = []
+        """Those that are an index by themselves."""
+
+    def replace(self, variable: Variable, value: Integer) -> None:
+        """A variable as what it is by others, in the bounds of the others, too."""
+        env = {variable: value}
+        for other in self.variables:
+            ends = [end for end in (other.lower, other.upper) if end is not None]
+            if other != variable and any(variable in e.variables() for e in ends):
+                env[other] = self._unbounded(other)
+        self.body = self.world.substitute(self.body, env)
+        self.domain = self.world.substitute(self.domain, env)
+
+    def _unbounded(self, variable: Variable) -> Integer:
+        """Another variable in its place, of which the set says its bounds."""
+        world, number = self.world, Integer.atom(variable)
+        if variable.lower is not None:
+            self.domain = self.domain & world.compare(number, ">=", variable.lower)
+        if variable.upper is not None:
+            self.domain = self.domain & world.compare(number, "<", variable.upper)
+        made = world.fresh("k")
+        (new,) = made.atoms()
+        assert isinstance(new, Variable)
+        for names in (self.variables, self.chosen):
+            if variable in names:
+                names[names.index(variable)] = new
+        return made
+
+    def split(self, *, by_numbers: bool) -> bool:
+        """Make quotient and remainder of a variable of which indices are only these.
+
+        By sizes last, when no other variable is a part of it any more.
+        """
+        hidden = frozenset(self.variables)
+        indices = [index for _, index in positions(self.body, hidden)]
+        for variable, divisor in dict.fromkeys(_quotients(indices, hidden)):
+            if (divisor.constant is not None) is not by_numbers:
+                continue
+            least = 0 if divisor.constant is None else None
+            quotient = self.world.fresh("q", least)
+            rest = self.world.fresh("r", 0, divisor)
+            whole = {variable: quotient * divisor + rest}
+            both = quotient.variables() | rest.variables()
+            made = self.world.substitute(self.body, whole)
+            if any(
+                both <= index.variables() for _, index in positions(made, hidden | both)
+            ):
+                continue
+            domain = self._parted(variable, divisor, quotient, rest)
+            if domain is None:
+                continue
+            self.body, self.domain = made, domain
+            at = self.variables.index(variable)
+            self.variables[at : at + 1] = [*quotient.variables(), *rest.variables()]
+            return True
+        return False
+
+    def divide(self) -> bool:
+        """Make a quotient that leaves no rest in the set the variable it is made of."""
+        hidden = frozenset(self.variables)
+        indices = [index for _, index in positions(self.body, hidden)]
+        for variable, dividend, divisor in dict.fromkeys(_dividends(indices, hidden)):
+            rest = self.world.remainder(dividend, Integer.of(divisor))
+            none = self.world.compare(rest, "==", 0)
+            if not self.world.is_subset(self.domain, none):
+                continue
+            quotient = self.world.fresh("q")
+            factor = dividend.terms[variable,]
+            others = dividend - Integer({(variable,): factor})
+            at = self.variables.index(variable)
+            self.replace(variable, (quotient * divisor - others) * factor)
+            self.variables[at : at + 1] = quotient.variables()
+            return True
+        return False
+
+    def _parted(
+        self, variable: Variable, divisor: Integer, quotient: Integer, rest: Integer
+    ) -> IndexSet | None:
+        """The set, by quotient and remainder of a variable.
+
+        Of a divisor d that is no number, ``0 <= q*d + r < n*d`` is said as ``0 <= q <
+        n``, which is the same for ``0 <= r < d``. None where the set does not say it.
+        """
+        world, whole = self.world, quotient * divisor + rest
+        said = self.domain
+        if divisor.constant is None:
+            turns = world.quotient(Integer.atom(variable), divisor)
+            said = self._without_products(said, turns, but=turns * divisor)
+        domain = world.substitute(said, {variable: whole})
+        digits = world.compare(rest, "<", divisor) & world.compare(rest, ">=", 0)
+        if divisor.constant is not None:
+            return domain & digits
+        if not world.is_subset(self.domain, world.compare(divisor, ">=", 1)):
+            return None
+        number = Integer.atom(variable)
+        for end in affine.ends_of(world, self.domain, variable):
+            times = divided(end, divisor)
+            inside = world.compare(number, ">=", 0) & world.compare(number, "<", end)
+            if times is None or not said.within(inside):
+                continue
+            digits = digits & world.compare(quotient, ">=", 0)
+            digits = digits & world.compare(quotient, "<", times)
+            known = world.substitute(inside, {variable: whole})
+            for less in (Integer.of(0), quotient):  # for d is at least 1
+                known = known & world.compare(quotient * divisor, ">=", less)
+            made = (domain & digits).gist(known) & digits
+            return self._without_products(made, quotient)
+        return None
+
+    def _without_products(
+        self, where: IndexSet, factor: Integer, *, but: Integer | None = None
+    ) -> IndexSet:
+        """A set without products of a factor that are known of it anyway."""
+        kept = () if but is None else but.terms
+        left = [
+            self.world.space.name(monomial)
+            for monomial in where.monomials
+            if len(monomial) > 1 and factor.single in monomial and monomial not in kept
+        ]
+        plain = where.without(left) if left else where
+        return plain if self.world.is_subset(plain, where) else where
+
+
+def _quotients(
+    indices: Sequence[Integer], bound: frozenset[Variable]
+) -> Iterator[tuple[Variable, Integer]]:
+    """Bound variables, and what indices divide each of them by."""
+    for atom in (a for index in indices for a in index.atoms()):
+        if isinstance(atom, Opaque) and atom.op == "div":
+            dividend, divisor = atom.args
+            variable, others = dividend.single, divisor.variables() & bound
+            if isinstance(variable, Variable) and variable in bound and not others:
+                yield variable, divisor
+
+
+def _dividends(
+    indices: Sequence[Integer], bound: frozenset[Variable]
+) -> Iterator[tuple[Variable, Integer, int]]:
+    """Bound variables that quotients in indices have with factor 1: what is divided."""
+    for atom in (a for index in indices for a in index.atoms()):
+        if isinstance(atom, Opaque) and atom.op == "div":
+            dividend, divisor = atom.args
+            number = divisor.constant
+            for variable in sorted(dividend.variables() & bound, key=lambda v: v.key):
+                factor = dividend.coefficient(variable)
+                if factor not in (1, -1) or not number:
+                    continue
+                rest = dividend - Integer({(variable,): factor})
+                if variable not in rest.variables():
+                    yield variable, dividend, number
