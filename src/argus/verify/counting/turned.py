@@ -22,7 +22,17 @@ from dataclasses import dataclass, replace
 from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Expr, Sym, binary, select, substitute, symbols
+from argus.ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Select,
+    Sym,
+    binary,
+    select,
+    substitute,
+    symbols,
+)
 from argus.ir.program import Program
 from argus.ir.walk import blocks, bound, inner_symbols, walk
 from argus.verify.counting.blocks import changed, within
@@ -93,7 +103,7 @@ class _Rewriting:
                 self._bind(op.sym, substitute(op.value, env), env)
                 yield op
             case o.If():
-                yield self._branch(op, env)
+                yield from self._branch(op, env)
             case o.For():
                 yield from self._loop(op, env)
             case o.Roles():
@@ -113,17 +123,72 @@ class _Rewriting:
         if self.positions.within(value):
             self.turned.add(sym.name)
 
-    def _branch(self, op: o.If, env: _Env) -> o.AnyOp:
+    # ------------------------------------------------------------------- branches
+
+    def _branch(self, op: o.If, env: _Env) -> Iterator[o.AnyOp]:
         envs = [dict(env), dict(env)]
         inside = iter(envs)
         made = within(op, lambda b: self.block(b, next(inside)))
+        ends = {
+            m.result: (substitute(m.then, envs[0]), substitute(m.other, envs[1]))
+            for m in op.scalars
+        }
         condition, inner = substitute(op.cond, env), _inner(made)
-        for merge in op.scalars:
-            a, b = substitute(merge.then, envs[0]), substitute(merge.other, envs[1])
-            value = select(condition, a, b)
+        after: list[o.Let] = []
+        for result, (then, other) in ends.items():
+            value = select(condition, then, other)
             if not any(s.name in inner for s in symbols(value)):
-                self._bind(merge.result, value, env)
-        return made
+                self._bind(result, value, env)
+            elif isinstance(made, o.If) and made.scalars:
+                made, lets = self._merged(made, result, ends)
+                after += lets
+        yield made
+        for let in after:
+            yield from self._op(let, env)
+
+    def _merged(
+        self, op: o.If, turned: Sym, ends: Mapping[Sym, tuple[Expr, Expr]]
+    ) -> tuple[o.If, list[o.Let]]:
+        """A branch that leaves a number that only its blocks have."""
+        sides = ends[turned]
+        periods = {_period(e) for e in sides} - {None}
+        if len(periods) != 1 or all(m.result != turned for m in op.scalars):
+            return op, []
+        (period,) = periods
+        assert period is not None
+        found = [self.positions.position(e, period) for e in sides]
+        then, other = found
+        if then is None or other is None:
+            return op, []
+        guess = _Guess(turned, period, then, {})
+        others = {
+            result.name: c
+            for result, values in ends.items()
+            if (c := self._offset(values, (then, other), period)) is not None
+        }
+        guess = replace(guess, others=others)
+        self.numbers.add(guess.number.name)
+        scalars = guess.scalars(guess.number)
+        gone = [m.result for m in op.scalars if m.result.name in scalars]
+        kept = [m for m in op.scalars if m.result.name not in scalars]
+        self.turned |= {s.name for s in gone}
+        merge = o.ScalarMerge(then, other, guess.number)
+        lets = [o.Let(s, scalars[s.name], span=op.span) for s in gone]
+        return replace(op, scalars=[*kept, merge]), lets
+
+    def _offset(
+        self, values: tuple[Expr, Expr], numbers: tuple[Expr, Expr], period: int
+    ) -> int | None:
+        """The c with which both values are ``number // period + c``."""
+        start, n = (self.positions.at_zero(e) for e in (values[0], numbers[0]))
+        if start is None or n is None:
+            return None
+        c = start - n // period
+        same = all(
+            self.positions.equal(e, quotient(n, period, c), period)
+            for e, n in zip(values, numbers, strict=True)
+        )
+        return c if same else None
 
     # ---------------------------------------------------------------------- loops
 
@@ -219,6 +284,15 @@ class _Rewriting:
         )
         return made, [o.Let(c.result, after[c.arg.name], span=op.span) for c in gone]
 
+
+
+def _period(e: Expr) -> int | None:
+    """Of what remainder an expression is."""
+    match e:
+        case Binary(op="%", right=Const(value=int(period))):
+            return period
+        case Const() | Sym() | Binary() | Select():
+            return None
 
 
 def _inner(op: o.AnyOp) -> set[str]:
