@@ -11,9 +11,7 @@ from argus.ir.walk import blocks, map_blocks
 __all__ = ["changed", "within"]
 
 
-def changed(
-    block: o.Block, change: Callable[[o.AnyOp], Iterable[o.AnyOp]]
-) -> o.Block:
+def changed(block: o.Block, change: Callable[[o.AnyOp], Iterable[o.AnyOp]]) -> o.Block:
     """A block with others in the place of each operation."""
     ops = [new for op in block.ops for new in change(op)]
     same = len(ops) == len(block.ops) and all(

@@ -12,11 +12,10 @@ from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
 from argus.ir.program import Program
 from argus.ir.walk import walk
+from argus.verify.counting.positions import LONGEST
 
 __all__ = ["Periods"]
 
-_MOST = 64
-"""The largest period that is looked for."""
 _COMPARED = ("==", "!=", "<", "<=", ">", ">=", "^")
 
 
@@ -55,7 +54,7 @@ class Periods:
         while todo:
             for e in self._made.get(todo.pop(), ()):
                 turned = turned or _turns(e)
-                found |= {n for n in _constants(e) if 1 < n <= _MOST}
+                found |= {n for n in _constants(e) if 1 < n <= LONGEST}
                 for sym in symbols(e):
                     if sym.name not in seen:
                         seen.add(sym.name)

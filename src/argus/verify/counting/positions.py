@@ -16,8 +16,10 @@ from itertools import product
 from argus.ir.expr import Const, Expr, Select, Sym, binary, select, substitute, symbols
 from argus.verify.decide.conditions import proved
 
-__all__ = ["Positions", "quotient"]
+__all__ = ["LONGEST", "Positions", "quotient"]
 
+LONGEST = 64
+"""The largest period that is looked for."""
 _NUMBERS = 2
 """The most numbers that one question is about."""
 
@@ -60,6 +62,20 @@ class Positions:
             return None
         return binary("+", numbers[0], step) if numbers else Const(step)
 
+    def plain(self, e: Expr, period: int) -> Expr:
+        """A remainder or a quotient without choices; itself where it is neither."""
+        n = self.position(e, period)
+        if n is not None:
+            return binary("%", n, period)
+        numbers, start = self.within(e), self.at_zero(e)
+        if len(numbers) != 1 or start is None:
+            return e
+        for ahead in range(min(period, LONGEST)):
+            made = quotient(binary("+", numbers[0], ahead), period, start)
+            if self.equal(e, made, period):
+                return made
+        return e
+
     def at_zero(self, e: Expr) -> int | None:
         """The first branch of an expression where its numbers are 0, if that is one."""
         while isinstance(e, Select) and not self.within(e.cond):
@@ -70,7 +86,7 @@ class Positions:
     def equal(self, e: Expr, other: Expr, period: int) -> bool:
         """Whether two expressions are shown to be equal, whatever the numbers are."""
         numbers = self.within(binary("==", e, other))
-        if len(numbers) > _NUMBERS:
+        if len(numbers) > _NUMBERS or not 0 < period <= LONGEST:
             return False
         for rests in product(range(period), repeat=len(numbers)):
             turns = {s.name: Sym(f"{s.name}//", "let") for s in numbers}

@@ -18,8 +18,9 @@ hand on a number of their own, which begins with that of the loop around them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from copy import copy
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import TypeVar, assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import (
@@ -34,13 +35,16 @@ from argus.ir.expr import (
     symbols,
 )
 from argus.ir.program import Program
-from argus.ir.walk import blocks, bound, inner_symbols, walk
+from argus.ir.rewrite import change_expressions
+from argus.ir.walk import blocks, bound, expressions, inner_symbols, walk
 from argus.verify.counting.blocks import changed, within
 from argus.verify.counting.periods import Periods
 from argus.verify.counting.positions import Positions, quotient
 from argus.verify.counting.unused import without_unused
 
 __all__ = ["with_turned_counters"]
+
+Op = TypeVar("Op", bound=o.AnyOp)
 
 _LARGE = 200
 """Symbols in an expression that is followed no further."""
@@ -100,8 +104,9 @@ class _Rewriting:
     def _op(self, op: o.AnyOp, env: _Env) -> Iterator[o.AnyOp]:
         match op:
             case o.Let():
-                self._bind(op.sym, substitute(op.value, env), env)
-                yield op
+                plain = self._plain(op, env)
+                self._bind(op.sym, substitute(plain.value, env), env)
+                yield plain
             case o.If():
                 yield from self._branch(op, env)
             case o.For():
@@ -112,9 +117,33 @@ class _Rewriting:
                 o.LoadScalar() | o.Extract() | o.RegisterOp() | o.Dot() | o.Access()
                 | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip
-                yield op
+                yield self._plain(op, env)
             case _:
                 assert_never(op)
+
+    def _plain(self, op: Op, env: _Env) -> Op:
+        """An operation that does not choose between remainders of a number."""
+
+        def change(e: Expr) -> Expr:
+            return self._without_choice(e, env)
+
+        if all(change(e) is e for e in expressions(op)):
+            return op
+        made = copy(op)
+        change_expressions(made, change)
+        return made
+
+    def _without_choice(self, e: Expr, env: _Env) -> Expr:
+        if not self.numbers or isinstance(e, Const | Sym) or not _chooses(e):
+            return e
+        value = substitute(e, env)
+        if not self.positions.within(value):
+            return e
+        for period in sorted(_periods(value)):
+            found = self.positions.plain(value, period)
+            if found != value:
+                return found
+        return e
 
     def _bind(self, sym: Sym, value: Expr, env: _Env) -> None:
         if sym.type == "float" or len(symbols(value)) > _LARGE:
@@ -133,15 +162,21 @@ class _Rewriting:
             m.result: (substitute(m.then, envs[0]), substitute(m.other, envs[1]))
             for m in op.scalars
         }
+        assert isinstance(made, o.If)
         condition, inner = substitute(op.cond, env), _inner(made)
         after: list[o.Let] = []
         for result, (then, other) in ends.items():
             value = select(condition, then, other)
-            if not any(s.name in inner for s in symbols(value)):
-                self._bind(result, value, env)
-            elif isinstance(made, o.If) and made.scalars:
+            if any(s.name in inner for s in symbols(value)):
                 made, lets = self._merged(made, result, ends)
                 after += lets
+                continue
+            plain = self._without_choice(value, {})
+            if plain != value:
+                kept = [m for m in made.scalars if m.result != result]
+                made = replace(made, scalars=kept)
+                after.append(o.Let(result, plain, span=op.span))
+            self._bind(result, plain, env)
         yield made
         for let in after:
             yield from self._op(let, env)
@@ -285,7 +320,6 @@ class _Rewriting:
         return made, [o.Let(c.result, after[c.arg.name], span=op.span) for c in gone]
 
 
-
 def _period(e: Expr) -> int | None:
     """Of what remainder an expression is."""
     match e:
@@ -293,6 +327,28 @@ def _period(e: Expr) -> int | None:
             return period
         case Const() | Sym() | Binary() | Select():
             return None
+
+
+def _parts(e: Expr) -> Iterator[Expr]:
+    """An expression and all that it is made of."""
+    yield e
+    match e:
+        case Binary(left=left, right=right):
+            parts = (left, right)
+        case Select(cond=cond, then=then, other=other):
+            parts = (cond, then, other)
+        case Const() | Sym():
+            parts = ()
+    for part in parts:
+        yield from _parts(part)
+
+
+def _chooses(e: Expr) -> bool:
+    return any(isinstance(x, Select) for x in _parts(e))
+
+
+def _periods(e: Expr) -> set[int]:
+    return {n for x in _parts(e) if (n := _period(x)) is not None}
 
 
 def _inner(op: o.AnyOp) -> set[str]:
