@@ -57,6 +57,7 @@ for n in ag.range(0, N, 32):
     Y[i * 64 :, n:] = s[st].load() + 1.0
     empty[st].arrive(per="warp")
 """
+TILES = "for i in ag.persistent(ag.cdiv(M, 64)):"
 KERNEL = """\
 import argus as ag
 from argus import f32
@@ -68,11 +69,11 @@ def k(X: f32["M N"], Y: f32["M N"], *, S: int = 3):
     full, empty = ag.barriers(S), ag.barriers(S, arrivals=4)
     with ag.role("load", warps=1):
         st, ph = 0, 0
-        for i in ag.persistent(ag.cdiv(M, 64)):
+        {tiles}
 {load}
     with ag.role("use", warpgroups=1):
         st, ph, t = 0, 0, 0
-        for i in ag.persistent(ag.cdiv(M, 64)):
+        {tiles}
 {use}
 
 @ag.reference
@@ -88,12 +89,19 @@ def kernel(
     loads: str = LOAD,
     uses: str = USE,
     stages: int = 3,
+    tiles: bool = True,
 ) -> Kernel:
     """A copy by two roles, with how each moves its stage and phase on."""
     text = KERNEL.format(
+        tiles=TILES,
         load=indent(loads + indent(load, "    "), " " * 12),
         use=indent(uses + indent(use, "    "), " " * 12),
     ).replace("S: int = 3", f"S: int = {stages}")
+    if not tiles:
+        text = text.replace(TILES, "for _ in ag.static_range(1):")
+        text = text.replace(
+            "    s = ag.shared", "    i = ag.block(ag.cdiv(M, 64))\n    s = ag.shared"
+        )
     return load_kernels(Path("turned.py"), text).kernels["k"]
 
 
@@ -142,9 +150,11 @@ BEFORE = {
 @pytest.mark.parametrize("before", BEFORE)
 def test_stages_released_an_iteration_later(before: str) -> None:
     uses = RELEASED_LATER.replace("BEFORE", BEFORE[before])
-    assert verdict(kernel(use=BRANCH + "t += 1\n", uses=uses)) is Verdict.EQUAL
+    right = kernel(use=BRANCH + "t += 1\n", uses=uses, tiles=False)
+    assert verdict(right) is Verdict.EQUAL
     later = uses.replace("t > 0", "t > 1")
-    assert verdict(kernel(use=BRANCH + "t += 1\n", uses=later)) is Verdict.REFUTED
+    wrong = kernel(use=BRANCH + "t += 1\n", uses=later, tiles=False)
+    assert verdict(wrong) is Verdict.REFUTED
 
 
 LOAD_IF = "if N > 64:\n" + indent(LOAD + indent(BRANCH, "    "), "    ")

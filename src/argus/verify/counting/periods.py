@@ -6,12 +6,9 @@ taken from S - 1. Whether it has the period is for the proof to say.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
-from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, symbols
-from argus.ir.program import Program
-from argus.ir.walk import walk
 from argus.verify.counting.positions import LONGEST
 
 __all__ = ["Periods"]
@@ -20,24 +17,14 @@ _COMPARED = ("==", "!=", "<", "<=", ">", ">=", "^")
 
 
 class Periods:
-    """Periods of what the loops of a program carry, found when first asked for."""
+    """Periods of what the loops of a program carry, found when first asked for.
 
-    def __init__(self, program: Program) -> None:
-        self._made: dict[str, tuple[Expr, ...]] = {}
-        """What a scalar is made of, with what chooses between branches."""
+    ``made``: what scalars are made of, with what chooses between branches.
+    """
+
+    def __init__(self, made: Mapping[str, tuple[Expr, ...]]) -> None:
+        self._made = made
         self._known: dict[str, tuple[int, ...]] = {}
-        for op in walk(program.body):
-            if isinstance(op, o.Let):
-                self._made[op.sym.name] = (op.value,)
-            elif isinstance(op, o.If):
-                for merge in op.scalars:
-                    chosen = Select(op.cond, merge.then, merge.other)
-                    self._made[merge.result.name] = (chosen,)
-            elif isinstance(op, o.For):
-                for carry in op.scalars:
-                    handed = (carry.init, carry.yielded)
-                    self._made[carry.arg.name] = handed
-                    self._made[carry.result.name] = handed
 
     def of(self, carried: Sym) -> tuple[int, ...]:
         """Candidates for a scalar; none for one that nothing turns back."""

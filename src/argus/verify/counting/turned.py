@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import TypeVar, assert_never
+from typing import TypeVar
 
 from argus.ir import ops as o
 from argus.ir.expr import (
@@ -58,11 +58,24 @@ def with_turned_counters(program: Program) -> Program:
     loops = (op for op in walk(program.body) if isinstance(op, o.For))
     if not any(c.arg.type == "int" for op in loops for c in op.scalars):
         return program
-    rewriting = _Rewriting(Periods(program))
+    made = {s: x for op in walk(program.body) for s, x in _made(op).items()}
+    rewriting = _Rewriting(Periods(made))
     body = rewriting.block(program.body, {})
     if not rewriting.numbers:
         return program
     return replace(program, body=without_unused(body, rewriting.turned))
+
+
+def _made(op: o.AnyOp) -> dict[str, tuple[Expr, ...]]:
+    """What scalars an operation makes of which, and of what chooses between them."""
+    if isinstance(op, o.Let):
+        return {op.sym.name: (op.value,)}
+    if isinstance(op, o.If):
+        return {m.result.name: (Select(op.cond, m.then, m.other),) for m in op.scalars}
+    if isinstance(op, o.For):
+        handed = [(c, (c.init, c.yielded)) for c in op.scalars]
+        return {s.name: made for c, made in handed for s in (c.arg, c.result)}
+    return {}
 
 
 @dataclass(frozen=True)
@@ -102,24 +115,17 @@ class _Rewriting:
         return changed(block, lambda op: self._op(op, env))
 
     def _op(self, op: o.AnyOp, env: _Env) -> Iterator[o.AnyOp]:
-        match op:
-            case o.Let():
-                plain = self._plain(op, env)
-                self._bind(op.sym, substitute(plain.value, env), env)
-                yield plain
-            case o.If():
-                yield from self._branch(op, env)
-            case o.For():
-                yield from self._loop(op, env)
-            case o.Roles():
-                yield within(op, lambda b: self.block(b, dict(env)))
-            case (
-                o.LoadScalar() | o.Extract() | o.RegisterOp() | o.Dot() | o.Access()
-                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
-            ):  # fmt: skip
-                yield self._plain(op, env)
-            case _:
-                assert_never(op)
+        if isinstance(op, o.For):
+            yield from self._loop(op, env)
+        elif isinstance(op, o.If):
+            yield from self._branch(op, env)
+        elif blocks(op):
+            yield within(op, lambda b: self.block(b, dict(env)))
+        else:
+            plain = self._plain(op, env)
+            if isinstance(plain, o.Let):
+                self._bind(plain.sym, substitute(plain.value, env), env)
+            yield plain
 
     def _plain(self, op: Op, env: _Env) -> Op:
         """An operation that does not choose between remainders of a number."""

@@ -46,7 +46,7 @@ def _without(block: o.Block, unused: AbstractSet[str]) -> o.Block:
 
 def _kept(op: o.AnyOp, unused: AbstractSet[str]) -> tuple[o.AnyOp, ...]:
     """What is left of an operation."""
-    if isinstance(op, o.Let) and op.sym.name in unused:
+    if isinstance(op, o.Binding) and op.sym.name in unused:
         return ()
     op = within(op, lambda b: _without(b, unused))
     if not isinstance(op, o.If):
