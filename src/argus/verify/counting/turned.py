@@ -11,8 +11,8 @@ place of ``st`` if, for a constant S and constants c of the others,
     st = n % S,  ph = n // S + c             before its first iteration, and
     in each iteration, if it holds at its beginning, of another n at its end.
 
-The first n is not negative, and each is at least the one before. Loops within a loop
-hand on a number of their own, which begins with that of the loop around them.
+No n is negative. Loops within a loop hand on a number of their own, which begins with
+that of the loop around them, and so does what a branch leaves.
 """
 
 from __future__ import annotations
@@ -152,6 +152,7 @@ class _Rewriting:
         return e
 
     def _bind(self, sym: Sym, value: Expr, env: _Env) -> None:
+        env.pop(sym.name, None)
         if sym.type == "float" or len(symbols(value)) > _LARGE:
             return
         env[sym.name] = value
