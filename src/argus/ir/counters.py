@@ -80,7 +80,7 @@ def _advance(e: Expr, ahead: Mapping[str, int]) -> int | None:
             return 0 if not isinstance(v, float) and abs(v) <= COUNTED // 2 else None
         case Sym():
             return ahead.get(e.name)
-        case Binary(op="+", left=left, right=Const(value=int(c))) if 0 <= c <= STEP:
+        case Binary(op="+", left=left, right=right) if (c := _small(right)) is not None:
             before = _advance(left, ahead)
             return None if before is None or before + c > STEP else before + c
         case Binary(op="%", right=Const(value=int(c))) if 0 < c <= COUNTED:
@@ -91,5 +91,22 @@ def _advance(e: Expr, ahead: Mapping[str, int]) -> int | None:
             return max(known) if len(known) == len(both) else None
         case Binary():
             return None
+        case _:
+            assert_never(e)
+
+
+def _small(e: Expr) -> int | None:
+    """The most that an expression is, if that is neither negative nor much."""
+    match e:
+        case Const(value=int(c)):
+            return int(c) if 0 <= c <= STEP else None
+        case Binary(op="%", right=Const(value=int(c))):
+            return c - 1 if 0 < c <= STEP else None
+        case Select(then=a, other=b):
+            both = [_small(x) for x in (a, b)]
+            known = [x for x in both if x is not None]
+            return max(known) if len(known) == len(both) else None
+        case Const() | Sym() | Binary():
+            return 1 if e.type == "bool" else None
         case _:
             assert_never(e)

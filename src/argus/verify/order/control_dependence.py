@@ -310,7 +310,8 @@ class _ControlStudy:
             control.tables = True
             self.asked.append(op)
         elif any(s.name in self.varying for s in needed):
-            changes = flips(op.cond, around, self.varying | self._named(needed))
+            varying = self.varying | self._named(needed)
+            changes = flips(op.cond, around, varying, self.known)
             if changes is None:
                 self.open.append(
                     f"line {op.span.line}: {op.cond} may change anywhere in a loop"

@@ -2,17 +2,19 @@
 
 A walk repeats only while conditions stay as they are. One like ``k + BK < K`` differs
 in the last iteration, ``n > 2`` in the first three, in loops of any length: so many
-iterations at both ends are no part of what repeats. What changes anywhere else is not
-followed.
+iterations at both ends are no part of what repeats. So does ``n > 2`` of a counter n
+that the loop carries. What changes anywhere else is not followed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import assert_never
 
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym
+from argus.verify.order.trip_count import expanded
 
 __all__ = ["flips"]
 
@@ -24,22 +26,26 @@ Linear = dict[str, int]
 
 
 def flips(
-    cond: Expr, loops: Iterable[o.For], varying: Iterable[str]
+    cond: Expr,
+    loops: Sequence[o.For],
+    varying: Iterable[str],
+    made: Mapping[str, Expr],
 ) -> tuple[int, int] | None:
     """In how many first and last iterations of its loop a condition may differ.
 
-    ``loops`` are those around it, ``varying`` all symbols that change with their
-    iterations. None where that cannot be said, or is too many.
+    ``loops`` are those around it, outermost first, ``varying`` all symbols that change
+    with their iterations, ``made`` the values of named scalars. None where that cannot
+    be said, or is too many.
     """
     match cond:
         case Binary(op="and" | "or"):
-            left = flips(cond.left, loops, varying)
-            right = flips(cond.right, loops, varying)
+            left = flips(cond.left, loops, varying, made)
+            right = flips(cond.right, loops, varying, made)
             if left is None or right is None:
                 return None
             return max(left[0], right[0]), max(left[1], right[1])
         case Binary() if cond.op in _COMPARISONS:
-            return _comparison(cond, loops, set(varying))
+            return _comparison(cond, loops, set(varying), made)
         case Const() | Sym() | Binary() | Select():
             return None
         case _:
@@ -47,7 +53,7 @@ def flips(
 
 
 def _comparison(
-    cond: Binary, loops: Iterable[o.For], varying: set[str]
+    cond: Binary, loops: Sequence[o.For], varying: set[str], made: Mapping[str, Expr]
 ) -> tuple[int, int] | None:
     left, right = _linear(cond.left), _linear(cond.right)
     if left is None or right is None:
@@ -58,7 +64,7 @@ def _comparison(
     if not moving:
         return 0, 0
     if not found:
-        return None
+        return _counted(difference, moving, loops, made)
     op = found[0]
     factor = abs(difference[op.var.name])
     if not isinstance(op.step, Const):
@@ -69,6 +75,67 @@ def _comparison(
     if first is not None:
         return first, 0
     return None if last is None else (0, last)
+
+
+def _counted(
+    difference: Linear,
+    moving: Sequence[str],
+    loops: Sequence[o.For],
+    made: Mapping[str, Expr],
+) -> tuple[int, int] | None:
+    """As of `flips`, where what changes is a counter that loops carry."""
+    if len(moving) != 1:
+        return None
+    (name,) = moving
+    growth = _growth(name, loops, made)
+    if growth is None:
+        return None
+    begun, step = growth
+    first = _distance(difference, name, begun, step * abs(difference[name]))
+    return None if first is None else (first, 0)
+
+
+def _growth(
+    name: str, loops: Sequence[o.For], made: Mapping[str, Expr]
+) -> tuple[Const, int] | None:
+    """A number c and one s >= 1: in iteration j a counter is at least ``c + s*j``.
+
+    Each iteration of the innermost loop that carries it adds s. Where it begins with
+    what loops around that carry, they hand on what the loop inside has left, or add to
+    it, and have begun with c.
+    """
+    step: int | None = None
+    handed = {name}
+    for op in reversed(loops):
+        carry = next((c for c in op.scalars if c.arg.name == name), None)
+        if carry is None:
+            continue
+        added = _beyond(carry.yielded, {*handed, name}, made)
+        begun = _linear(expanded(carry.init, made, set()))
+        if added is None or begun is None:
+            return None
+        step = added[1] if step is None else step
+        if set(begun) <= {""}:
+            return (Const(begun.get("", 0)), step) if step >= 1 else None
+        outer = _beyond(carry.init, set(begun), made)
+        if outer is None:
+            return None
+        name, handed = outer[0], {carry.result.name}
+    return None
+
+
+def _beyond(
+    e: Expr, names: AbstractSet[str], made: Mapping[str, Expr]
+) -> tuple[str, int] | None:
+    """``(x, c)`` where an expression is ``x + c`` of one of some names, and c >= 0."""
+    found = _linear(expanded(e, made, set(names)))
+    if found is None:
+        return None
+    rest = found.pop("", 0)
+    if rest < 0 or len(found) != 1:
+        return None
+    ((name, factor),) = found.items()
+    return (name, rest) if factor == 1 and name in names else None
 
 
 def _distance(difference: Linear, name: str, end: Expr, step: int) -> int | None:
