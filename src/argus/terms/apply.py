@@ -40,6 +40,7 @@ from argus.terms.domains import (
     divided_by,
     divisors,
     exponent_of,
+    is_log_of_zero,
     needs,
     note_lost,
 )
@@ -205,6 +206,8 @@ def _compared_special(
     for term in (left, right):
         if term.undefined is not None:
             raise Unknown(f"a comparison with what is not defined: {term.undefined}")
+        if is_log_of_zero(world, term):
+            raise Unknown("a comparison of the logarithm of 0 with infinity")
     if not (left.infinite and right.infinite):
         world.convention("data is finite where it is compared with infinity")
     found: list[IndexSet] = []

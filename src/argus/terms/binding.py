@@ -15,7 +15,7 @@ from itertools import permutations
 from math import gcd
 
 from argus.terms import affine
-from argus.terms.integers import Entry, Integer, Opaque, Variable
+from argus.terms.integers import Entry, Integer, Opaque, Truth, Variable
 from argus.terms.leaves import Whole
 from argus.terms.naming import Bound, named
 from argus.terms.parting import PartedVariables
@@ -106,14 +106,23 @@ class BoundVariables(PartedVariables):
         return any(self._choose_in(index) for index in self._in_tables(hidden))
 
     def _in_tables(self, hidden: frozenset[Variable]) -> list[Integer]:
-        """Positions of entries that the set compares, in an order without names."""
+        """Positions of what the set compares, in an order without names.
+
+        Of entries of tables first, then of elements.
+        """
         found: list[tuple[str, str, Integer]] = []
+        elements: list[tuple[str, str, Integer]] = []
         for monomial in self.domain.monomials:
             for atom in monomial:
                 if isinstance(atom, Entry):
                     text = masked(Integer.atom(atom), hidden)
                     found += [(text, masked(i, hidden), i) for i in atom.indices]
-        return [index for _, _, index in sorted(found, key=lambda item: item[:2])]
+                elif isinstance(atom, Truth) and isinstance(atom.term, Term):
+                    places = positions(atom.term, hidden)
+                    elements += [(" ".join(p), masked(i, hidden), i) for p, i in places]
+        outside = self.body.free_variables() | self.domain.variables()
+        ordered = (sorted(x, key=lambda item: item[:2]) for x in (found, elements))
+        return [i for some in ordered for _, _, i in some if i.variables() <= outside]
 
     def _choose_in(self, index: Integer) -> bool:
         index = self._without_factor(index)
@@ -139,13 +148,22 @@ class BoundVariables(PartedVariables):
         return False
 
     def _without_factor(self, index: Integer) -> Integer:
-        """``32 q + j`` of ``128 q + 4 j + 1``: what every fourth element counts."""
+        """``32 q + j`` of ``128 q + 4 j + 1``: what every fourth element counts.
+
+        What is left of others stays as near to 0 as it is: a lane beside ``8 l`` keeps
+        its factor, so that it may become the index where it is bound, too.
+        """
         hidden = frozenset(self.variables)
         inner = [m for m in index.terms if any(a.variables & hidden for a in m)]
         factor = gcd(*(index.terms[m] for m in inner))
         if factor < 2:
             return index
-        return Integer({m: c // factor for m, c in index.terms.items()})
+        return Integer(
+            {
+                m: -((factor // 2 - c) // factor) if m else c // factor
+                for m, c in index.terms.items()
+            }
+        )
 
     def _forget_idle(self, counted: bool) -> None:
         """Project out variables that the body does not use, where that is right."""

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, cast
 from argus.terms.integers import Atom, Integer, Opaque, Truncated, Truth
 from argus.terms.leaves import Base, Call, Constant, Leaf
 from argus.terms.obligations import TermObligation
-from argus.terms.powers import is_nonnegative, is_positive, raised
+from argus.terms.powers import LOG_OF_ZERO, is_nonnegative, is_positive, raised
 from argus.terms.sets import IndexSet
-from argus.terms.term import Rational, Term, leaf_term, whole
+from argus.terms.term import ZERO, Rational, Term, leaf_term, whole
 
 if TYPE_CHECKING:
     from argus.terms.world import World
@@ -35,6 +35,7 @@ __all__ = [
     "divided_by",
     "divisors",
     "exponent_of",
+    "is_log_of_zero",
     "need_of",
     "needs",
     "note_lost",
@@ -69,6 +70,11 @@ def needs(world: World, x: Term | IndexSet) -> frozenset[NumberNeed]:
             else _of_term(world, x)
         )
     return cast(frozenset[NumberNeed], known)
+
+
+def is_log_of_zero(world: World, term: Term) -> bool:
+    """Whether a term is made of the logarithm of 0, which is no number."""
+    return NumberNeed("logarithm", ZERO) in needs(world, term)
 
 
 def note_lost(
@@ -175,7 +181,7 @@ def _own(leaf: Leaf, power: Rational) -> frozenset[NumberNeed]:
         found.add(NumberNeed("root", below))
     if isinstance(leaf, Call) and leaf.function == "log":
         (inner,) = leaf.args
-        if inner.constant is None and not is_positive(inner):
+        if leaf == LOG_OF_ZERO or (inner.constant is None and not is_positive(inner)):
             found.add(NumberNeed("logarithm", inner))
     return frozenset(found)
 

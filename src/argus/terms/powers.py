@@ -34,6 +34,8 @@ _MOST_BITS = 2048
 """Of a number that is written out; powers of two that are larger stay exponentials."""
 _EXPANDED = 8
 """Powers up to here are multiplied out; a higher one of a sum stays a power."""
+LOG_OF_ZERO = Call("log", (ZERO,))
+"""Of which no law is used but that ``exp(a log 0)`` is 0 for ``a > 0``."""
 
 
 def raised(term: Term, power: Rational) -> Term:
@@ -121,11 +123,16 @@ def exponential(term: Term) -> Term:
 
 
 def logarithm(term: Term) -> Term:
-    """The natural logarithm of a term; of what is not positive it is not defined."""
+    """The natural logarithm of a term; of what is negative it is not defined.
+
+    That of 0 is no number, but multiples of it are exponents: 0 to the power of them.
+    """
     if term.undefined is not None:
         return term
-    if term.infinite or not term.parts:
-        return undefined("the logarithm of 0 or of infinity")
+    if term.infinite:
+        return undefined("the logarithm of infinity")
+    if not term.parts:
+        return leaf_term(LOG_OF_ZERO)
     value = term.constant
     if value is not None:
         return _log_of_number(Fraction(value))

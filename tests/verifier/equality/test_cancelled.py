@@ -22,6 +22,8 @@ def k(X: f32["M"], Z: f32["M"], I: i32["M"], Y: f32["M"], s: f32, n: i32):
 def ref(X, Z, I, s, n):
     return {wanted}
 """
+POWER = "ag.exp2(1.5 * ag.log2(x))"
+"""Of what is 0 beyond the ends of a tensor."""
 OPEN = [
     ("x * (s / s)", "X"),
     ("x / s * s", "X"),
@@ -44,6 +46,18 @@ OPEN = [
     ("ag.exp(ag.log(x))", "X"),
     ("ag.log(x) - ag.log(x)", "0 * X"),
     ("ag.exp(ag.log(x) - ag.log(z))", "X / Z"),
+    ("x + ag.log(x - x) - ag.log(x - x)", "X"),
+    ("x + 0.0 * ag.log(x - x)", "X"),
+    ("x + ag.exp(-0.5 * ag.log(x - x))", "X"),
+    ("x * ag.exp(ag.log(x - x) - ag.log(x - x))", "X"),
+    ("ag.where(x + ag.log(x - x) > ag.log(x - x), x, 0.0)", "np.where(X > 0, X, 0)"),
+    ("ag.where(ag.log(x - x) == -ag.inf, x, z)", "Z"),
+    ("ag.maximum(ag.log(x - x), x)", "X"),
+    ("ag.log(x - x)", "np.log(0 * X)"),
+    (
+        "ag.where(P == -ag.inf, ag.inf, P)".replace("P", POWER),
+        "np.exp2(2.5 * np.log2(X))",
+    ),
 ]
 EQUAL = [
     ("", "x / s * s", "X / s * s"),
@@ -58,6 +72,12 @@ EQUAL = [
     ("", "ag.exp2(ag.log2(ag.abs(x)))", "abs(X)"),
     ("", "ag.exp(0.5 * ag.log(x))", "np.sqrt(X)"),
     ("", "ag.sqrt(x) * ag.sqrt(x)", "np.sqrt(X) ** 2"),
+    ("", "x + ag.exp(0.5 * ag.log(x - x))", "X"),
+    (
+        "",
+        "ag.where(P == -ag.inf, ag.inf, P)".replace("P", POWER),
+        "np.exp2(1.5 * np.log2(X))",
+    ),
     ("", "x * ag.rsqrt(z * z + 1e-5) * ag.sqrt(z * z + 1e-5)", "X"),
     ('ag.require(s > 0.0, "a scale")', "x / s * s", "X"),
     ('ag.require(s != 0.0, "a scale")', "x * (s / s)", "X"),

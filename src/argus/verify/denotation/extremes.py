@@ -13,17 +13,19 @@ from argus.terms import (
     Max,
     Value,
     apply,
+    cast,
     leaf_term,
     reduce,
 )
+from argus.terms.integers import Applied, Opaque, Operation
 from argus.terms.maxima import maximum_of_generators
-from argus.verify.denotation.dependence import carried_in
+from argus.verify.denotation.dependence import CARRIED, carried_in
 from argus.verify.denotation.known_forms import Cases, KnownForms
 from argus.verify.denotation.places import Gained, place_of_extreme
 from argus.verify.denotation.rescaling import Form, Recurrence
-from argus.verify.denotation.state import variable_of
+from argus.verify.denotation.state import integers, variable_of
 
-__all__ = ["extreme", "place"]
+__all__ = ["extreme", "place", "whole_extreme"]
 
 
 def extreme(known: KnownForms, one: Recurrence) -> Form | None:
@@ -31,11 +33,25 @@ def extreme(known: KnownForms, one: Recurrence) -> Form | None:
     for sign in (1, -1):
         gained = _gained(known, one, sign)
         if gained is not None:
-            return _largest(known, one, gained, sign)
+            return _largest(known, one.init, gained, sign)
     return None
 
 
-def _largest(known: KnownForms, one: Recurrence, gained: Cases, sign: int) -> Form:
+def whole_extreme(known: KnownForms, one: Recurrence) -> Form | None:
+    """The same of whole numbers, which are cut to whole ones again."""
+    if one.yielded.kind != "integer" or one.init.kind != "integer":
+        return None
+    world, first = known.world, cast(known.world, one.init, "real")
+    operations: tuple[tuple[Operation, int], ...] = (("max", 1), ("min", -1))
+    for op, sign in operations:
+        gained = _gained_whole(known, one, op, sign)
+        if gained is not None:
+            form = _largest(known, first, gained, sign)
+            return lambda at: cast(world, form(at), "integer")
+    return None
+
+
+def _largest(known: KnownForms, first: Value, gained: Cases, sign: int) -> Form:
     world, j = known.world, known.counter
     body = known.closed(Value("real", tuple(gained)), Integer.atom(j))
 
@@ -44,8 +60,8 @@ def _largest(known: KnownForms, one: Recurrence, gained: Cases, sign: int) -> Fo
         each = world.substitute(body, {j: i})
         most = reduce(world, "max", (variable_of(i),), each)
         if sign > 0:
-            return apply(world, "maximum", one.init, most)
-        return apply(world, "minimum", one.init, apply(world, "neg", most))
+            return apply(world, "maximum", first, most)
+        return apply(world, "minimum", first, apply(world, "neg", most))
 
     return form
 
@@ -87,5 +103,31 @@ def _gained(known: KnownForms, one: Recurrence, sign: int) -> Cases | None:
         if one.name in names or not known.has(names):
             return None
         cases.append((where, other))
+        some = True
+    return cases if some else None
+
+
+def _gained_whole(
+    known: KnownForms, one: Recurrence, op: Operation, sign: int
+) -> Cases | None:
+    """What is compared with a whole number that is carried, times a sign."""
+    me = Integer.atom(Applied(CARRIED + one.name, integers(one.axes)))
+    cases: Cases = []
+    some = False
+    for where, x in one.yielded.integers:
+        if one.name in carried_in(where):
+            return None
+        if x == me:
+            cases.append((where, MINUS_INFINITY))
+            continue
+        atom = x.single
+        if not isinstance(atom, Opaque) or atom.op != op or me not in atom.args:
+            return None
+        (other,) = [y for y in atom.args if y != me]
+        gained = cast(known.world, Value.whole(other), "real")
+        names = carried_in(gained)
+        if one.name in names or not known.has(names):
+            return None
+        cases += [(where & held, term.scaled(sign)) for held, term in gained.terms]
         some = True
     return cases if some else None

@@ -48,7 +48,7 @@ from argus.terms.powers import exponential
 from argus.verify.denotation.balanced import balanced
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.dependence import CARRIED, carried_in
-from argus.verify.denotation.extremes import extreme, place
+from argus.verify.denotation.extremes import extreme, place, whole_extreme
 from argus.verify.denotation.following import Followed, followed, unknown_number
 from argus.verify.denotation.known_forms import Cases, KnownForms
 from argus.verify.denotation.peeling import after_first, begun
@@ -164,7 +164,12 @@ class _Solver(KnownForms):
                 return form
         try:
             if one.yielded.kind != "real":
-                return self._counted(one) or self._handed_on(one) or place(self, one)
+                return (
+                    self._counted(one)
+                    or self._handed_on(one)
+                    or place(self, one)
+                    or whole_extreme(self, one)
+                )
             return extreme(self, one) or self._linear(one)
         except Unknown as why:
             return why

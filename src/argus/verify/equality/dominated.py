@@ -32,7 +32,7 @@ from argus.terms.arithmetic import called
 from argus.terms.cast import truncated
 from argus.terms.ends import is_whole
 from argus.terms.fractions import reduced
-from argus.terms.integers import Truncated, Truth
+from argus.terms.integers import Entry, Truncated, Truth
 from argus.terms.maxima import maximum_over, opened
 from argus.terms.mentioned import inputs, inputs_of_leaf
 from argus.terms.powers import is_nonnegative, raised
@@ -168,6 +168,21 @@ def is_asked(world: World, here: IndexSet, term: Term) -> bool:
     return False
 
 
+def _is_by_type(world: World, number: Integer) -> bool:
+    """Whether a number is at least 0 whatever entries of tables of their types are."""
+    least = 0
+    for monomial, factor in number.terms.items():
+        entry = monomial[0] if len(monomial) == 1 else None
+        if isinstance(entry, Entry) and entry.tensor in world.tables:
+            low, high = world.tables[entry.tensor]
+            least += factor * (low if factor > 0 else high)
+        elif monomial:
+            return False
+        else:
+            least += factor
+    return least >= 0
+
+
 def never_negative(
     world: World, here: IndexSet, term: Term, steps: int = _STEPS
 ) -> bool:
@@ -180,7 +195,10 @@ def never_negative(
     if is_nonnegative(term) or is_square(term):
         return True
     number = term.integer
-    if number is not None and world.is_subset(here, world.compare(number, ">=", 0)):
+    if number is not None and (
+        _is_by_type(world, number)
+        or world.is_subset(here, world.compare(number, ">=", 0))
+    ):
         return True
     if not steps:
         return False

@@ -19,6 +19,7 @@ from argus.terms import (
 )
 from argus.terms.absorbing import absorbed
 from argus.terms.affine import equal_to, fixed, stride_of
+from argus.terms.domains import is_log_of_zero
 from argus.terms.fractions import divided
 from argus.terms.integers import Comparison
 from argus.terms.restrict import cut_in_set, restrict
@@ -62,6 +63,8 @@ def same(
     for term in (left, right):
         if term.undefined is not None:
             raise Unknown(f"an element that is {term.undefined}")
+        if is_log_of_zero(world, term):
+            raise Unknown("an element that is made of the logarithm of 0")
     if left == right and left.infinite and not world.finite_infinity:
         return None  # an infinity that both say, and no number that stands for it
     for term in (left, right):
