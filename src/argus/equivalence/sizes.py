@@ -101,7 +101,7 @@ def environment(
         stride = 1
         for i in reversed(range(param.rank)):
             env[stride_symbol(param.name, i).name] = stride
-            extent = sizes[param.dims[i]]
+            extent = _extent(param, i, sizes)
             env[param.dims[i]] = extent
             stride *= extent
     return env
@@ -109,12 +109,21 @@ def environment(
 
 def shapes_of(program: Program, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
     """Shapes of the tensors."""
-    return {t.name: tuple(sizes[d] for d in t.dims) for t in _tensors(program)}
+    return {
+        t.name: tuple(_extent(t, i, sizes) for i in range(t.rank))
+        for t in _tensors(program)
+    }
 
 
 def elements_of(program: Program, sizes: Mapping[str, int]) -> int:
     """How many elements the tensors have in all."""
     return sum(prod(shape) for shape in shapes_of(program, sizes).values())
+
+
+def _extent(tensor: GlobalTensor, axis: int, sizes: Mapping[str, int]) -> int:
+    """A size of a tensor; one that is fixed is its own, whatever others are called."""
+    own = tensor.shape[axis]
+    return int(own.value) if isinstance(own, Const) else sizes[tensor.dims[axis]]
 
 
 def _tensors(program: Program) -> Iterable[GlobalTensor]:
