@@ -32,7 +32,7 @@ FUNCTIONS = 168.0
 """What functions such as exp and division are accurate to, in units of roundoff, with
 much to spare: 1e-5 in f32."""
 TF32 = 2.0**-10
-"""How far the 11 bits of an f32 that are multiplied may be off: the others are left out,
+"""How far the 11 bits of an f32 that are multiplied may be off: others are left out,
 which errs twice as much as rounding."""
 
 

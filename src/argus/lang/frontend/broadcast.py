@@ -53,6 +53,12 @@ def _other_names(a: Dims, b: Dims) -> str:
         return "transpose one of them: write `.T` behind it"
     if None not in a and sorted(map(str, a)) == sorted(map(str, b)):
         return f'bring the right one into order: `ag.permute(right, "{_text(a)}")`'
+    if len(a) == len(b) == 1:
+        return (
+            "for each with each, repeat one of them over a tile that has both: "
+            "`ag.broadcast(left, like)`; if both mean the same, write "
+            f'`.rename("{_text(a)}")` behind the right one'
+        )
     return (
         "elements meet by position; if both mean the same, write "
         f'`.rename("{_text(a)}")` behind the right one'
