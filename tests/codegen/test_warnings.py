@@ -1,4 +1,4 @@
-"""The printed text says which results nobody reads: compilers have nothing to warn of."""
+"""The printed text says which results nobody reads: there is nothing to warn of."""
 
 from __future__ import annotations
 
@@ -32,14 +32,16 @@ def k(X: f32["M N"], F: i32["M N"], Y: f32["M N"]):
 BODIES = {
     "one of two states": '_, x = ag.scan((f, x), "N", flagged)',
     "a row in one round": 'x = ag.cumsum(x, "N")',
-    "several rounds": 'x = ag.cumsum(ag.load(X[i * 4 :, 0:1024], (4, 1024)), "N")[:, 0:128]',
+    "several rounds": "x = ag.load(X[i * 4 :, 0:1024], (4, 1024))\n"
+    '    x = ag.cumsum(x, "N")[:, 0:128]',
     "places of a sort": 'x, _ = ag.sort(x, "N")',
     "elements of a sort": '_, p = ag.sort(x, "N")\n    x = p.to(f32)',
     "what was there": "ag.atomic_exchange(X[i * 4 :, 0:128], x)",
     "whether it was swapped": "ag.atomic_cas(F[i * 4 :, 0:128], f, 1)",
     "bits that become floats in one step": "x = ((f & 15).to(ag.bf16) - 8.0).to(f32)",
     "a half": 'x = ag.reshape(x, (4, 64, 2), dims="M P C")\n'
-    '    x, _ = ag.split(x, "C", 2)\n    x = ag.reshape(ag.join(x, x, "P"), (4, 128), dims="M N")',
+    '    x, _ = ag.split(x, "C", 2)\n    x = ag.join(x, x, "P")\n'
+    '    x = ag.reshape(x, (4, 128), dims="M N")',
 }
 
 

@@ -35,7 +35,7 @@ class RegisterArray:
     dtype: DType
     regs: int
     unread: bool = False
-    """Whether no operation reads it: the result that an instruction has beside another."""
+    """Whether no operation reads it: a result that is there beside another."""
 
     @property
     def packed(self) -> bool:
