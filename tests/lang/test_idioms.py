@@ -52,6 +52,7 @@ SAID = {
     "float('inf')": "`ag.inf`",
     "ag.isnan(x)": "`x != x`",
     "ag.atomic_or(X[0, 0], 1)": "`atomic_add`",
+    "ag.load(X[0:16, 0:64], layout=ag.layouts.blocked)": "`ag.layouts.blocked(",
     "ag.gather(x, x, 0)": "`ag.load(X[rows, 0:64])`",
 }
 
