@@ -98,7 +98,7 @@ def _store_global(
         t = coerce.tile(e, value, span, "what is stored").tile
     same_dtype(e, t.dtype, tensor.dtype, f"`{tensor.name}`", span)
     view = global_view(e, place, t.shape, where)
-    unify_dims(e, view.dims, t.dims, span)
+    unify_dims(e, view.dims, t.dims, span, place=True)
     if mask is not None:
         check_mask(e, mask, view, where)
     if tensor.name not in e.program.outputs:
@@ -143,7 +143,7 @@ def check_mask(e: Elaborator, mask: Tile, view: GlobalView, span: Span) -> None:
             f"{axes_text(view.dims, view.shape)}",
             help="`ag.broadcast(mask, like)` repeats it",
         )
-    unify_dims(e, view.dims, mask.dims, span)
+    unify_dims(e, view.dims, mask.dims, span, place=True)
 
 
 def same_dtype(e: Elaborator, have: DType, want: DType, what: str, span: Span) -> None:
