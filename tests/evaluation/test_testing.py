@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from argus.equivalence.references import load, reference_of
+from argus.equivalence.sizes import named_sizes
 from argus.evaluation.requests import contiguous_facts
 from argus.evaluation.testing import trial
 from argus.evaluation.testing.trial import TrialOutcome, tried_once
@@ -149,3 +150,7 @@ def test_products_of_tf32_may_be_off_by_their_bits(k: int) -> None:
 def test_each_tensor_has_the_fixed_sizes_of_its_own() -> None:
     found = _interpreted(FIXED, {"M": 16})
     assert found.word == "right", found
+
+
+def test_a_number_in_an_annotation_is_no_size_that_is_named() -> None:
+    assert named_sizes({"M": 16, "_1": 32, "_0": 4, "_a1": 2}) == {"M": 16, "_a1": 2}

@@ -21,6 +21,7 @@ __all__ = [
     "fixed_sizes",
     "free_sizes",
     "mended",
+    "named_sizes",
     "shapes_of",
     "with_others_small",
 ]
@@ -43,6 +44,11 @@ def free_sizes(program: Program) -> tuple[str, ...]:
     fixed = fixed_sizes(program)
     dims = (d for t in _tensors(program) for d in t.dims)
     return tuple(d for d in dict.fromkeys(dims) if d not in fixed)
+
+
+def named_sizes(sizes: Mapping[str, int]) -> Sizes:
+    """Sizes that a user knows by name: a number in an annotation has none."""
+    return {n: size for n, size in sizes.items() if not n.removeprefix("_").isdigit()}
 
 
 def mended(
