@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from argus.equivalence.references import load, reference_of
+from argus.equivalence.sizes import named_sizes
 from argus.evaluation.requests import contiguous_facts
 from argus.evaluation.testing import trial
 from argus.evaluation.testing.trial import TrialOutcome, tried_once
@@ -87,3 +88,69 @@ def test_what_a_launch_writes_is_compared(
         made = _launched(monkeypatch, dtype, kernel)
         assert made.word == "wrong"
         assert why in made.why[0]
+
+
+PRODUCT = """import argus as ag
+
+
+@ag.kernel
+def k(A: ag.f32["M K"], B: ag.f32["K N"], C: ag.f32["M N"]):
+    M, K = A.shape
+    N = B.shape[1]
+    i, j = ag.block(ag.cdiv(M, 32), ag.cdiv(N, 32))
+    acc = ag.zeros((32, 32), ag.f32)
+    for q in ag.range(0, K, 32):
+        a, b = ag.load(A[i * 32 :, q:], (32, 32)), ag.load(B[q:, j * 32 :], (32, 32))
+        acc = ag.dot(a, b, acc, precision="tf32")
+    C[i * 32 :, j * 32 :] = acc
+
+
+@ag.reference
+def k_reference(A, B, C):
+    return A @ B
+"""
+FIXED = """import argus as ag
+
+
+@ag.kernel
+def k(X: ag.f32["M 32"], C: ag.f32["M 16"], Y: ag.f32["M"]):
+    i = ag.block(ag.cdiv(ag.dim("M"), 16))
+    x, c = ag.load(X[i * 16 :, :], (16, 32)), ag.load(C[i * 16 :, :], (16, 16))
+    Y[i * 16 :] = ag.sum(x, 1) + ag.sum(c, 1)
+
+
+@ag.reference
+def k_reference(X, C, Y):
+    assert X.shape[1] == 32 and C.shape[1] == 16
+    return X.sum(1) + C.sum(1)
+"""
+
+
+def _interpreted(text: str, sizes: dict[str, int]) -> TrialOutcome:
+    kernel = load_kernels("k.py", text).kernels["k"]
+    types = {t.name: DTYPES["f32"] for t in kernel.signature.tensors}
+    request = Request(kernel, types, {}, "sm_90a", {})
+    declared = reference_of(kernel)
+    assert declared is not None
+    program = placed_program(request)
+    return tried_once(
+        request, program, load(declared), sizes, {}, seed=0, on_device=False
+    )
+
+
+@pytest.mark.parametrize("k", [32, 256])
+def test_products_of_tf32_may_be_off_by_their_bits(k: int) -> None:
+    sizes = {"M": 32, "K": k, "N": 32}
+    found = _interpreted(PRODUCT, sizes)
+    assert found.word == "right" and found.relative > 0.1, found
+    wrong = PRODUCT.replace("return A @ B", "return A @ B * 1.01")
+    assert _interpreted(wrong, sizes).word == "wrong"
+
+
+def test_each_tensor_has_the_fixed_sizes_of_its_own() -> None:
+    found = _interpreted(FIXED, {"M": 16})
+    assert found.word == "right", found
+
+
+def test_a_number_in_an_annotation_is_no_size_that_is_named() -> None:
+    assert named_sizes({"M": 16, "_1": 32, "_0": 4, "_a1": 2}) == {"M": 16, "_a1": 2}

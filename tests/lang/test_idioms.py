@@ -39,6 +39,21 @@ SAID = {
     "X.T": "X.view(dims, shape, at)",
     "X.reshape(-1)": "X.view(dims, shape, at)",
     "ag.load(X[0:16, 0:64], (16, 64), other=0.0)": "`fill=`",
+    'ag.index(x, "M") >= ag.index(x, "N")': "`ag.broadcast(left, like)`",
+    "x[:, None]": "`ag.broadcast(v, x)`",
+    'ag.sum(x, "N")[:, None]': "`ag.broadcast(v, x)`",
+    "ag.load(X[X, 0:64])": "`rows = ag.load(X[0:], (32,))`",
+    'ag.zeros((16, 64), f32, dims="M 64")': "write `_` for it",
+    'ag.sum(ag.zeros((16, 64), f32), "64")': "its number",
+    "f32(X[0, 0])": "`.to(f32)`",
+    "X[0, 0].to(f32)": "`ag.full((1,), s, f32)`",
+    "x.view(f32)": "`ag.reshape(x, shape)`",
+    "enumerate((1, 2))": "`for i in range(len(w)):`",
+    "float('inf')": "`ag.inf`",
+    "ag.isnan(x)": "`x != x`",
+    "ag.atomic_or(X[0, 0], 1)": "`atomic_add`",
+    "ag.load(X[0:16, 0:64], layout=ag.layouts.blocked)": "`ag.layouts.blocked(",
+    "ag.gather(x, x, 0)": "`ag.load(X[rows, 0:64])`",
 }
 
 

@@ -21,6 +21,8 @@ from argus.cli.output import USAGE, Output, reporting
 from argus.cli.places import chosen_place
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from argus.cli.subjects import CommandSubject
     from argus.diagnostics import Json
     from argus.evaluation.equal.refuting import Tried
@@ -183,7 +185,7 @@ class _Tests:
         from argus.cli.run import show_mistakes
 
         made = row.outcome
-        sizes = ", ".join(f"{d}={n}" for d, n in row.sizes.items())
+        sizes = _in_words(row.sizes)
         numbers = f"{made.error:>8.1e}{made.relative:>9.2g}"
         if made.word in ("refused", "unclear"):
             numbers = f"{'-':>8}{'-':>9}"
@@ -220,10 +222,10 @@ class _Tests:
         wrong = next((r for r in rows if r.outcome.word == "wrong"), None)
         notes: list[str] = []
         if wrong is not None:
-            sizes = ", ".join(f"{d}={n}" for d, n in wrong.sizes.items())
+            sizes = _in_words(wrong.sizes)
             notes.append(f"first at {sizes}, seed {wrong.seed}: {wrong.outcome.why[0]}")
         if tried.witness is not None:
-            at = ", ".join(f"{d}={n}" for d, n in tried.witness.sizes.items())
+            at = _in_words(tried.witness.sizes)
             notes.append(f"in exact arithmetic, at {at}: {tried.witness.message}")
         if notes:
             self.out.show(
@@ -243,11 +245,21 @@ class _Tests:
         self.out.line(f"  {said}", style="bold red" if self.out.code else "green")
 
 
+def _in_words(sizes: Mapping[str, int]) -> str:
+    return ", ".join(f"{d}={n}" for d, n in _named(sizes).items())
+
+
+def _named(sizes: Mapping[str, int]) -> dict[str, int]:
+    from argus.equivalence.sizes import named_sizes
+
+    return named_sizes(sizes)
+
+
 def _row_json(row: TestedRow) -> Json:
     made = row.outcome
     return {
         "verdict": made.word,
-        "sizes": dict(row.sizes),
+        "sizes": dict(_named(row.sizes)),
         "types": {n: d.name for n, d in row.form.items()},
         "seed": row.seed,
         "error": made.error,
@@ -260,7 +272,7 @@ def _witness(tried: Tried) -> Json:
     found = tried.witness
     assert found is not None
     return {
-        "sizes": dict(found.sizes),
+        "sizes": dict(_named(found.sizes)),
         "element": found.element,
         "message": found.message,
     }

@@ -66,7 +66,7 @@ class _Lanes:
     """The lanes along the axis: ``digit`` of this one, thread distance, how many."""
 
     digit: CppExpression
-    last: CppExpression
+    last: Expr
     weight: int
     width: int
 
@@ -89,14 +89,13 @@ class _Combining:
         warp = self.cx.program.target.warp_threads
         digit, weight, width = _digit(self.layout, self.op.axis, warp)
         if width == 1:
-            return _Lanes(name("0"), name("0"), weight, 1)
+            return _Lanes(name("0"), Const(0), weight, 1)
         lane = self.cx.thread_value(digit, "scan_lane")
         first = TID % warp - lane * weight
         last = first + (width - 1) * weight
         if _reverse(self.op):
             lane, last = width - 1 - lane, first
-        last = self.cx.thread_value(last, "scan_last")
-        return _Lanes(self.cx.code(lane), self.cx.code(last), weight, width)
+        return _Lanes(self.cx.code(lane), last, weight, width)
 
     def _table(self) -> Ints:
         """Registers [rows, rounds, registers of a round]."""
@@ -214,7 +213,8 @@ class _Combining:
             lines: list[str] = []
             names = total
         else:
-            shuffled = self._shuffled("idx", total, self.lanes.last)
+            last = self.cx.code(self.cx.thread_value(self.lanes.last, "scan_last"))
+            shuffled = self._shuffled("idx", total, last)
             names, lines = self._declared("scan_total", shuffled)
         if first:
             return [*lines, *_assigned(carry, map(name, names))]

@@ -34,6 +34,8 @@ class RegisterArray:
     name: str
     dtype: DType
     regs: int
+    unread: bool = False
+    """Whether no operation reads it: a result that is there beside another."""
 
     @property
     def packed(self) -> bool:
@@ -48,7 +50,8 @@ class RegisterArray:
     @property
     def declaration(self) -> str:
         """The C++ declaration."""
-        return f"{self.dtype.register} {self.name}[{self.length}];"
+        unread = "[[maybe_unused]] " if self.unread else ""
+        return f"{unread}{self.dtype.register} {self.name}[{self.length}];"
 
 
 def layout_of(tile: o.Tile) -> Fragment:
@@ -74,6 +77,11 @@ class RegisterArrays:
     def same(self, a: o.Tile, b: o.Tile) -> bool:
         """True when both tiles are one array."""
         return self._arrays[a.id] is self._arrays[b.id]
+
+    def alone(self, tile: o.Tile) -> bool:
+        """True when no other tile is in the array of this one."""
+        own = self._arrays[tile.id]
+        return sum(array is own for array in self._arrays.values()) == 1
 
     def put(self, tile: o.Tile, array: RegisterArray) -> None:
         """Record the array of a tile."""
@@ -141,6 +149,7 @@ def assign(program_body: o.Block, names: Identifiers) -> RegisterArrays:
     storage = RegisterArrays()
     for found in members.values():
         array = _array(found, names)
+        array.unread = not any(reads[tile.id] for tile, _ in found)
         for tile, _ in found:
             storage.put(tile, array)
         place = _common([path for _, path in found])

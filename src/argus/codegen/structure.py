@@ -33,8 +33,9 @@ def block(cx: Emission, body: o.Block) -> None:
     index = 0
     while index < len(body.ops):
         op = body.ops[index]
-        _declare(cx, body, index)
         end = index + 1
+        both = tiles.together(cx, op, body.ops[end]) if end < len(body.ops) else None
+        _declare(cx, body, index, None if both is None else tiles.between(op))
         if sync.is_elected(op):
             while end < len(body.ops) and sync.is_elected(body.ops[end]):
                 end += 1
@@ -56,7 +57,7 @@ def block(cx: Emission, body: o.Block) -> None:
             _marker(cx, op)
             parts = body.ops[index:end]
             scan.combine(cx, [x for x in parts if isinstance(x, o.Combining)])
-        elif end < len(body.ops) and (both := tiles.together(cx, op, body.ops[end])):
+        elif both is not None:
             _declare(cx, body, end)
             _marker(cx, op)
             both()
@@ -67,8 +68,13 @@ def block(cx: Emission, body: o.Block) -> None:
         index = end
 
 
-def _declare(cx: Emission, body: o.Block, index: int) -> None:
+def _declare(
+    cx: Emission, body: o.Block, index: int, never: o.Tile | None = None
+) -> None:
+    """Arrays that begin here, but that of a tile that is never made."""
     arrays = cx.storage.declared.get((id(body), index), [])
+    if never is not None and cx.storage.alone(never):
+        arrays = [array for array in arrays if array is not cx.array(never)]
     if arrays:
         _marker(cx, body.ops[index])
     for array in arrays:

@@ -167,6 +167,12 @@ def together(cx: Emission, op: o.AnyOp, then: o.AnyOp) -> Callable[[], None] | N
     return _e2m1_and_cast(cx, op, then)
 
 
+def between(op: o.AnyOp) -> o.Tile:
+    """What is between two operations that are one instruction."""
+    assert isinstance(op, o.Cast | o.Elementwise)
+    return op.result
+
+
 def _cast_and_add(cx: Emission, op: o.Cast, then: o.AnyOp) -> Callable[[], None] | None:
     """Whole numbers of a few bits as floats, and a constant that is added to them."""
     more = added(then, op.result)

@@ -21,6 +21,7 @@ __all__ = [
     "fixed_sizes",
     "free_sizes",
     "mended",
+    "named_sizes",
     "shapes_of",
     "with_others_small",
 ]
@@ -43,6 +44,11 @@ def free_sizes(program: Program) -> tuple[str, ...]:
     fixed = fixed_sizes(program)
     dims = (d for t in _tensors(program) for d in t.dims)
     return tuple(d for d in dict.fromkeys(dims) if d not in fixed)
+
+
+def named_sizes(sizes: Mapping[str, int]) -> Sizes:
+    """Sizes that a user knows by name: a number in an annotation has none."""
+    return {n: size for n, size in sizes.items() if not n.removeprefix("_").isdigit()}
 
 
 def mended(
@@ -101,7 +107,7 @@ def environment(
         stride = 1
         for i in reversed(range(param.rank)):
             env[stride_symbol(param.name, i).name] = stride
-            extent = sizes[param.dims[i]]
+            extent = _extent(param, i, sizes)
             env[param.dims[i]] = extent
             stride *= extent
     return env
@@ -109,12 +115,21 @@ def environment(
 
 def shapes_of(program: Program, sizes: Mapping[str, int]) -> dict[str, tuple[int, ...]]:
     """Shapes of the tensors."""
-    return {t.name: tuple(sizes[d] for d in t.dims) for t in _tensors(program)}
+    return {
+        t.name: tuple(_extent(t, i, sizes) for i in range(t.rank))
+        for t in _tensors(program)
+    }
 
 
 def elements_of(program: Program, sizes: Mapping[str, int]) -> int:
     """How many elements the tensors have in all."""
     return sum(prod(shape) for shape in shapes_of(program, sizes).values())
+
+
+def _extent(tensor: GlobalTensor, axis: int, sizes: Mapping[str, int]) -> int:
+    """A size of a tensor; one that is fixed is its own, whatever others are called."""
+    own = tensor.shape[axis]
+    return int(own.value) if isinstance(own, Const) else sizes[tensor.dims[axis]]
 
 
 def _tensors(program: Program) -> Iterable[GlobalTensor]:

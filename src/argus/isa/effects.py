@@ -70,7 +70,8 @@ class OpEffects:
 
     ``results`` are register tiles that its instruction writes until it is complete, and
     ``sources`` those that it only reads. ``commits``, ``awaits`` and ``fence`` are
-    those of :class:`~argus.isa.record.Effects`.
+    those of :class:`~argus.isa.record.Effects`. ``instruction`` is the record, where
+    that is not an ordinary access.
     """
 
     scope: Scope = "thread"
@@ -82,6 +83,7 @@ class OpEffects:
     commits: tuple[Completes, ...] = ()
     awaits: tuple[Awaits, ...] = ()
     fence: Proxy | None = None
+    instruction: Instruction | None = None
 
     @property
     def later(self) -> bool:
@@ -247,6 +249,7 @@ def _does(record: Instruction | Ordinary, bound: Mapping[str, _Operand]) -> OpEf
         effects.commits,
         effects.awaits,
         effects.fence,
+        record if isinstance(record, Instruction) else None,
     )
 
 

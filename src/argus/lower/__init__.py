@@ -19,6 +19,7 @@ program means what the placed one does, and it still knows no threads. In order:
     barriers      the hardware barrier of each sync               named.py
     accesses      the access of each register-memory move         vectors.py
     offsets       bytes of shared memory                          buffers.py
+    instructions  what the target does not have                   target_instructions.py
 """
 
 from collections.abc import Callable
@@ -36,6 +37,7 @@ from argus.lower.named import number_syncs
 from argus.lower.rings import expand_rings
 from argus.lower.roles import place_roles
 from argus.lower.storage import assign_storage
+from argus.lower.target_instructions import require_instructions
 from argus.lower.vectors import select_accesses
 from argus.lower.waits import insert_wgmma_waits
 from argus.lower.wraps import wrap_scalars
@@ -58,6 +60,7 @@ PASSES: tuple[Callable[[Program], None], ...] = (
     number_syncs,
     select_accesses,
     assign_offsets,
+    require_instructions,
     require_facts,
 )
 

@@ -37,6 +37,7 @@ static double __longlong_as_double(u64 b) {
 }
 
 void meet_block(); void meet_warp(int);  // threads.cpp
+void meet_named(int, unsigned); void come_named(int, unsigned);
 void on_threads(unsigned, void (*)(unsigned, void**), void**);
 static u64 slots[32][32][8];
 static int warp_id() { return threadIdx.x / 32; }
@@ -44,6 +45,10 @@ static int lane_id() { return threadIdx.x % 32; }
 static void warp_sync() { Dim me = threadIdx; meet_warp(warp_id()); threadIdx = me; }
 static void __syncwarp() { warp_sync(); }
 static void __syncthreads() { Dim me = threadIdx; meet_block(); threadIdx = me; }
+static void argus_named_sync(int id, int count) {
+  Dim me = threadIdx; meet_named(id, count); threadIdx = me;
+}
+static void argus_named_arrive(int id, int count) { come_named(id, count); }
 static void argus_await_launches() {}
 static void argus_release_launches() {}
 static u64* slot(int lane) { return slots[warp_id()][lane]; }

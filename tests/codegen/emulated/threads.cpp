@@ -11,7 +11,7 @@ struct Meeting { unsigned members, come = 0; unsigned long times = 0; };
 struct Thread { ucontext_t at; bool ended = false; };
 std::vector<Thread> threads;
 std::vector<Meeting> warps;
-Meeting block;
+Meeting block, named[16];
 ucontext_t host;
 unsigned current, alive, idle;
 void (*body)(unsigned, void**);
@@ -22,9 +22,15 @@ void next() {
   do current = (current + 1) % threads.size(); while (threads[current].ended);
   if (current != from) swapcontext(&threads[from].at, &threads[current].at);
 }
+bool comes(Meeting& m) {  // whether it is the last one
+  if (++m.come < m.members) return false;
+  m.come = 0, ++m.times, idle = 0;
+  return true;
+}
 void meet(Meeting& m) {
-  if (++m.come == m.members) { m.come = 0; ++m.times; idle = 0; return; }
-  for (unsigned long time = m.times; m.times == time; next())
+  unsigned long time = m.times;
+  if (comes(m)) return;
+  for (; m.times == time; next())
     if (++idle > 2 * threads.size()) {
       std::fputs("threads wait for others that do not come\n", stderr);
       std::abort();
@@ -40,10 +46,13 @@ void begin() {
 }  // namespace
 void meet_block() { meet(block); }
 void meet_warp(int w) { meet(warps[w]); }
+void meet_named(int id, unsigned count) { named[id].members = count; meet(named[id]); }
+void come_named(int id, unsigned count) { named[id].members = count; comes(named[id]); }
 void on_threads(unsigned count, void (*call)(unsigned, void**), void** p) {
   threads = std::vector<Thread>(count);
   warps.assign(count / 32, Meeting{32});
   block = Meeting{count};
+  for (Meeting& m : named) m = Meeting{0};
   current = idle = 0, alive = count, body = call, given = p;
   void* stacks = mmap(nullptr, count * STACK, PROT_READ | PROT_WRITE,
                       MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);

@@ -20,6 +20,7 @@ from argus.equivalence.deciding import Decided, TrialPlace
 from argus.equivalence.programs import KnownPrograms
 from argus.equivalence.references import Reference, load, reference_of
 from argus.equivalence.settling import is_wrong
+from argus.equivalence.sizes import named_sizes
 from argus.equivalence.traced import decided
 from argus.evaluation.equal.computed_alone import only_computed
 from argus.evaluation.equal.refuting import SECONDS, Tried, refute, tried_at
@@ -336,7 +337,7 @@ def obligation_of(witness: Witness, request: Request, program: Program) -> Oblig
             witness.message,
             f"`{name}` is written here",
             ThreadPlace(""),
-            sizes=dict(witness.sizes),
+            sizes=named_sizes(witness.sizes),
             notes=tuple(notes),
             replayed=True,
         ),

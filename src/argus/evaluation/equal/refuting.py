@@ -22,6 +22,7 @@ from argus.equivalence.sizes import (
     fixed_sizes,
     free_sizes,
     mended,
+    named_sizes,
     with_others_small,
 )
 from argus.evaluation.drawing import DrawingMode, constants
@@ -335,7 +336,7 @@ def _cycle() -> Iterator[DrawingMode]:
 
 
 def _as_at(facet: Facet, sizes: Mapping[str, int]) -> str:
-    at = ", ".join(f"{n} = {size}" for n, size in sizes.items())
+    at = ", ".join(f"{n} = {size}" for n, size in named_sizes(sizes).items())
     return f"{facet.text}, as at {at}"
 
 

@@ -18,7 +18,7 @@ from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.judge.tolerance import combined, distance, rounding
 from argus.interpret.numbers import compute, rounded
 from argus.ir import ops as o
-from argus.ir.dtypes import DType
+from argus.ir.dtypes import DType, f32
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.ir.roundoff import computing_roundoff
@@ -31,6 +31,9 @@ TIMES = 4
 FUNCTIONS = 168.0
 """What functions such as exp and division are accurate to, in units of roundoff, with
 much to spare: 1e-5 in f32."""
+TF32 = 2.0**-10
+"""How far the 11 bits of an f32 that are multiplied may be off: others are left out,
+which errs twice as much as rounding."""
 
 
 def coarsest(program: Program) -> float:
@@ -41,8 +44,13 @@ def coarsest(program: Program) -> float:
             found = max(found, _roundoff(param.dtype))
     for op in walk(program.body):
         if isinstance(op, o.Dot):
-            found = max(found, _roundoff(op.a.dtype), _roundoff(op.b.dtype))
+            found = max(found, _multiplied(op.a.dtype), _multiplied(op.b.dtype))
     return found
+
+
+def _multiplied(dtype: DType) -> float:
+    """How far off operands are that tensor cores multiply: of f32, they read tf32."""
+    return max(dtype.roundoff, TF32) if dtype is f32 else _roundoff(dtype)
 
 
 def _roundoff(dtype: DType) -> float:

@@ -10,7 +10,7 @@ from argus.ir.dtypes import DType
 from argus.ir.ops import Transpose
 from argus.lang.frontend import lookup
 from argus.lang.frontend.calls import HANDLERS, STUBS
-from argus.lang.frontend.idioms import of_attribute
+from argus.lang.frontend.idioms import of_attribute, of_scalar
 from argus.lang.frontend.shared import field_of
 from argus.lang.frontend.state import Elaborator, suggest
 from argus.lang.frontend.values import (
@@ -105,6 +105,8 @@ def transposed(
 
 def _foreign(value: Value, name: str) -> str | None:
     """How an attribute of numpy's or PyTorch's arrays is said here."""
+    if isinstance(value, ScalarValue):
+        return of_scalar(name)
     if not isinstance(value, TileValue | SharedValue | TensorValue):
         return None
     return of_attribute(name, tuple(FUNCTIONS), tensor=isinstance(value, TensorValue))

@@ -23,9 +23,18 @@ Shape = tuple[int, ...]
 
 
 def unify_dims(
-    e: Elaborator, a: Dims, b: Dims, span: Span, code: str = "AG0218"
+    e: Elaborator,
+    a: Dims,
+    b: Dims,
+    span: Span,
+    code: str = "AG0218",
+    *,
+    place: bool = False,
 ) -> Dims:
-    """Names of axes that meet by position; an unnamed axis takes the other's name."""
+    """Names of axes that meet by position; an unnamed axis takes the other's name.
+
+    ``place``: the first are those of a slice that the second is stored to.
+    """
     for x, y in zip(a, b, strict=True):
         if x is not None and y is not None and x != y:
             raise e.fail(
@@ -33,7 +42,7 @@ def unify_dims(
                 span,
                 f"dimension `{x}` meets dimension `{y}`",
                 notes=(f"left: {_names(a)}; right: {_names(b)}",),
-                help=_other_names(a, b),
+                help=_other_names(a, b, place),
             )
     united = tuple(x or y for x, y in zip(a, b, strict=True))
     named = [d for d in united if d is not None]
@@ -47,12 +56,18 @@ def _names(dims: Dims) -> str:
     return "(" + ", ".join(d or "_" for d in dims) + ")"
 
 
-def _other_names(a: Dims, b: Dims) -> str:
+def _other_names(a: Dims, b: Dims, place: bool) -> str:
     """What to write where names of axes that meet by position differ."""
     if len(a) >= 2 and (*a[:-2], a[-1], a[-2]) == b:
         return "transpose one of them: write `.T` behind it"
     if None not in a and sorted(map(str, a)) == sorted(map(str, b)):
         return f'bring the right one into order: `ag.permute(right, "{_text(a)}")`'
+    if len(a) == len(b) == 1 and not place:
+        return (
+            "for each with each, repeat one of them over a tile that has both: "
+            "`ag.broadcast(left, like)`; if both mean the same, write "
+            f'`.rename("{_text(a)}")` behind the right one'
+        )
     return (
         "elements meet by position; if both mean the same, write "
         f'`.rename("{_text(a)}")` behind the right one'

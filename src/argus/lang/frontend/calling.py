@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 
+from argus.ir.dtypes import DType
 from argus.lang.frontend.calls import HANDLERS, Arg, BoundCall, bind
 from argus.lang.frontend.indexing import place
 from argus.lang.frontend.inlining import expand_inline
@@ -63,7 +64,15 @@ def call(e: Elaborator, node: ast.Call) -> Value:
                 "AG0005",
                 e.span(node.func),
                 f"{describe(function)} cannot be called",
+                help=_uncalled(function),
             )
+
+
+def _uncalled(function: Value) -> str | None:
+    """What is meant by a call of what is no function."""
+    if isinstance(function, StaticValue) and isinstance(function.value, DType):
+        return f"a tile is converted by `.to({function.value})`; a scalar has no type"
+    return None
 
 
 _PLACES: dict[str, str] = dict.fromkeys(

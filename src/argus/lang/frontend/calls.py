@@ -20,6 +20,7 @@ from argus.lang.frontend import coerce
 from argus.lang.frontend.idioms import of_call
 from argus.lang.frontend.state import Elaborator, suggest
 from argus.lang.frontend.values import (
+    Builtin,
     ScalarValue,
     StaticValue,
     TupleValue,
@@ -181,7 +182,9 @@ class BoundCall:
             "AG0105",
             self.where(name),
             f"`{name}` is a layout, and this is {describe(value)}",
-            help="make one with `ag.layouts`",
+            help=f"call it: `ag.layouts.{signature_text(value.name)}`"
+            if isinstance(value, Builtin) and value.name.startswith("layouts.")
+            else "make one with `ag.layouts`",
         )
 
     def items(self, name: str) -> tuple[Value, ...]:

@@ -182,7 +182,12 @@ def dim_names(e: Elaborator, value: Value, span: Span, rank: int) -> Dims:
         )
     for word in words:
         if not is_name(word):
-            raise e.fail("AG0202", span, f"`{word}` cannot name a dimension")
+            raise e.fail(
+                "AG0202",
+                span,
+                f"`{word}` cannot name a dimension",
+                help=_FIXED if word.isdigit() else None,
+            )
         if word != "_" and words.count(word) > 1:
             raise e.fail("AG0207", span, f"dimension `{word}` appears twice")
     return tuple(None if w == "_" else w for w in words)
@@ -208,6 +213,16 @@ def axis_of(e: Elaborator, value: Value, span: Span, dims: Dims) -> int:
             span,
             f"the tile has no dimension `{name}`",
             notes=(f"its dimensions are: {known}",),
-            help="name them with `ag.rename`" if None in dims else None,
+            help=_unnamed(name) if None in dims else None,
         )
     return dims.index(name)
+
+
+_FIXED = "an axis of a fixed size has no name: write `_` for it"
+
+
+def _unnamed(name: str) -> str:
+    """How an axis without a name is meant."""
+    if name.isdigit():
+        return "an axis of a fixed size has no name: give its number, from 0"
+    return "name them with `ag.rename`"

@@ -128,6 +128,14 @@ def _axis(
     if isinstance(item, ast.Slice):
         return _window(e, item, tensor.extents[i], dim)
     value, span = e.evaluate(item), e.span(item)
+    if isinstance(value, TensorValue):
+        raise e.fail(
+            "AG0105",
+            span,
+            f"{describe(value)} cannot select rows",
+            help="load the numbers of the rows first: "
+            f"`rows = ag.load({value.tensor.name}[0:], (32,))`",
+        )
     if not isinstance(value, TileValue):
         return PointIndex(coerce.integer(e, value, span, "an index"))
     t = value.tile

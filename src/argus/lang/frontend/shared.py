@@ -130,6 +130,7 @@ def tile_subscript(e: Elaborator, tile: Tile, node: ast.Subscript) -> Value:
             span,
             f"{counted(len(items), 'slice')} for a tile with "
             f"{counted(len(tile.shape), 'axis', 'axes')}",
+            help=_REPEATED if any(_is_none(i) for i in items) else None,
         )
     for axis, item in enumerate(items):
         if not isinstance(item, ast.Slice):
@@ -137,7 +138,9 @@ def tile_subscript(e: Elaborator, tile: Tile, node: ast.Subscript) -> Value:
                 "AG0116",
                 e.span(item),
                 "a register tile is not indexed by element",
-                help="slice it with static bounds, `x[:, 0:64]`, or reduce it",
+                help=_REPEATED
+                if _is_none(item)
+                else "slice it with static bounds, `x[:, 0:64]`, or reduce it",
             )
         window = ast.Slice(item.lower, item.upper)
         start, extent = _window(e, window, tile.shape[axis], e.span(item))
@@ -157,6 +160,16 @@ def tile_subscript(e: Elaborator, tile: Tile, node: ast.Subscript) -> Value:
             e.emit(StridedSlice(made, tile, axis, start.value, step, span=span))
         tile = made
     return TileValue(tile)
+
+
+_REPEATED = (
+    "a tile is repeated along the dimensions that it lacks, which are found by name: "
+    "`x + v`, or `ag.broadcast(v, x)`"
+)
+
+
+def _is_none(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and node.value is None
 
 
 def _is_ellipsis(node: ast.expr) -> bool:

@@ -310,5 +310,11 @@ def _dims(text: str, span: Span) -> tuple[str | int, ...]:
             )
     for word in dims:
         if isinstance(word, str) and dims.count(word) > 1:
-            raise fail("AG0207", span, f"dimension `{word}` appears twice")
+            raise fail(
+                "AG0207",
+                span,
+                f"dimension `{word}` appears twice",
+                help="give each its own name; that they are as large is stated with "
+                "`ag.require(A == B, why)`",
+            )
     return tuple(dims)

@@ -24,7 +24,7 @@ from argus.lang.frontend.values import (
     axes_text,
     describe,
 )
-from argus.lang.frontend.views import global_view, view_shape
+from argus.lang.frontend.views import completed, global_view, view_shape
 
 AtomicFunction = Literal["add", "max", "min", "exchange", "cas"]
 
@@ -89,14 +89,16 @@ def _store_global(
 ) -> Tile | None:
     tensor = place.source.tensor
     if isinstance(value, StaticValue | ScalarValue):
-        shape = view_shape(e, place, None, where)
+        expected = None if atomic is None else atomic.expected
+        like = expected.tile if isinstance(expected, TileValue) else mask
+        shape = view_shape(e, place, completed(place, like), where)
         dims = tuple(a.dim for a in place.kept)
         t = _as_tile(e, value, tensor.dtype, shape, dims, span)
     else:
         t = coerce.tile(e, value, span, "what is stored").tile
     same_dtype(e, t.dtype, tensor.dtype, f"`{tensor.name}`", span)
     view = global_view(e, place, t.shape, where)
-    unify_dims(e, t.dims, view.dims, span)
+    unify_dims(e, view.dims, t.dims, span, place=True)
     if mask is not None:
         check_mask(e, mask, view, where)
     if tensor.name not in e.program.outputs:
@@ -141,7 +143,7 @@ def check_mask(e: Elaborator, mask: Tile, view: GlobalView, span: Span) -> None:
             f"{axes_text(view.dims, view.shape)}",
             help="`ag.broadcast(mask, like)` repeats it",
         )
-    unify_dims(e, mask.dims, view.dims, span)
+    unify_dims(e, view.dims, mask.dims, span, place=True)
 
 
 def same_dtype(e: Elaborator, have: DType, want: DType, what: str, span: Span) -> None:

@@ -17,7 +17,7 @@ from argus.ir.expr import (
     symbols,
 )
 from argus.ir.memory import GatheredAxis, GlobalView, Limit
-from argus.ir.ops import LoadGlobal, LoadScalar
+from argus.ir.ops import LoadGlobal, LoadScalar, Tile
 from argus.ir.ranges import Range, Ranges
 from argus.lang.frontend.state import Elaborator
 from argus.lang.frontend.tiles import scalar_holds
@@ -99,6 +99,17 @@ def view_shape(
             )
         sizes.append(size)
     return tuple(sizes)
+
+
+def completed(view: ViewValue, like: Tile | None) -> tuple[int, ...] | None:
+    """Sizes of a slice of which those that are open are a tile's; None: as they are."""
+    kept = view.kept
+    if like is None or len(like.shape) != len(kept):
+        return None
+    own = (a.index.shape[0] if isinstance(a, Gathered) else a.extent for a in kept)
+    return tuple(
+        n if size is None else size for size, n in zip(own, like.shape, strict=True)
+    )
 
 
 def global_view(

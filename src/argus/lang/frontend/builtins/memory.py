@@ -34,7 +34,7 @@ from argus.lang.frontend.values import (
     describe,
 )
 from argus.lang.frontend.values import number as number_of
-from argus.lang.frontend.views import global_view
+from argus.lang.frontend.views import completed, global_view
 from argus.layout import Fragment
 
 _EVICT = ("first", "last", "normal")
@@ -55,12 +55,13 @@ def load(call: BoundCall) -> Value:
             f"`load` reads a slice or a shared tile, not {describe(source)}",
             "write a slice with an index for each dimension, such as `A[i:, k:]`",
         )
-    context = call.shape("shape") if call.given("shape") else None
+    mask = call.tile("mask") if call.given("mask") else None
+    given = call.given("shape")
+    context = call.shape("shape") if given else completed(source, mask)
     view = global_view(e, source, context, call.where("view"))
     empty = Const(False) if view.dtype.kind == "bool" else Const(0)
     fill = call.scalar("fill") if call.given("fill") else empty
     fill = scalar_for(e, fill, view.dtype, call.where("fill"))
-    mask = call.tile("mask") if call.given("mask") else None
     if mask is not None:
         stores.check_mask(e, mask, view, call.where("mask"))
     dims = view.dims
