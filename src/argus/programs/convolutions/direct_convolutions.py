@@ -62,8 +62,8 @@ def worth_direct(
     turned = groups == 1 and channels * x.element.bytes >= _FULL
     strided = set(stride) != {1}
     if not (
-        (turned and (strided or _parts_of(x, weight, channels, groups, lengths) > 1))
-        or _behind_a_layer(x.operand)
+        _behind_a_layer(x.operand)
+        or (turned and (strided or _parts_of(x, weight, channels, groups, lengths) > 1))
     ):
         return False
     if not provable(lengths, weight.shape[2:]):

@@ -24,10 +24,9 @@ from argus.programs.tensors.tensor_program import (
     ViewedValue,
 )
 from argus.programs.tensors.views import OperandView
+from argus.programs.tiles.tiling import MOST_DIMS
 
 _MOST_SPLITS = 64
-_MOST_DIMS = 8
-"""Dimensions that a tensor of a kernel may have."""
 
 
 def copy_what_no_loop_follows(program: TensorProgram) -> TensorProgram:
@@ -56,7 +55,7 @@ def followed(operand: ViewedValue, chosen: bool = False) -> bool:
             return False
         else:
             unit = all(factor != 1 for _, factor in offset.terms)
-            if len(offset.terms) + unit > _MOST_DIMS:
+            if len(offset.terms) + unit > MOST_DIMS:
                 return False
             return not chosen or not any(
                 name in space.borders or (factor < 0 and name not in space.tables)

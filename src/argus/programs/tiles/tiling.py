@@ -67,7 +67,7 @@ LSTMs took 16.5 us with 256 elements, 18.8 with 512, 21.4 with 1024; of two 7.6,
 _TURNED, _LEAST_ROW = 8192, 8
 """Elements of a tile of rows beside which others lie across them, and of a row of the
 latter: sectors of 32 bytes."""
-_MOST_DIMS = 8
+MOST_DIMS = 8
 """Dimensions that a tensor of a kernel may have."""
 
 
@@ -90,7 +90,7 @@ def tiling_of(group: LoweredGroup) -> GroupTiling:
     tensors += [
         accessed("", e.buffer, e.offset, e.borders, e.tables) for e in group.elements
     ]
-    if any(len(t.dims) + t.unit > _MOST_DIMS for t in tensors):
+    if any(len(t.dims) + t.unit > MOST_DIMS for t in tensors):
         raise NotFusedError("more dimensions than a tensor of a kernel has")
     if not group.columns:
         if not any(e.tables for e in group.elements):

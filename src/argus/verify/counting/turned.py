@@ -31,6 +31,7 @@ from argus.ir.expr import (
     Sym,
     binary,
     select,
+    subexpressions,
     substitute,
     symbols,
 )
@@ -336,26 +337,12 @@ def _period(e: Expr) -> int | None:
             return None
 
 
-def _parts(e: Expr) -> Iterator[Expr]:
-    """An expression and all that it is made of."""
-    yield e
-    match e:
-        case Binary(left=left, right=right):
-            parts = (left, right)
-        case Select(cond=cond, then=then, other=other):
-            parts = (cond, then, other)
-        case Const() | Sym():
-            parts = ()
-    for part in parts:
-        yield from _parts(part)
-
-
 def _chooses(e: Expr) -> bool:
-    return any(isinstance(x, Select) for x in _parts(e))
+    return any(isinstance(x, Select) for x in subexpressions(e))
 
 
 def _periods(e: Expr) -> set[int]:
-    return {n for x in _parts(e) if (n := _period(x)) is not None}
+    return {n for x in subexpressions(e) if (n := _period(x)) is not None}
 
 
 def _inner(op: o.AnyOp) -> set[str]:
