@@ -17,7 +17,11 @@ from argus.programs.convolutions.direct_convolutions import (  # noqa: E402
 )
 from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
-from argus.programs.products.box_tiles import box_rows, box_sides  # noqa: E402
+from argus.programs.products.box_tiles import (  # noqa: E402
+    box_rows,
+    box_sides,
+    boxes_fill_tiles,
+)
 from argus.programs.products.product_forms import ProductForm  # noqa: E402
 from argus.programs.products.product_tiles import parts_of_channels  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
@@ -221,6 +225,31 @@ def test_channels_are_cut_where_pixels_are_few() -> None:
     assert parts_of_channels((1, 3, 3), 32, 30, 9, f32) == 1
     for channels in range(32, 1024, 32):
         assert channels % parts_of_channels((2, 7, 7), 64, channels, 9, f32) == 0
+
+
+@pytest.mark.parametrize("stride", [1, 2, 3])
+@pytest.mark.parametrize("element", [HALF, FULL])
+def test_one_line_of_pixels_is_a_product_of_tiles(element: Any, stride: int) -> None:
+    torch.manual_seed(0)
+    shapes = ((1, 1024, 40), (64, 1024, 3))
+    inputs = tuple(torch.randn(s, dtype=element) for s in shapes)
+
+    def call(x: Any, w: Any) -> Any:
+        return torch.conv1d(torch.relu(x), w, None, stride, 1)
+
+    plan = plan_of(Formula(call), inputs)
+    assert sum("product(slot" in s.source.text for s in plan.kernels) == 1
+    assert {proof_of(s).verdict for s in plan.kernels} == {Verdict.EQUAL}
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    wanted = call(*(t.double() for t in inputs))
+    assert float((got.double() - wanted).norm() / wanted.norm()) < 1e-2
+
+
+def test_steps_may_be_too_long_for_boxes() -> None:
+    assert boxes_fill_tiles((1, 300), (1, 2))
+    assert not boxes_fill_tiles((1, 300), (1, 3))
+    assert boxes_fill_tiles((2, 300), (1, 3))
+    assert not boxes_fill_tiles((1, 1), (1, 1))
 
 
 def test_numbers_of_channels_say_nothing_of_an_image() -> None:

@@ -23,7 +23,7 @@ from argus.programs.convolutions.channels_last import (
     filters_last,
 )
 from argus.programs.operators.window_operators import windows_of
-from argus.programs.products.box_tiles import provable
+from argus.programs.products.box_tiles import boxes_fill_tiles, provable
 from argus.programs.products.product_tiles import parts_of_channels
 from argus.programs.tensors.numpy_functions import contracted
 from argus.programs.tensors.offsets import offsets_through
@@ -67,6 +67,8 @@ def worth_direct(
     ):
         return False
     if not provable(lengths, weight.shape[2:]):
+        return False
+    if not boxes_fill_tiles((len(x), *lengths), (1, *stride)):
         return False
     if min(filters // groups * together, channels * together, prod(lengths)) < _LEAST:
         return False

@@ -14,7 +14,7 @@ from argus.programs.products.product_forms import ProductForm
 from argus.programs.products.product_text import ProductWriter
 from argus.programs.tiles.tile_axes import TileAxis
 
-_LETTERS = {2: "IW", 3: "IHW", 4: "ILHW"}
+_LETTERS = {1: "W", 2: "IW", 3: "IHW", 4: "ILHW"}
 """Names of dimensions of pixels."""
 _WIDEST, _NARROW = 64, 32
 """Columns of a slice of the accumulator, at most, and of others."""

@@ -56,6 +56,17 @@ def box_rows(sizes: tuple[int, ...], steps: tuple[int, ...], count: int) -> int:
     return _covered(sizes, box_sides(sizes, steps, count))
 
 
+def boxes_fill_tiles(sizes: Sequence[int], steps: Sequence[int]) -> bool:
+    """Whether TMA brings as many pixels at once as a tile has, of loops of these.
+
+    A box spans no more than 256 positions along each: with large steps few pixels.
+    """
+    walked = [(n, s) for n, s in zip(sizes, steps, strict=True) if n > 1]
+    if not walked:
+        return False
+    return box_rows(tuple(n for n, _ in walked), tuple(s for _, s in walked), _TILE) > 0
+
+
 def _covered(sizes: Sequence[int], sides: Sequence[int]) -> int:
     return prod(ceil(n / s) * s for n, s in zip(sizes, sides, strict=True))
 
@@ -72,7 +83,7 @@ def walked_pixels(
     Each of ``rows`` walks a dimension, with the taps (of ``columns``) that move along
     it. None where one dimension is walked by two rows.
     """
-    if not 1 < len(rows) <= _MOST_LOOPS or (node.borders and node.fill != 0):
+    if not 1 <= len(rows) <= _MOST_LOOPS or (node.borders and node.fill != 0):
         return None
     offset = node.offset
     own: dict[str, list[str]] = {n: [] for n in rows if offset.factor(n)}

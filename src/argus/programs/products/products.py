@@ -33,6 +33,7 @@ from argus.programs.products.box_tiles import (
     BoxTile,
     box_rows,
     box_sides,
+    boxes_fill_tiles,
     pixel_steps,
     provable,
     walked_pixels,
@@ -284,7 +285,7 @@ class _Loops:
         if len(rest.terms) + len(borders) > TMA_DIMENSIONS:
             return None
         space, steps = tuple(sizes[n] for n in loops), pixel_steps(loops, borders)
-        if steps is None:
+        if steps is None or not boxes_fill_tiles(space, steps):
             return None
         outer = tuple(n for n in taps if n != inner)
         line = prod(sizes[n] for n in loops[:-1])
