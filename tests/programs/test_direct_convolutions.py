@@ -245,6 +245,19 @@ def test_one_line_of_pixels_is_a_product_of_tiles(element: Any, stride: int) -> 
     assert float((got.double() - wanted).norm() / wanted.norm()) < 1e-2
 
 
+def test_norms_over_channels_of_a_convolution_are_rows() -> None:
+    """Several maps behind it, they are not cut into parts as columns are."""
+    torch.manual_seed(0)
+    x, w = torch.randn(1, 512, 1536).bfloat16(), torch.randn(512, 512, 3).bfloat16()
+
+    def call(x: Any, w: Any) -> Any:
+        made = torch.nn.functional.gelu(torch.conv1d(x, w, None, 2, 1))
+        return torch.nn.functional.layer_norm(made.permute(0, 2, 1), (512,))
+
+    plan = plan_of(Formula(call), (x, w))
+    assert len(plan.kernels) == 4  # two turn the input and the filters
+
+
 def test_steps_may_be_too_long_for_boxes() -> None:
     assert boxes_fill_tiles((1, 300), (1, 2))
     assert not boxes_fill_tiles((1, 300), (1, 3))

@@ -74,6 +74,23 @@ def test_large_kernels_take_in_several_maps_at_a_time(
     torch.testing.assert_close(found, model(x), rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_places_of_16_bits_are_computed_in_f32(mode: str) -> None:
+    """In their own bits they are off by whole elements of an image."""
+    torch.manual_seed(0)
+    x = torch.randn(2, 3, 40, 33, dtype=torch.bfloat16)
+    places = (torch.rand(2, 5, 4, 2) * 2.4 - 1.2).bfloat16()
+
+    def call(x: Any, places: Any) -> Any:
+        how = {"mode": mode, "padding_mode": "border", "align_corners": False}
+        return functional.grid_sample(x, places, **how)
+
+    plan = plan_of(Formula(call), (x, places))
+    got = run_plan(plan, (x, places), plan.program.tensors, in_interpreter)
+    wanted = call(x.double(), places.double())
+    assert float((got.double() - wanted).norm() / wanted.norm()) < 4e-3
+
+
 def test_one_element_of_each_row_is_no_search_among_all_rows() -> None:
     """Compared one with all, these would be more than are compared."""
 

@@ -29,6 +29,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.replication_pad3d_backward,
     )  # fmt: skip
     return {
+        aten.grid_sampler_2d.default: _sampled_plane,
         aten.grid_sampler_3d.default: sampled,
         aten._pdist_forward.default: _pdist,
         aten._pdist_backward.default: _pdist_backward,
@@ -60,11 +61,32 @@ def _rrelu(
 # -- images that are read anywhere
 
 
+def _sampled_plane(x: Any, grid: Any, *how: Any) -> Any:
+    """Torch's own decomposition, but for 16 bits: places need more of them."""
+    import torch
+    from torch import _decomp
+
+    operator = torch.ops.aten.grid_sampler_2d.default
+    formula: Any = vars(_decomp)["decomposition_table"][operator]
+    return _in_f32(formula, x, grid, *how)
+
+
+def _in_f32(formula: Callable[..., Any], x: Any, grid: Any, *how: Any) -> Any:
+    """A formula of images and places of 16 bits, rounded once as torch's kernel is."""
+    if x.dtype.itemsize > 2:
+        return formula(x, grid, *how)
+    return formula(x.float(), grid.float(), *how).to(x.dtype)
+
+
 def sampled(x: Any, grid: Any, mode: int, padding: int, aligned: bool) -> Any:
     """``x`` (N, C, *in) at the places ``grid`` (N, *out, dims), whose last is first.
 
     In modes 0 (between the corners around a place) and 1 (the nearest element).
     """
+    return _in_f32(_sampled, x, grid, mode, padding, aligned)
+
+
+def _sampled(x: Any, grid: Any, mode: int, padding: int, aligned: bool) -> Any:
     import torch
 
     sizes = x.shape[2:]

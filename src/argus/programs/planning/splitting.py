@@ -205,21 +205,28 @@ def _late(
 def _lines(operand: ViewedValue) -> list[int]:
     """The dimension along which most elements that are read lie side by side.
 
-    None, or one. What a map computes is read where its operands are.
+    None, or one: none, too, where what is read is small and each element is used many
+    times. What a map computes is read where its operands are.
     """
     votes: Counter[int] = Counter()
-    _vote(operand, _DEEP, votes)
-    return [d for d, _ in votes.most_common(1)]
-
-
-def _vote(operand: ViewedValue, deep: int, votes: Counter[int]) -> None:
-    made = operand.value.made
-    if deep and isinstance(made, MapPrimitive):
+    pending, seen = [operand], {operand}
+    while pending:
+        one = pending.pop()
+        made = one.value.made
+        if not isinstance(made, MapPrimitive):
+            _vote(one, votes)
+            continue
         for part in made.operands:
             if isinstance(part, ViewedValue):
-                seen = ViewedValue(part.value, part.views + operand.views)
-                _vote(seen, deep - 1, votes)
-        return
+                further = ViewedValue(part.value, part.views + one.views)
+                if further not in seen:
+                    seen.add(further)
+                    pending.append(further)
+    most = votes.most_common(1)
+    return [d for d, read in most if 2 * read >= prod(operand.shape)]
+
+
+def _vote(operand: ViewedValue, votes: Counter[int]) -> None:
     found = offsets_through(operand)
     if found is None:  # borders, or an order that no strides say: rows mostly stay rows
         strides = tuple(prod(operand.shape[d + 1 :]) for d in range(len(operand.shape)))
