@@ -15,9 +15,10 @@ from argus.diagnostics import ArgusError  # noqa: E402
 from argus.programs.operators import scattering_operators  # noqa: E402
 from argus.programs.planning import grouping  # noqa: E402
 from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.planning.predictions import prediction_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
-from argus.programs.tensors import numpy_functions  # noqa: E402
+from argus.programs.tensors import numpy_functions, recorder  # noqa: E402
 from argus.programs.tensors.operator_table import OWN  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula  # noqa: E402
@@ -89,6 +90,33 @@ def test_places_of_16_bits_are_computed_in_f32(mode: str) -> None:
     got = run_plan(plan, (x, places), plan.program.tensors, in_interpreter)
     wanted = call(x.double(), places.double())
     assert float((got.double() - wanted).norm() / wanted.norm()) < 4e-3
+
+
+@pytest.mark.parametrize(
+    ("count", "dim"), [((300, 35), None), ((4, 9000), 1), ((9000, 3), 0)]
+)
+def test_positions_of_more_than_f32_counts_are_those_of_parts(
+    count: tuple[int, ...], dim: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(recorder, "_EXACT_FLOATS", 4096)
+    torch.manual_seed(0)
+    x = torch.randn(count).bfloat16()
+    x[-1, -1] = x[0, 1] = torch.nan if dim is None else 9.0
+
+    def call(x: Any) -> Any:
+        return x.argmax(dim), x.argmin(dim)
+
+    plan = plan_of(Formula(call), (x,))
+    got = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    assert all(torch.equal(a, b) for a, b in zip(got, call(x), strict=True))
+
+
+def test_places_of_extremes_of_a_large_tensor_are_found_by_many_blocks() -> None:
+    """One block took 46 ms for 2**26 elements."""
+    plan = plan_of(Formula(lambda x: x.argmax()), (torch.empty(8192, 8192),))
+    assert sum(prediction_of(step).microseconds for step in plan.kernels) < 500
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
 
 
 def test_one_element_of_each_row_is_no_search_among_all_rows() -> None:

@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from argus.ir.dtypes import DType, boolean, f32, f64, i16, i32, i64
 from argus.programs.tensors.numbers import number_of
+from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.tensor_program import (
     FilledPrimitive,
     GivenPrimitive,
@@ -32,6 +33,8 @@ _MOST_POSITIONS = 1024
 _FEW_ROWS = 1024
 """Rows of which the positions of extremes are looked for by blocks together."""
 _LONG_ROW = 8192
+_LONG_COLUMN, _FEW_COLUMNS = 2048, 8192
+"""The same of rows whose elements lie apart, of which 32 are read together."""
 _EXACT_FLOATS = 1 << 24
 """Whole numbers up to it are f32."""
 COMPARISONS = frozenset({"eq", "ne", "lt", "le", "gt", "ge"})
@@ -350,6 +353,9 @@ class ProgramRecorder:
         self, function: str, part: ViewedValue, dim: int, keep: bool
     ) -> ViewedValue:
         """The first position of an extreme among many, or of what is no number."""
+        count = _parts_of_positions(part.shape[dim])
+        if count > 1:
+            return self._first_of_parts(function, part, dim, count, keep)
         extreme = self.reduce(function.removeprefix("arg"), part, (dim,), True)
         found = self.map("eq", part, extreme)
         if part.value.dtype.is_float:
@@ -359,19 +365,49 @@ class ProgramRecorder:
         first = self.reduce("min", places, (dim,), keep)
         return cast("ViewedValue", self.cast(first, i64))
 
+    def _first_of_parts(
+        self, function: str, part: ViewedValue, dim: int, count: int, keep: bool
+    ) -> ViewedValue:
+        """The same of the first part that has it, of ``count``."""
+        from argus.programs.tensors.views import ReshapedView
+
+        length = part.shape[dim] // count
+        cut = (*part.shape[:dim], count, length, *part.shape[dim + 1 :])
+        split = part.through(ReshapedView(cut))
+        inside = self._first(function, split, dim + 1, False)
+        extremes = self.reduce(function.removeprefix("arg"), split, (dim + 1,), False)
+        chosen = self.reduce(function, extremes, (dim,), True)
+        at = self.cast(self.positions(inside.shape, dim), i64)
+        place = self.map("add", self.map("mul", at, length), inside)
+        places = self.map("where", self.map("eq", at, chosen), place, 0)
+        return self.reduce("sum", places, (dim,), keep)
+
+
+def _parts_of_positions(n: int) -> int:
+    """Into how many equal parts positions are cut, to be exact in f32; 0: into none."""
+    if n <= _EXACT_FLOATS:
+        return 1
+    least = -(-n // _EXACT_FLOATS)
+    able = range(least, least * _MOST_POSITIONS)
+    return next((d for d in able if n % d == 0), 0)
+
 
 def _apart(part: ViewedValue, dim: int) -> bool:
     """Whether the place of an extreme is looked for after the extreme.
 
     So it is in few and long rows, by many blocks, and of whole numbers, for which the
-    verifier follows no place that a loop carries.
+    verifier follows no place that a loop carries. Of what lies across memory, several
+    rows are a block's.
     """
     n, size = part.shape[dim], prod(part.shape)
-    if n > _EXACT_FLOATS:
+    if not _parts_of_positions(n):
         return False
     if not part.value.dtype.is_float and n > _MOST_POSITIONS:
         return True
-    return n > _LONG_ROW and size < _FEW_ROWS * n
+    steps = offsets_through(part)
+    across = steps is not None and steps[0][dim] != 1
+    long, few = (_LONG_COLUMN, _FEW_COLUMNS) if across else (_LONG_ROW, _FEW_ROWS)
+    return n > long and size < few * n
 
 
 def _same_along(part: ViewedValue, dim: int) -> bool:

@@ -417,6 +417,8 @@ class TileWriter:
                     text = f"ag.broadcast({text}, {whole})"
             else:
                 text = letter.lower()
+                if wide:
+                    text = f"ag.full((), {text}, i64)"
             parts.append(f"({text}) * {factor}" if factor != 1 else text)
         text = " + ".join(
             [
@@ -428,7 +430,8 @@ class TileWriter:
                 ),
             ]
         )
-        text = f"({text}).to({name})" if axes else f"ag.full((), {text}, {name})"
+        tile = axes or (wide and terms)
+        text = f"({text}).to({name})" if tile else f"ag.full((), {text}, {name})"
         return self.assign(node, "at", text)
 
     def _applied(self, node: ApplyNode) -> str:
