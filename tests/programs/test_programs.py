@@ -604,29 +604,3 @@ def test_numbers_among_what_torch_computes_are_known() -> None:
     got = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
     assert got[1] == 6
     torch.testing.assert_close(got[0], call(x)[0])
-
-
-def test_sums_of_columns_are_a_blocks_32_at_a_time() -> None:
-    """Few columns of many rows keep most of a GPU busy; few rows are one kernel."""
-    x = torch.randn(25088, 96)
-    plan = plan_of(Formula(lambda x: x.sum(0)), (x,))
-    first, last = plan.kernels
-    assert list(first.source.sizes.values()) == [128, 96, 196]
-    assert list(last.source.sizes.values()) == [96, 128]
-    seen = plan_of(Formula(lambda x: (2 * x.view(8, 56, 56, 96)).sum((0, 1, 2))), (x,))
-    assert len(seen.kernels) == 2
-    few = plan_of(Formula(lambda x: x.sum(0)), (x[:392],))
-    assert len(few.kernels) == 1
-
-
-def test_sums_are_cut_where_loops_can_walk_the_parts() -> None:
-    """28 parts of 224 rows are no windows of 49 rows, of which there are 128."""
-    x = torch.randn(3, 128, 6, 49, 32)
-
-    def columns(x: Any) -> Any:
-        return x.permute(1, 3, 0, 2, 4).reshape(6272, 576).sum(0)
-
-    plan = plan_of(Formula(columns), (x,))
-    assert not plan.left
-    assert len(plan.kernels) == 2
-    assert 128 % plan.kernels[0].source.tensors[-1].buffer.shape[0] == 0

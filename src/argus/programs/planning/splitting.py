@@ -15,9 +15,15 @@ from math import prod
 from argus.programs.lowering.expression_text import COMBINE
 from argus.programs.tensors.loops import LoopSpace, NeedsSplitError, NotAffineError
 from argus.programs.tensors.numbers import neutral
-from argus.programs.tensors.offsets import MOST_SPLITS, offsets_through, source_offset
+from argus.programs.tensors.offsets import (
+    MOST_SPLITS,
+    digits_through,
+    offsets_through,
+    source_offset,
+)
 from argus.programs.tensors.rewriting import ProgramRewriter
 from argus.programs.tensors.tensor_program import (
+    GivenPrimitive,
     MapPrimitive,
     Primitive,
     ProgramValue,
@@ -44,6 +50,8 @@ _FEW_PARTS, _FEW_BLOCKS = 3, 66
 """Fewer parts of so many blocks are no faster than one launch less."""
 _WIDE = 32
 """Results side by side in memory that a block computes, at least."""
+_PIECE = 64
+"""Elements of rows side by side that are no row by themselves."""
 _MANY = 512
 """Elements of a result beside others that take a block longer than a launch does."""
 _DEEP = 4
@@ -124,23 +132,31 @@ class _Splitting(ProgramRewriter):
         return MapPrimitive(COMBINE[function], (whole_rows(inner), whole_rows(spread)))
 
     def _parted(self, value: ProgramValue, made: ReducePrimitive) -> ReducePrimitive:
-        """The reduction of parts, which are a value of their own."""
-        shape = made.operand.shape
-        gone = [shape[d] for d in made.dims]
-        kept = [d for d in range(len(shape)) if d not in made.dims]
-        sizes = tuple(shape[d] for d in kept)
-        wide = next((shape[d] for d in _lines(made.operand) if d in kept), 1)
+        """The reduction of parts, which are a value of their own.
+
+        Where short pieces of rows lie side by side (channels of a group, between
+        pixels), their elements are results of parts, too.
+        """
         if made.function.startswith("arg"):
             return made
-        for parts in _counts(gone, prod(sizes), min(wide, _WIDE)):
-            rest, rank = prod(gone) // parts, len(kept)
+        whole_rows, dims, pieces = _pieces(made)
+        shape = whole_rows.shape
+        gone = [d for d in dims if d not in pieces]
+        kept = [d for d in range(len(shape)) if d not in dims]
+        few = [*kept, *pieces]
+        sizes = tuple(shape[d] for d in few)
+        wide = next((shape[d] for d in _lines(whole_rows) if d in kept), 1)
+        wide = _WIDE if pieces else wide
+        cuts = [shape[d] for d in gone]
+        for parts in _counts(cuts, prod(sizes), min(wide, _WIDE)):
+            rest, rank = prod(cuts) // parts, len(few)
             if wide > 1:  # of parts, too, results lie side by side
                 at, whole, inner = 0, (parts, *sizes), 1
-                order, cut = (*made.dims, *kept), (parts, rest, *sizes)
+                order, cut = (*gone, *few), (parts, rest, *sizes)
             else:
                 at, whole, inner = rank, (*sizes, parts), rank + 1
-                order, cut = (*kept, *made.dims), (*sizes, parts, rest)
-            ordered = made.operand.through(permuted(shape, order))
+                order, cut = (*few, *gone), (*sizes, parts, rest)
+            ordered = whole_rows.through(permuted(shape, order))
             operand = ordered.through(ReshapedView(cut))
             if _walked(operand, _DEEP) or not _walked(made.operand, _DEEP):
                 break
@@ -153,7 +169,8 @@ class _Splitting(ProgramRewriter):
             ReducePrimitive(made.function, operand, (inner,)),
         )
         self.values.append(part)
-        last = ReducePrimitive(made.function, ViewedValue(part), (at,))
+        behind = tuple(1 + len(kept) + i for i in range(len(pieces)))
+        last = ReducePrimitive(made.function, ViewedValue(part), (at, *behind))
         self._last.append(last)
         return last
 
@@ -206,15 +223,23 @@ def _lines(operand: ViewedValue) -> list[int]:
     """The dimension along which most elements that are read lie side by side.
 
     None, or one: none, too, where what is read is small and each element is used many
-    times. What a map computes is read where its operands are.
+    times.
     """
     votes: Counter[int] = Counter()
+    for leaf in _read(operand):
+        _vote(leaf, votes)
+    most = votes.most_common(1)
+    return [d for d, read in most if 2 * read >= prod(operand.shape)]
+
+
+def _read(operand: ViewedValue) -> Iterator[ViewedValue]:
+    """What an operand is computed of: what maps compute is read where theirs are."""
     pending, seen = [operand], {operand}
     while pending:
         one = pending.pop()
         made = one.value.made
         if not isinstance(made, MapPrimitive):
-            _vote(one, votes)
+            yield one
             continue
         for part in made.operands:
             if isinstance(part, ViewedValue):
@@ -222,8 +247,38 @@ def _lines(operand: ViewedValue) -> list[int]:
                 if further not in seen:
                     seen.add(further)
                     pending.append(further)
-    most = votes.most_common(1)
-    return [d for d, read in most if 2 * read >= prod(operand.shape)]
+
+
+def _pieces(
+    made: ReducePrimitive,
+) -> tuple[ViewedValue, tuple[int, ...], tuple[int, ...]]:
+    """The operand and dimensions of a reduction, and which of these are short pieces.
+
+    A dimension that is several in memory, one of which is such a piece, becomes those.
+    Of given tensors alone: others may be stored in the order in which they are shown.
+    """
+    operand, total = made.operand, prod(made.operand.shape)
+    for leaf in _read(operand):
+        given = isinstance(leaf.value.made, GivenPrimitive)
+        found = digits_through(leaf) if given else None
+        if found is None or 2 * prod(n for d in found[0] for n, s in d if s) < total:
+            continue
+        sides = [
+            [n for n, _ in found[0][d]] if d in made.dims else [size]
+            for d, size in enumerate(operand.shape)
+        ]
+        starts = [sum(map(len, sides[:d])) for d in range(len(sides))]
+        dims = [starts[d] + i for d in made.dims for i in range(len(sides[d]))]
+        steps = {
+            starts[d] + i: digit
+            for d in made.dims
+            for i, digit in enumerate(found[0][d])
+        }
+        pieces = tuple(d for d, (n, s) in steps.items() if s == 1 and 1 < n <= _PIECE)
+        if pieces and len(pieces) < len(dims):
+            shape = tuple(n for side in sides for n in side)
+            return operand.through(ReshapedView(shape)), tuple(dims), pieces
+    return operand, made.dims, ()
 
 
 def _vote(operand: ViewedValue, votes: Counter[int]) -> None:

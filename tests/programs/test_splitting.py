@@ -1,0 +1,73 @@
+"""Reductions to few results are those of parts, which many blocks compute."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.nn import functional  # noqa: E402
+
+from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.planning.predictions import prediction_of  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
+from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
+from programs.modules import Formula  # noqa: E402
+
+LAST = torch.channels_last
+SHORT_PIECES: dict[str, tuple[Callable[..., Any], Any, int]] = {
+    # function, input, kernels
+    "group": (lambda x: functional.group_norm(x, 4), (1, 24, 33, 32), 5),
+    "sum": (lambda x: x.sum((1, 2, 3)), (2, 48, 25, 24), 2),
+    "largest": (lambda x: x.amax((1, 2, 3)), (2, 48, 25, 24), 2),
+}
+
+
+@pytest.mark.parametrize("name", SHORT_PIECES)
+def test_short_pieces_side_by_side_are_results_of_parts(name: str) -> None:
+    function, shape, kernels = SHORT_PIECES[name]
+    torch.manual_seed(0)
+    x = torch.randn(shape).to(memory_format=LAST)
+    plan = plan_of(Formula(function), (x,))
+    assert len(plan.kernels) == kernels
+    got = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(got.double(), function(x.double()), rtol=1e-4, atol=1e-4)
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def test_groups_of_channels_side_by_side_are_read_by_lines() -> None:
+    """Channel by channel, with pixels 1 KB apart, both sums took 84 us."""
+    x = torch.empty(8, 512, 64, 64, dtype=torch.bfloat16).to(memory_format=LAST)
+    plan = plan_of(Formula(lambda x: functional.group_norm(x, 32)), (x,))
+    assert sum(prediction_of(step).microseconds for step in plan.kernels) < 100
+
+
+def test_sums_of_columns_are_a_blocks_32_at_a_time() -> None:
+    """Few columns of many rows keep most of a GPU busy; few rows are one kernel."""
+    x = torch.randn(25088, 96)
+    plan = plan_of(Formula(lambda x: x.sum(0)), (x,))
+    first, last = plan.kernels
+    assert list(first.source.sizes.values()) == [128, 96, 196]
+    assert list(last.source.sizes.values()) == [96, 128]
+    seen = plan_of(Formula(lambda x: (2 * x.view(8, 56, 56, 96)).sum((0, 1, 2))), (x,))
+    assert len(seen.kernels) == 2
+    few = plan_of(Formula(lambda x: x.sum(0)), (x[:392],))
+    assert len(few.kernels) == 1
+
+
+def test_sums_are_cut_where_loops_can_walk_the_parts() -> None:
+    """28 parts of 224 rows are no windows of 49 rows, of which there are 128."""
+    x = torch.randn(3, 128, 6, 49, 32)
+
+    def columns(x: Any) -> Any:
+        return x.permute(1, 3, 0, 2, 4).reshape(6272, 576).sum(0)
+
+    plan = plan_of(Formula(columns), (x,))
+    assert not plan.left
+    assert len(plan.kernels) == 2
+    assert 128 % plan.kernels[0].source.tensors[-1].buffer.shape[0] == 0
