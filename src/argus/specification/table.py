@@ -45,6 +45,9 @@ def call(function: Any, /, *args: Any, **named: Any) -> Any:
 
     Raises Unknown where it is not traced, or not with these arguments.
     """
+    of_own = getattr(type(args[0]), "called", None) if args else None
+    if of_own is not None:  # of what a mask selects (`selecting.py`)
+        return of_own(args[0], function, args[1:], named)
     found = FUNCTIONS.get(function)
     if found is None:
         raise Unknown(f"the reference calls {name_of(function)}, which is not traced")

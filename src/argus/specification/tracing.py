@@ -178,9 +178,9 @@ class Tracing:
             return
         where = world.compare(world.remainder(dividend, divisor), "==", 0)
         if not (self.here & self.local).is_universe:
-            if self.holds(where & world.compare(divisor, ">=", 1)):
-                return
-            raise Unknown(f"whether {divisor} divides {dividend} in a branch")
+            where = where & world.compare(divisor, ">=", 1)
+            self.need(where, f"{divisor} divides {dividend}")
+            return
         why = f"{divisor} divides {dividend}"
         world.require_divides(divisor, dividend)
         self.needs.append(Need(where & world.compare(divisor, ">=", 1), why))
