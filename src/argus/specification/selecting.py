@@ -8,6 +8,7 @@ elements that the mask selects.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -22,7 +23,7 @@ __all__ = ["Selected"]
 
 _WHY = "the reference selects by a mask: the size depends on data"
 _REDUCTIONS: dict[Any, dict[str, Any]] = {
-    np.sum: {}, np.prod: {}, np.mean: {}, np.all: {}, np.any: {},
+    np.sum: {}, np.prod: {}, np.mean: {},
     np.max: {"initial": -np.inf}, np.min: {"initial": np.inf},
 }  # fmt: skip
 """What is asked of all that are selected, with what it takes beside a mask. Of no
@@ -56,7 +57,7 @@ class Selected(SymbolicArray):
     @property
     def size(self) -> Any:
         """The number of elements."""
-        return functools.reduce(lambda a, b: a * b, self.shape)
+        return functools.reduce(operator.mul, self.shape)
 
     def __getattr__(self, name: str) -> Any:
         if name in ("sizes", "storage", "view_of"):
@@ -103,21 +104,25 @@ class Selected(SymbolicArray):
         self, function: Callable[..., Any], args: Sequence[Any], named: dict[str, Any]
     ) -> Any:
         """What a function of numpy makes of them. Raises Unknown for most."""
-        if function not in _REDUCTIONS or "where" in named or len(args) > 1:
+        given = {name for name, value in named.items() if value is not False}
+        if function not in _REDUCTIONS or given - {"axis", "dtype"} or len(args) > 1:
             raise Unknown(f"{_WHY} ({name_of(function)})")
         axis = args[0] if args else named.pop("axis", None)
         inner = self.mask.ndim
-        if axis is not None:
-            given = axis if isinstance(axis, tuple) else (axis,)
-            own = [d % self.ndim for d in given]
-            others = tuple(d + inner - 1 for d in own if d)
-            axis = (*range(inner), *others) if 0 in own else others
-            if 0 not in own or named.get("keepdims"):
-                raise Unknown(f"{_WHY} ({name_of(function)} with axis={given})")
+        dims: tuple[Any, ...] = axis if isinstance(axis, tuple) else (axis,)
+        own = range(self.ndim) if axis is None else [d % self.ndim for d in dims]
+        if 0 not in own:
+            raise Unknown(f"{_WHY} ({name_of(function)} with axis={axis})")
+        beside = [d + inner - 1 for d in own if d]
         ones = (1,) * (self.array.ndim - inner)
         where = call(np.reshape, self.mask, (*self.mask.shape, *ones))
-        beside = {**_REDUCTIONS[function], **named}
-        return call(function, self.array, axis, where=where, **beside)
+        over = (*range(inner), *beside)
+        options = {**_REDUCTIONS[function], **named}
+        if function is not np.mean:
+            return call(function, self.array, over, where=where, **options)
+        total = call(np.sum, self.array, over, where=where, **options)
+        sizes = (size_of(self.tracing, self.array.sizes[d]) for d in beside)
+        return total / functools.reduce(operator.mul, sizes, self.shape[0])
 
 
 def _are_same(one: SymbolicArray, other: SymbolicArray) -> bool:

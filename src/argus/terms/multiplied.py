@@ -78,12 +78,14 @@ class _Piece:
     def _conditions(self) -> Iterator[tuple[Integer, bool]]:
         """Integers that are at least 0, or that are 0, as the conditions say."""
         space = self.world.space
-        names = parameters(self.piece.to_set())
-        for condition in self.piece.get_constraints():
+        with space.asking:
+            names = parameters(self.piece.to_set())
+            conditions = self.piece.get_constraints()
+        for condition in conditions:
             count = condition.dim(isl.dim_type.div)
             if count and condition.involves_dims(isl.dim_type.div, 0, count):
                 continue
-            terms = {(): condition.get_constant_val().to_python()}
+            terms: dict[Monomial, int] = {(): condition.get_constant_val().to_python()}
             for place, name in enumerate(names):
                 factor = condition.get_coefficient_val(PARAMETER, place).to_python()
                 if factor:

@@ -13,11 +13,11 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from functools import reduce
-from operator import and_, or_
 
 from argus.specification.tracing import Tracing
 from argus.terms import IndexSet, Integer, Unknown, World
 from argus.terms.integers import Atom, Comparison, Monomial
+from argus.terms.sets import intersection, union
 
 __all__ = ["require_guard"]
 
@@ -80,9 +80,9 @@ class _Guards:
         """Where a condition holds. Raises Unknown for what is none of those here."""
         match node:
             case ast.BoolOp(op=ast.And(), values=parts):
-                return reduce(and_, map(self.where, parts))
+                return intersection(map(self.where, parts))
             case ast.BoolOp(op=ast.Or(), values=parts):
-                return reduce(or_, map(self.where, parts))
+                return union(map(self.where, parts))
             case ast.UnaryOp(op=ast.Not(), operand=part):
                 return ~self.where(part)
             case ast.Compare(left=left, ops=ops, comparators=others):
@@ -151,9 +151,9 @@ class _Guards:
             case ">=":
                 return IndexSet.universe
             case "==" | "<=":
-                return reduce(and_, (compare(n, "==", 1) for n in sizes))
+                return intersection(compare(n, "==", 1) for n in sizes)
             case _:
-                return reduce(or_, (compare(n, ">", 1) for n in sizes))
+                return union(compare(n, ">", 1) for n in sizes)
 
     def _common(self, monomials: Sequence[Monomial]) -> Monomial:
         """The sizes that all terms are multiplied by."""

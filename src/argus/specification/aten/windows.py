@@ -157,7 +157,7 @@ def _largest(
     return max_(wide, tuple(range(-count, 0))), found
 
 
-def _parts(x: SymbolicArray, sizes: Sequence[int]) -> SymbolicArray:
+def _parts(x: SymbolicArray, sizes: Sequence[Any]) -> SymbolicArray:
     """The parts of one length that a plane has; positions inside them come last.
 
     Where sizes do not divide, parts overlap: that is a need.
@@ -175,7 +175,7 @@ def _parts(x: SymbolicArray, sizes: Sequence[int]) -> SymbolicArray:
 
 
 @aten("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")
-def adaptive_max_pool(x: Any, sizes: Sequence[int]) -> Any:
+def adaptive_max_pool(x: Any, sizes: Sequence[Any]) -> Any:
     """The largest of each of so many parts, and its position in a plane."""
     wide = _parts(x, sizes)
     each = wide.shape[-len(sizes) :]
@@ -197,7 +197,7 @@ def avg_pool(
 
 
 @aten("_adaptive_avg_pool2d", "_adaptive_avg_pool3d")
-def adaptive_pool(x: Any, sizes: Sequence[int]) -> Any:
+def adaptive_pool(x: Any, sizes: Sequence[Any]) -> Any:
     """The mean of each of so many parts."""
     if all(isinstance(n, int) and n == 1 for n in sizes):
         return mean(x, tuple(range(-len(sizes), 0)), keepdims=True)
