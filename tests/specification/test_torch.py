@@ -214,6 +214,16 @@ SEVERAL: dict[str, tuple[Any, dict[str, str], dict[str, str]]] = {
         {"x": "2 K M N", "w": "C K 3 3"},
         {"y": "2 C M N"},
     ),
+    "pool by squares": (
+        lambda x: F.lp_pool2d(x, 2, 2),
+        {"x": "2 M N K"},
+        {"y": "2 M P Q"},
+    ),
+    "pool by cubes": (
+        lambda x: F.lp_pool1d(x * x, 3, 2),
+        {"x": "M N K"},
+        {"y": "M N P"},
+    ),
     "places of a pool": (
         lambda x: F.max_pool2d(x, (2, 3), (1, 2), (1, 1), return_indices=True),
         {"x": "2 M N 6"},
@@ -257,6 +267,8 @@ NUMBERS: dict[str, dict[str, int]] = {
     "concatenated": {"M": 2, "N": 3, "K": 4, "P": 7},
     "pixel shuffle": {"B": 2, "C": 8, "M": 3, "N": 2, "D": 2, "P": 6, "Q": 4},
     "convolution, any image": {"M": 3, "N": 4, "K": 2, "C": 2},
+    "pool by squares": {"M": 2, "N": 4, "K": 5, "P": 2, "Q": 2},
+    "pool by cubes": {"M": 2, "N": 3, "K": 4, "P": 2},
     "places of a pool": {"M": 2, "N": 4, "P": 5},
 }
 
