@@ -10,7 +10,7 @@ from __future__ import annotations
 import functools
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -109,7 +109,7 @@ class Selected(SymbolicArray):
             raise Unknown(f"{_WHY} ({name_of(function)})")
         axis = args[0] if args else named.pop("axis", None)
         inner = self.mask.ndim
-        dims: tuple[Any, ...] = axis if isinstance(axis, tuple) else (axis,)
+        dims = cast("tuple[int, ...]", axis if isinstance(axis, tuple) else (axis,))
         own = range(self.ndim) if axis is None else [d % self.ndim for d in dims]
         if 0 not in own:
             raise Unknown(f"{_WHY} ({name_of(function)} with axis={axis})")

@@ -26,6 +26,8 @@ _COMPARISONS: dict[type[ast.cmpop], Comparison] = {
     ast.GtE: ">=",
 }  # fmt: skip
 
+_TURNED: dict[Comparison, Comparison] = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
+
 
 def require_guard(
     tracing: Tracing, guard: str, sizes: Mapping[str, Integer], of: str
@@ -140,7 +142,7 @@ class _Guards:
             sizes = [Integer.atom(a) for a in product]
         elif len(product) > 1 and difference == Integer({product: -1, (): 1}):
             sizes = [Integer.atom(a) for a in product]
-            op = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}.get(op, op)
+            op = _TURNED.get(op, op)
         else:
             return compare(difference, op, 0)
         if not self._are_sizes(product):
