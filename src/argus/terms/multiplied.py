@@ -13,7 +13,7 @@ import islpy as isl
 
 from argus.terms.integers import Atom, Integer, Monomial
 from argus.terms.isl_sets import PARAMETER, parameters
-from argus.terms.sets import IndexSet, plain
+from argus.terms.sets import IndexSet, plain, union
 
 if TYPE_CHECKING:
     from argus.terms.world import World
@@ -35,10 +35,11 @@ def with_products(world: World, closed: IndexSet) -> IndexSet:
         return closed
     with closed.asking:
         pieces = plain(closed).get_basic_sets()
-    found = IndexSet.nothing
-    for piece in pieces:
-        found = found | _Piece(world, piece, products).more()
-    return found
+    several = [_Piece(world, piece, products) for piece in pieces]
+    more = [piece.more() for piece in several]
+    if all(new is piece.where for new, piece in zip(more, several, strict=True)):
+        return closed
+    return union(more)
 
 
 class _Piece:
@@ -54,12 +55,16 @@ class _Piece:
 
     def more(self) -> IndexSet:
         """The conjunction with what follows."""
-        found = self.where
-        for bound, is_equal in [*self._conditions(), *self._bounds()]:
+        found, conditions = self.where, list(self._conditions())
+        known = {bound for bound, _ in conditions}
+        for bound, is_equal in [*conditions, *self._bounds()]:
             for factor in self._factors(bound):
                 if not is_equal and not all(map(self._is_natural, factor)):
                     continue
                 product = bound * Integer({factor: 1})
+                if product in known:
+                    continue
+                known.add(product)
                 if all(len(m) < 2 or m in self.mentioned for m in product.terms):
                     op = "==" if is_equal else ">="
                     found = found & self.world.compare(product, op, 0)
