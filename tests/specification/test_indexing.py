@@ -52,6 +52,56 @@ READS: dict[str, Any] = {
 }  # fmt: skip
 
 
+MASKED: dict[str, Any] = {
+    "sum": (lambda X: X[X > 0].sum(), "M N"),
+    "of rows": (lambda X: X[X[:, 0] > 0].sum(0), "M N"),
+    "of rows, all": (lambda X: np.sum(X[X[:, 0] > 0]), "M N"),
+    "function": (lambda X: (2 * np.exp(X[X > 0.5]) - 1).sum(), "M N"),
+    "of two": (lambda X: (X[X > 0] * (X + 1)[X > 0]).sum(), "M N"),
+    "rows and a row": (lambda X: (X[X[:, 0] > 0] - X[0]).sum(0), "M N"),
+    "number": (lambda X: 1.0 * len(X[X > 0]), "M N"),
+    "shape": (lambda X: 1.0 * X[X[:, 0] > 0].size, "M N"),
+    "mean": (lambda X: X[X > -9].mean(), "M N"),
+    "mean of rows": (lambda X: X[X[:, 0] > -9].mean(), "M N"),
+    "means of rows": (lambda X: X[X[:, 0] > -9].mean(0), "M N"),
+    "of planes": (lambda X: X[X[:, :, 0] > 0].sum(0), "M N K"),
+    "largest": (lambda X: (X[X > -9] * 2).max(), "M N"),
+    "whole": (lambda X: X[X > 0].astype(np.int64).sum(), "M N"),
+    "before it changes": (lambda X: _then_zero(X), "M N"),
+}
+
+
+def _then_zero(X: Any) -> Any:
+    Y = X.copy()
+    some = Y[Y > 0]
+    Y[...] = 0
+    return some.sum()
+
+
+@pytest.mark.parametrize("name", MASKED)
+def test_what_a_mask_selects(name: str) -> None:
+    function, shape = MASKED[name]
+    agree(function, {"X": shape}, *SIZES)
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda X: X[X > 0][0],
+        lambda X: np.cumsum(X[X > 0]),
+        lambda X: np.sort(X[X > 0]).sum(),
+        lambda X: X[X[:, 0] > 0].sum(1),
+        lambda X: X[X[:, 0] > 0].sum(keepdims=True),
+        lambda X: (X[X > 0] + X[X < 0]).sum(),
+        lambda X: (X[X[:, 0] > 0] * X).sum(),
+        lambda X: X[0][X[0] > 0].reshape(1, -1).sum(),
+    ],
+)
+def test_positions_in_what_a_mask_selects(function: Any) -> None:
+    with pytest.raises(Unknown, match="mask"):
+        traced(function, {"X": "M N"})
+
+
 @pytest.mark.parametrize("name", READS)
 def test_reads(name: str) -> None:
     function, shape = READS[name]

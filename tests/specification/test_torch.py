@@ -204,6 +204,41 @@ SEVERAL: dict[str, tuple[Any, dict[str, str], dict[str, str]]] = {
         {"x": "1 2 M N"},
         {"y": "1 2 P Q"},
     ),
+    "pixel shuffle": (
+        lambda x: F.pixel_shuffle(x, 2),
+        {"x": "B C M N"},
+        {"y": "B D P Q"},
+    ),
+    "convolution, any image": (
+        lambda x, w: F.conv2d(x, w, padding=1),
+        {"x": "2 K M N", "w": "C K 3 3"},
+        {"y": "2 C M N"},
+    ),
+    "pool by squares": (
+        lambda x: F.lp_pool2d(x, 2, 2),
+        {"x": "2 M N K"},
+        {"y": "2 M P Q"},
+    ),
+    "pool by cubes": (
+        lambda x: F.lp_pool1d(x * x, 3, 2),
+        {"x": "M N K"},
+        {"y": "M N P"},
+    ),
+    "places of a pool": (
+        lambda x: F.max_pool2d(x, (2, 3), (1, 2), (1, 1), return_indices=True),
+        {"x": "2 M N 6"},
+        {"y": "2 M P 3", "z": "2 M P 3:i64"},
+    ),
+    "places of parts": (
+        lambda x: F.adaptive_max_pool2d(x, (2, 3), return_indices=True),
+        {"x": "2 M N 6"},
+        {"y": "2 M 2 3", "z": "2 M 2 3:i64"},
+    ),
+    "means of parts": (
+        lambda x: F.adaptive_avg_pool2d(x, (2, 3)),
+        {"x": "2 M N 6"},
+        {"y": "2 M 2 3"},
+    ),
     "avg pool": (
         lambda x: F.avg_pool2d(x, 3, 1, 1),
         {"x": "1 2 M N"},
@@ -230,10 +265,18 @@ NUMBERS: dict[str, dict[str, int]] = {
     "grouped convolution": {"N": 7, "P": 5},
     "max pool": {"M": 4, "N": 6, "P": 2, "Q": 3},
     "concatenated": {"M": 2, "N": 3, "K": 4, "P": 7},
+    "pixel shuffle": {"B": 2, "C": 8, "M": 3, "N": 2, "D": 2, "P": 6, "Q": 4},
+    "convolution, any image": {"M": 3, "N": 4, "K": 2, "C": 2},
+    "pool by squares": {"M": 2, "N": 4, "K": 5, "P": 2, "Q": 2},
+    "pool by cubes": {"M": 2, "N": 3, "K": 4, "P": 2},
+    "places of a pool": {"M": 2, "N": 4, "P": 5},
 }
 
 
-ANY_SIZE = ("linear", "bmm", "einsum", "extremes", "attention", "causal attention")
+ANY_SIZE = (
+    *("linear", "bmm", "einsum", "extremes", "attention", "causal attention"),
+    "convolution, any image",
+)
 
 
 @pytest.mark.parametrize("name", SEVERAL)
@@ -308,6 +351,18 @@ def test_sizes_at_which_it_is_exported() -> None:
         return x.view(x.shape[0], 2, -1).transpose(1, 2).reshape(x.shape)
 
     agree(heads, {"x": "M 8"}, {"y": "M 8"}, {"M": 3})
+
+
+def test_what_a_reshape_needs_is_of_the_size_that_it_takes_apart() -> None:
+    """Not of its product with all others, of which sets know nothing."""
+    program = program_of({"x": "B C H W"}, {"y": "B D P Q"})
+    given = trace_torch(lambda x: F.pixel_shuffle(x, 2), program, World())
+    assert all(n.where is not None for n in given.needs)
+    world = World()
+    point = {variable(world.size(n)): 6 for n in "BCHW"}
+    point |= {variable(world.size(n)): 12 for n in "DPQ"}
+    broken = [n for n in given.needs if not holds_at(n.where, point, Given({}))]
+    assert broken and all("C" in n.why for n in broken)
 
 
 def test_what_is_not_traced() -> None:

@@ -16,6 +16,7 @@ from argus.verify.decide.nearest import nearest
 
 __all__ = [
     "Sizes",
+    "distinct_sizes",
     "elements_of",
     "environment",
     "fixed_sizes",
@@ -80,6 +81,22 @@ def _strides(program: Program) -> dict[str, Expr]:
             found[stride_symbol(tensor.name, i).name] = stride
             stride = binary("*", stride, tensor.shape[i])
     return found
+
+
+def distinct_sizes(program: Program) -> Sizes:
+    """Admitted sizes of which no two are the same, and none is 1; {} if none are found.
+
+    Dimensions that the program has fixed are not among them.
+    """
+    fixed = fixed_sizes(program)
+    own = free_sizes(program)
+    for step in (2, 4, 6, 12):
+        wanted = {name: step * n for n, name in enumerate(own, 3)}
+        found = mended(program, {**fixed, **wanted}) or {}
+        made = {name: found[name] for name in own if name in found}
+        if len(made) == len(own) == len({*made.values()} - {1}):
+            return made
+    return {}
 
 
 def with_others_small(

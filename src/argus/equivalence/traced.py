@@ -21,6 +21,7 @@ from argus.equivalence.file_reference import FileReference
 from argus.equivalence.fitting import Inexact, inexact_number, require_fitting
 from argus.equivalence.programs import KnownPrograms, Programs
 from argus.equivalence.references import load
+from argus.equivalence.sizes import distinct_sizes
 from argus.extents import LEAST_EXTENT
 from argus.ir import ops as o
 from argus.ir.annotations import annotations_of
@@ -84,8 +85,13 @@ def decided(
         if reference.in_torch:
             from argus.specification.aten.export import trace_torch
 
-            trace = partial(trace_torch, function, optional=optional)
-            return reference.parameters, trace
+            def exported(program: Program, world: World) -> Specification:
+                sizes = distinct_sizes(program)
+                return trace_torch(
+                    function, program, world, sizes=sizes, optional=optional
+                )
+
+            return reference.parameters, exported
         text = "\n".join(declared.env.source.lines)
         trace = partial(trace_numpy, function, source=text, optional=optional)
         return reference.parameters, trace

@@ -24,9 +24,16 @@ from argus.terms import IndexSet, Integer, Unknown, Value
 def selected(array: SymbolicArray, key: Any) -> Any:
     """`array[key]`.
 
-    Raises Unknown for masks, whose result has a size that depends on data.
+    Raises Unknown for a mask that does not stand first, or beside others.
     """
     items = items_of(array, key)
+    first = items[0] if items else None
+    if isinstance(first, Mask) and all(
+        isinstance(i, Range) and i.whole for i in items[1:]
+    ):
+        from argus.specification.selecting import Selected
+
+        return Selected(array.copy(), first.array.copy())
     if any(isinstance(i, Mask) for i in items):
         raise Unknown("the reference selects by a mask: the size depends on data")
     if any(isinstance(i, Gather) for i in items):

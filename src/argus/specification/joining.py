@@ -101,6 +101,29 @@ def stacked(parts: Sequence[SymbolicArray], axis: int) -> SymbolicArray:
     return stack(list(parts), axis)
 
 
+@traces(np.block)
+def block(arrays: Any) -> Any:
+    """Nested lists of arrays side by side: the innermost ones along the last axis."""
+    depth, inner = 0, unwrapped(arrays)
+    while isinstance(inner, list):
+        depth, inner = depth + 1, unwrapped(cast(list[Any], inner)[0])
+    tracing = tracing_of(arrays)
+    parts = [lifted(tracing, part) for part in flattened(arrays)]
+    rank = max(depth, *(part.ndim for part in parts))
+
+    def made(given: Any, left: int) -> SymbolicArray:
+        given = unwrapped(given)
+        if isinstance(given, list) is not (left > 0):
+            raise Unknown("the reference calls np.block of lists of several depths")
+        if left:
+            several: list[Any] = list(given)
+            return concatenate([made(part, left - 1) for part in several], -left)
+        part = lifted(tracing, given)
+        return reshape(part, (1,) * (rank - part.ndim) + part.shape)
+
+    return made(arrays, depth)
+
+
 @traces(np.stack)
 def stack(arrays: Any, axis: int = 0, **named: Any) -> SymbolicArray:
     """Along a new axis."""

@@ -5,7 +5,17 @@ from __future__ import annotations
 import math
 from fractions import Fraction
 
-from argus.terms import Integer, Unknown, Value, World, apply, literal
+from argus.terms import (
+    IndexSet,
+    Integer,
+    Term,
+    TermObligation,
+    Unknown,
+    Value,
+    World,
+    apply,
+    literal,
+)
 from argus.terms.apply import lifted
 from argus.terms.arithmetic import power as raised
 
@@ -22,7 +32,7 @@ def power(world: World, base: Value, exponent: Value) -> Value:
     number = number_of(exponent)
     if number is not None and base.kind == "real":
         whole = int(number) if number.denominator == 1 else number
-        return lifted(world, lambda w, where, a: raised(w, where, a[0], whole), [base])
+        return lifted(world, lambda w, where, a: _power(w, where, a[0], whole), [base])
     if number is not None:
         return _of_integers(world, base, number)
     fixed = number_of(base)
@@ -30,6 +40,13 @@ def power(world: World, base: Value, exponent: Value) -> Value:
         scale = Value.real(literal(world, math.log2(float(fixed))))
         return apply(world, "exp2", apply(world, "mul", exponent, scale))
     raise Unknown("the reference has a power whose exponent is no number")
+
+
+def _power(world: World, where: IndexSet, term: Term, exponent: int | Fraction) -> Term:
+    """A power of a number, which is none where a root of any order is negative."""
+    if isinstance(exponent, Fraction) and exponent.denominator % 2:
+        world.obligations.add(TermObligation("root", term, where, None, "a power"))
+    return raised(world, where, term, exponent)
 
 
 def number_of(value: Value) -> Fraction | None:

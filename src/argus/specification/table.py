@@ -20,6 +20,8 @@ from argus.terms import Unknown
 Implementation = TypeVar("Implementation", bound=Callable[..., Any])
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {}
+_OWN = "called"
+"""A method of what has functions of its own: what a mask selects (`selecting.py`)."""
 _OF_AN_ARRAY: set[Callable[..., Any]] = set()
 """Those of `FUNCTIONS` whose first argument is a symbolic array."""
 
@@ -45,6 +47,9 @@ def call(function: Any, /, *args: Any, **named: Any) -> Any:
 
     Raises Unknown where it is not traced, or not with these arguments.
     """
+    of_own = getattr(args[0], _OWN, None) if args else None
+    if of_own is not None:
+        return of_own(function, args[1:], named)
     found = FUNCTIONS.get(function)
     if found is None:
         raise Unknown(f"the reference calls {name_of(function)}, which is not traced")

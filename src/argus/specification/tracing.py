@@ -176,9 +176,11 @@ class Tracing:
         world = self.world
         if world.divides(divisor, dividend):
             return
-        if not (self.here & self.local).is_universe:
-            raise Unknown(f"whether {divisor} divides {dividend} in a branch")
         where = world.compare(world.remainder(dividend, divisor), "==", 0)
+        if not (self.here & self.local).is_universe:
+            where = where & world.compare(divisor, ">=", 1)
+            self.need(where, f"{divisor} divides {dividend}")
+            return
         why = f"{divisor} divides {dividend}"
         world.require_divides(divisor, dividend)
         self.needs.append(Need(where & world.compare(divisor, ">=", 1), why))

@@ -12,13 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import combinations, permutations, product
+from typing import TypeGuard
 
 from argus.terms.integers import Atom, Entry, Integer, Variable
 from argus.terms.leaves import Element, Leaf, Max, Sum, Whole
 from argus.terms.maxima import Source, maximum_over, opened
-from argus.terms.sets import IndexSet
+from argus.terms.sets import IndexSet, intersection
 from argus.terms.sums import sum_over, tidy
-from argus.terms.term import Product, Term, leaf_term
+from argus.terms.term import ONE, Product, Term, leaf_term
 from argus.terms.world import World
 
 __all__ = ["absorbed"]
@@ -53,13 +54,25 @@ def _step(world: World, here: IndexSet, term: Term) -> Term | None:
 
 
 def _sums(world: World, part: Product) -> Iterator[tuple[Source, Term]]:
-    """Sums that are factors of a product, with what stands beside each."""
+    """Sums that are factors of a product, with what stands beside each.
+
+    Where the product is 0 unless a condition holds, so is the sum.
+    """
+    conditions = [f for f, y in part.factors if _is_condition(f) and y == 1]
     for leaf, power in part.factors:
         if isinstance(leaf, Sum) and power == 1 and leaf.variables:
-            others = {f: y for f, y in part.factors if f is not leaf}
+            left = (leaf, *conditions)
+            others = {f: y for f, y in part.factors if f not in left}
             source = leaf.variables, leaf.domain, leaf.body
-            (found,) = opened(world, [source])
+            ((names, domain, body),) = opened(world, [source])
+            domain = intersection((domain, *(f.domain for f in conditions)))
+            found = names, domain, body
             yield found, Term({Product(others, part.exponent): 1})
+
+
+def _is_condition(leaf: Leaf) -> TypeGuard[Sum]:
+    """Whether it is 1 where something holds, and else 0."""
+    return isinstance(leaf, Sum) and not leaf.variables and leaf.body == ONE
 
 
 def _with(

@@ -49,7 +49,7 @@ from argus.terms.folds import together
 from argus.terms.integers import Comparison, Integer
 from argus.terms.sets import IndexSet, union
 from argus.terms.sums import sum_over, tidy
-from argus.terms.term import LN2, ONE, ZERO, Term, leaf_term, number, whole
+from argus.terms.term import LN2, ONE, ZERO, Product, Term, leaf_term, number, whole
 from argus.terms.unknown import Unknown
 from argus.terms.value import Case, Value, merged
 from argus.terms.world import World
@@ -117,17 +117,25 @@ def is_whole_value(value: Value) -> bool:
 
 
 def _of_one_case(world: World, value: Value) -> Value:
-    """A value as the sum of its cases, each where it holds.
+    """A value as the sum of what its cases add up, each where it does.
 
     Summands of which each has two cases of its own have two to the power of their
-    number together, which no step could look at.
+    number together, which no step could look at. What all cases have is one summand.
     """
     real = to_real(world, value)
     if len(real.cases) == 1 or any(x.special is not None for _, x in real.terms):
         return value
-    total = ZERO
+    held: dict[tuple[Product, int | Fraction], list[IndexSet]] = {}
     for where, term in real.terms:
-        total = total + sum_over(world, [], world.close(where), term)
+        for part in term.parts.items():
+            held.setdefault(part, []).append(where)
+    total = ZERO
+    for (part, coefficient), sets in held.items():
+        where = union(sets)
+        if len(sets) == len(real.terms) and world.is_empty(~where):
+            where = IndexSet.universe
+        summand = Term({part: coefficient})
+        total = total + sum_over(world, [], world.close(where), summand)
     return Value.real(tidy(world, total))
 
 

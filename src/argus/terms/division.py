@@ -120,6 +120,11 @@ def _by_symbol(world: World, dividend: Integer, divisor: Integer) -> Integer:
         world.convention(f"the divisor {divisor} is not 0")
     if dividend == divisor:
         return Integer.of(1)
+    inner = dividend.single
+    if isinstance(inner, Opaque) and inner.op == "div":
+        below = inner.args[1]
+        if below.constant is None and world.is_empty(world.compare(divisor, "<", 0)):
+            return quotient(world, inner.args[0], below * divisor)
     whole, rest = _split(dividend, divisor)
     if rest == divisor:
         return whole + 1

@@ -31,6 +31,7 @@ from argus.terms.integers import (
     Truth,
     Variable,
 )
+from argus.terms.multiplied import with_products
 from argus.terms.products import is_natural, of_product
 from argus.terms.sets import IndexSet
 from argus.terms.term import Term
@@ -163,10 +164,14 @@ def _of_monomial(world: World, first: Monomial) -> tuple[IndexSet, tuple[Atom, .
 
 
 def is_refuted(world: World, closed: IndexSet) -> bool:
-    """Whether a set with its facts is empty, also by alternatives."""
+    """Whether a set with its facts is empty, also by alternatives and products."""
     if closed.is_nothing:
         return True
-    return nothing_left(closed, alternatives(world, closed.monomials))
+    others = alternatives(world, closed.monomials)
+    if nothing_left(closed, others):
+        return True
+    more = with_products(world, closed)
+    return more is not closed and nothing_left(more, others)
 
 
 def of_atom(world: World, atom: Atom) -> IndexSet:

@@ -31,20 +31,32 @@ from argus.terms import (
     literal,
     vanishes,
 )
+from argus.terms.maxima import maximum_over
 from argus.verify.choosing_functions import chooses_alike
 
 __all__ = ["applied", "associative", "constant", "left_out", "neutral"]
 
 _MOST_CANDIDATES = 256
+_EXTREMES = {"maximum": 1, "minimum": -1}
 
 
 def applied(
     world: World, combine: Combination, before: Sequence[Value], after: Sequence[Value]
 ) -> list[Value]:
-    """The state that is made of two. Raises Unknown."""
+    """The state that is made of two. Raises Unknown.
+
+    A largest number is one of all that it may be, each where it is: what is relative to
+    it is so in each case.
+    """
 
     def step(one: CombinationStep, args: list[Value]) -> Value:
-        return apply(world, one.fn, *args)
+        made = apply(world, one.fn, *args)
+        if made.kind != "real" or one.fn not in _EXTREMES or len(made.cases) < 2:
+            return made
+        sign = _EXTREMES[one.fn]
+        sources = (((), where, x.scaled(sign)) for where, x in made.terms)
+        whole = maximum_over(world, sources).scaled(sign)
+        return made if whole.special is not None else Value.real(whole)
 
     return combine.run(before, after, lambda x: constant(world, x), step)
 

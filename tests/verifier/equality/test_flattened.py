@@ -88,3 +88,118 @@ def test_rows_that_a_reference_counts_as_one_dimension() -> None:
     assert decided_text(ADDED.format(of="G")).equal
     assert not decided_text(ADDED.format(of="G[:, ::-1]")).equal
     assert not decided_text(ADDED.format(of="G[::-1]")).equal
+
+
+DIGITS = """
+@ag.kernel
+def k(X: f32["A B C"], Y: f32["{to}"]{more}):
+    A, B, C = X.shape
+    R = {count}
+    ag.require({required}, "all")
+    i = ag.block(ag.cdiv(R, 128))
+    x = X.view("R", shape=(R,), at=lambda r: ({read}))
+    y = Y.view("R", shape=(R,), at=lambda r: ({written}))
+    y[i * 128 :] = ag.load(x[i * 128 :], (128,))
+
+
+@ag.reference
+def ref(X):
+    return X.{of}
+"""
+COPIED = {
+    "to": "A B C", "more": "", "count": "A * B * C", "required": "R > 0",
+    "read": "r // (B * C), r // C % B, r % C", "of": "copy()",
+    "written": "r // (B * C), r // C % B, r % C",
+}  # fmt: skip
+TURNED = COPIED | {
+    "to": "C A B", "written": "r % C, r // C // B, r // C % B",
+    "of": "transpose(2, 0, 1)",
+}  # fmt: skip
+FLATTENED = COPIED | {
+    "to": "N", "required": "Y.shape[0] == R", "written": "r", "of": "reshape(-1)",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", [COPIED, TURNED, FLATTENED])
+def test_a_tile_of_three_dimensions(which: dict[str, str]) -> None:
+    found = decided_text(DIGITS.format(**which))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    ("which", "change"),
+    [
+        (COPIED, {"count": "A * B * C - 1"}),
+        (COPIED, {"written": "r // (A * C), r // C % A, r % C"}),
+        (COPIED, {"read": "r // (B * C), r // B % B, r % C"}),
+        (TURNED, {"written": "r % C, r // C % B, r // C // B"}),
+        (TURNED, {"written": "r % C, r // A // B, r // A % B"}),
+        (FLATTENED, {"read": "r // (B * C), r // B % C, r % B"}),
+        (FLATTENED, {"required": "Y.shape[0] <= R"}),
+        (FLATTENED, {"required": "Y.shape[0] >= R"}),
+    ],
+)
+def test_a_tile_of_other_dimensions(
+    which: dict[str, str], change: dict[str, str]
+) -> None:
+    assert not decided_text(DIGITS.format(**which | change)).equal
+
+
+PUT_TOGETHER = """
+@ag.kernel
+def k(X: f32["A B C"], Y: f32["R"]):
+    A, B, C = X.shape
+    ag.require(Y.shape[0] == A * B * C, "all")
+    a, i, j = ag.block(A, ag.cdiv(B, 8), ag.cdiv(C, 64))
+    y = Y.view("B C", shape=(B, C), at=lambda b, c: ({at},))
+    y[i * 8 :, j * 64 :] = ag.load(X[a, i * 8 :, j * 64 :], (8, 64))
+
+
+@ag.reference
+def ref(X):
+    return X.reshape(-1)
+"""
+
+
+def test_coordinates_that_are_put_together() -> None:
+    """A bound of a row in a tile, times a size, is one of its elements."""
+    found = decided_text(PUT_TOGETHER.format(at="(a * B + b) * C + c"))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize("at", ["(a + b * A) * C + c", "(a * B + b) * C + c - 1"])
+def test_coordinates_that_are_put_together_otherwise(at: str) -> None:
+    assert not decided_text(PUT_TOGETHER.format(at=at)).equal
+
+
+REDUCED = """
+@ag.kernel
+def k(X: f32["A B C"], Y: f32["1"]):
+    A, B, C = X.shape
+    R = {count}
+    ag.require(R > 0, "some")
+    x = X.view("R", shape=(R,), at=lambda r: (r // (B * C), r // C % B, {column}))
+    made = ag.zeros((128,), f32, dims="R")
+    for r in ag.range(0, R, 128):
+        made = made + ag.load(x[r:], (128,))
+    Y[0:1] = ag.full((1,), 0.0, f32) + ag.sum(made, "R")
+
+
+@ag.reference
+def ref(X):
+    return X.sum().reshape(1)
+"""
+
+
+def test_a_sum_of_three_dimensions() -> None:
+    made = REDUCED.format(count="A * B * C", column="r % C")
+    found = decided_text(made)
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    ("count", "column"),
+    [("A * B * C - 1", "r % C"), ("A * B * C", "r % B"), ("A * B", "r % C")],
+)
+def test_a_sum_of_less(count: str, column: str) -> None:
+    assert not decided_text(REDUCED.format(count=count, column=column)).equal

@@ -113,6 +113,17 @@ def test_what_is_used_many_times_is_looked_at_once() -> None:
 
 # What takes long, and passes no code that the others do not: the rest.
 MISTAKES = {
+    ("windows.py", "nchw_convolution"): (
+        ("h + r - 1", "h + r"),
+        *rest(("F[n, c, r, s]", "F[n, c, s, r]")),
+        *rest(("ag.range(0, C)", "ag.range(1, C)")),
+    ),
+    ("windows.py", "nchw_product"): (
+        ("q % 9 // 3 - 1, m % W + q % 3", "q % 3 - 1, m % W + q % 9 // 3"),
+        ("(b, n, m // W, m % W)", "(b, n, m // H, m % H)"),
+        ("M, K = H * W, C * 9", "M, K = H * W - 1, C * 9"),
+        *rest(("q // 9, m // W", "q % C, m // W")),
+    ),
     ("losses.py", "kept_mean"): (
         *rest(("ag.maximum(n, 1.0)", "ag.maximum(n, 2.0)")),
         ("ag.maximum(n, 1.0)", "n"),

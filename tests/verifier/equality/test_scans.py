@@ -424,3 +424,58 @@ def test_a_recurrence_goes_on_from_tile_to_tile() -> None:
 )
 def test_another_recurrence_over_tiles(change: dict[str, str]) -> None:
     assert not decided_text(TILES.format(**GOES_ON | change)).equal
+
+
+PAIRS = """
+@ag.inline
+def both(m0, s0, m1, s1):
+    m = ag.maximum(m0, m1)
+    return m, {first} + s1 * ag.exp(m1 - m)
+
+
+@ag.kernel
+def k(X: f32["M N"], Y: f32["{to}"]):
+    M, N = X.shape
+    ag.require((N > 0) & (N <= 128), "a row is a tile")
+    i = ag.block(ag.cdiv(M, 4))
+    x = ag.load(X[i * 4 :, 0:], (4, 128), fill={fill})
+    m, s = ag.{how}((x, ag.full((4, 128), 1.0, f32, dims="M N")), "N", both)
+    Y[i * 4 :{rest}] = {made}
+
+
+@ag.reference
+def ref(X):
+    return {wanted}
+"""
+LSE = {
+    "first": "s0 * ag.exp(m0 - m)", "to": "M", "fill": "-ag.inf", "how": "reduce",
+    "rest": "", "made": "m + ag.log(s)", "wanted": "np.log(np.exp(X).sum(1))",
+}  # fmt: skip
+UP_TO = LSE | {
+    "to": "M N", "how": "scan", "rest": ", 0:",
+    "wanted": "np.log(np.cumsum(np.exp(X), 1))",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("which", [LSE, UP_TO])
+def test_sums_relative_to_the_largest(which: dict[str, str]) -> None:
+    """Rows and columns end within a tile: the largest is one of those that are."""
+    found = decided_text(PAIRS.format(**which))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    ("which", "change"),
+    [
+        (LSE, {"fill": "0.0"}),
+        (LSE, {"made": "ag.log(s)"}),
+        (LSE, {"first": "s0"}),
+        (LSE, {"wanted": "np.log(np.exp(X).mean(1))"}),
+        (UP_TO, {"wanted": "np.log(np.cumsum(np.exp(X), 0))"}),
+        (UP_TO, {"made": "m + s"}),
+    ],
+)
+def test_sums_relative_to_another(
+    which: dict[str, str], change: dict[str, str]
+) -> None:
+    assert not decided_text(PAIRS.format(**which | change)).equal

@@ -134,3 +134,49 @@ def ref(X):
 def test_a_view_of_a_view(rows: str, row: str, end: str, right: bool) -> None:
     found = decided_text(VIEWED.format(rows=rows, row=row, end=end))
     assert found.equal == right, found.reason
+
+
+POWERS = """
+@ag.kernel
+def k(X: f32["C L"], Y: f32["C T"]):
+    C, L = X.shape
+    T = Y.shape[1]
+    ag.require(L == 2 * T, "pairs")
+    c, i = ag.block(C, ag.cdiv(T, 64))
+    s = ag.zeros((64,), f32, dims="T")
+    for r in ag.static_range(2):
+        x = X.view("T", shape=(T,), at=lambda t: (c, 2 * t + r))
+        x = ag.load(x[i * 64 :], (64,))
+        s = s + {term}
+    Y[c, i * 64 :] = {root}
+
+
+@ag.reference
+def ref(X):
+    import torch
+
+    return torch.nn.functional.lp_pool1d(X, {order}, 2)
+"""
+CUBES = {"term": "x * x * x", "root": "ag.exp(ag.log(s) / 3.0)", "order": "3"}
+SQUARES = {"term": "x * x", "root": "ag.sqrt(s)", "order": "2"}
+
+
+@pytest.mark.parametrize("which", [CUBES, SQUARES])
+def test_pools_by_powers(which: dict[str, str]) -> None:
+    """Of a sum of cubes below 0 there is no root: the reference has none either."""
+    found = decided_text(POWERS.format(**which))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    ("which", "change"),
+    [
+        (CUBES, {"root": "ag.exp(ag.log(s) / 2.0)"}),
+        (CUBES, {"term": "x * x"}),
+        (SQUARES, {"root": "s"}),
+        (SQUARES, {"root": "ag.sqrt(s / 2.0)"}),
+        (SQUARES, {"order": "4"}),
+    ],
+)
+def test_pools_by_other_powers(which: dict[str, str], change: dict[str, str]) -> None:
+    assert not decided_text(POWERS.format(**which | change)).equal

@@ -18,7 +18,8 @@ from argus.ir.program import Program
 from argus.specification.arguments import named_arguments
 from argus.specification.array import REAL, SymbolicArray
 from argus.specification.aten.exporting import SIZE, Exports, dims_of, guards_of
-from argus.specification.aten.graph import constant, needed, walked
+from argus.specification.aten.graph import constant, walked
+from argus.specification.aten.guards import require_guard
 from argus.specification.calling import results_of
 from argus.specification.specification import (
     Specification,
@@ -110,15 +111,16 @@ def _graph(tracing: Tracing, exports: Exports) -> Any:
                 raise
             named = " and ".join(sorted(ones))
             raise Failing(f"where {named} is 1, {why.reason}") from why
-        left = [n for n in exports.other_than_one(exported) if n not in others]
+        left = [n for n in exports.other_than_one(exported) if others.isdisjoint(n)]
         if not left:
             return exported
-        size = tracing.world.size(left[0])
+        name = left[0][0]
+        size = tracing.world.size(name)
         tracing.sizes |= size.variables()
         if tracing.branched(tracing.world.compare(size, "==", 1)):
-            ones |= {left[0]}
+            ones |= {name}
         else:
-            others.add(left[0])
+            others.add(name)
 
 
 def _specification(
@@ -203,17 +205,18 @@ def _guard(
     tracing: Tracing, exports: Exports, guard: str, given: Mapping[str, Any]
 ) -> None:
     """What torch says of sizes of inputs, as a need: as far as sets can say it."""
-    sizes: dict[str, Any] = {}
+    sizes: dict[str, Integer] = {}
 
     def named(found: re.Match[str]) -> str:
         tensor, axis = exports.size_of(found)
         name = f"{tensor}_{axis}"
-        sizes[name] = given[tensor].shape[axis]
+        sizes[name] = given[tensor].sizes[axis]
         return name
 
+    text = SIZE.sub(named, guard)
     try:
-        condition = eval(SIZE.sub(named, guard), {"__builtins__": {}}, sizes)
-    except (Unknown, ValueError, TypeError, NameError, SyntaxError, IndexError):
+        require_guard(tracing, text, sizes, "torch.export")
+    except Failing:
+        raise
+    except Unknown:
         tracing.needs.append(Need(None, f"{guard} (torch.export)"))
-        return
-    needed(tracing, condition, "torch.export")

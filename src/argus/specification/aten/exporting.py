@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from io import StringIO
 from typing import Any
+from unittest.mock import patch
 
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
@@ -30,7 +31,11 @@ SIZE = re.compile(
     r"L\['(?P<name>\w+)'\](?:\[(?P<place>\d+)\])?\.size\(\)\[(?P<axis>\d+)\]"
 )
 """A size of an input, as guards name it: by the input's name, or its number."""
-_QUIET = ("torch.fx.experimental.symbolic_shapes", "torch.export")
+_QUIET = (
+    "torch.fx.experimental.symbolic_shapes",
+    "torch.export",
+    "torch._subclasses.fake_tensor",
+)
 """Loggers that say at length what is an error besides."""
 
 
@@ -65,26 +70,37 @@ class Exports:
             self._graphs[ones] = self._exported(ones)
         return self._graphs[ones]
 
-    def other_than_one(self, exported: Any) -> list[str]:
-        """Symbols of sizes that a graph takes for others than 1."""
-        found = (self._other(guard) for guard in guards_of(exported))
-        return list(dict.fromkeys(name for name in found if name is not None))
+    def other_than_one(self, exported: Any) -> list[tuple[str, ...]]:
+        """Symbols of sizes of which a graph takes one for another than 1, if all are.
 
-    def _other(self, guard: str) -> str | None:
-        """The symbol of the only size that a guard is about, if 1 breaks it."""
+        One guard each has several where it is about whether all of them are 1.
+        """
+        found = (self._others(guard) for guard in guards_of(exported))
+        return list(dict.fromkeys(names for names in found if names))
+
+    def _others(self, guard: str) -> tuple[str, ...]:
+        """The symbols of the sizes in a guard, if 1 breaks it, and no 1 more does."""
         sizes = {size.groups(): size for size in SIZE.finditer(guard)}
-        if len(sizes) != 1:
-            return None
-        (size,) = sizes.values()
-        name, axis = self.size_of(size)
-        param = next(p for p in self.program.params if p.name == name)
+        named: dict[str, str] = {}
+        for size in sizes.values():
+            name, axis = self.size_of(size)
+            param = next(p for p in self.program.params if p.name == name)
+            if not isinstance(param, GlobalTensor):
+                return ()
+            named[size.group()] = str(param.shape[axis])
+        symbols = tuple(dict.fromkeys(named.values()))
+
+        def kept(at: str | None) -> Any:
+            """Whether it holds where one size is 2, and others are 1."""
+            text = SIZE.sub(lambda m: "2" if named[m.group()] == at else "1", guard)
+            return eval(text, {"__builtins__": {}})
+
         try:
-            kept = eval(SIZE.sub("1", guard), {"__builtins__": {}})
-        except (NameError, SyntaxError, TypeError):
-            return None
-        if kept or not isinstance(param, GlobalTensor):
-            return None
-        return str(param.shape[axis])
+            if kept(None) or (len(symbols) > 1 and not all(map(kept, symbols))):
+                return ()
+        except (NameError, SyntaxError, TypeError, ZeroDivisionError):
+            return ()
+        return symbols
 
     def size_of(self, size: re.Match[str]) -> tuple[str, int]:
         """The input and its axis that a size in a guard (`SIZE`) is of."""
@@ -117,6 +133,7 @@ class Exports:
                 warnings.catch_warnings(),
                 _quiet(),
                 settings.patch(backed_size_oblivious=True),
+                _without_strides(torch),
             ):
                 warnings.simplefilter("ignore")  # torch's, about itself
                 exported: Any = torch.export.export(
@@ -150,6 +167,24 @@ def _quiet() -> Generator[None]:
     finally:
         for logger, disabled in zip(loggers, before, strict=True):
             logger.disabled = disabled
+
+
+@contextmanager
+def _without_strides(torch: Any) -> Generator[None]:
+    """Results of convolutions are dense, whatever would be fast on a device.
+
+    Which order is asks of sizes whether they are 1, and elements do not depend on it.
+    """
+    name = "_conv_determine_backend_memory_format"
+    if not hasattr(torch._C, name):  # another torch
+        yield
+        return
+
+    def none(*_: Any) -> None:
+        """No order that would be fast."""
+
+    with patch.object(torch._C, name, none):
+        yield
 
 
 def guards_of(exported: Any) -> Sequence[str]:

@@ -62,7 +62,31 @@ def _mapped(value: Any, values: Mapping[str, Any]) -> Any:
     return value
 
 
+def _with_its_sign(node: Any) -> Any:
+    """What a node is the sign of, times its absolute value: that x; else None.
+
+    As torch writes pools by powers, of which roots are taken next: as a choice by
+    data it would be two roots.
+    """
+
+    def operand(one: Any, *names: str) -> Any:
+        name = str(getattr(one, "target", "")).removesuffix(".default")
+        return one.args[0] if name in names else None
+
+    if str(node.target) != "aten.mul.Tensor":
+        return None
+    for sign, size in (node.args, node.args[::-1]):
+        size = operand(size, "aten.relu") or size
+        x = operand(sign, "aten.sign", "aten.sgn")
+        if x is not None and operand(size, "aten.abs") is x:
+            return x
+    return None
+
+
 def _called(tracing: Tracing, node: Any, values: Mapping[str, Any]) -> Any:
+    signed = _with_its_sign(node)
+    if signed is not None:
+        return values[signed.name]
     args = [_mapped(a, values) for a in node.args]
     named = {k: _mapped(v, values) for k, v in node.kwargs.items()}
     name = str(node.target)

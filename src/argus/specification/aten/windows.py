@@ -9,13 +9,17 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from argus.specification.array import SymbolicArray
+import numpy as np
+
+from argus.specification.array import SymbolicArray, size_of
 from argus.specification.aten.table import aten
 from argus.specification.contracting import contracted
+from argus.specification.creating import arange
 from argus.specification.padding import pad
 from argus.specification.reducing import max_, mean
 from argus.specification.reshaping import integer_of
 from argus.specification.storage import Indices
+from argus.specification.table import call
 from argus.terms import Integer, Unknown
 
 
@@ -85,8 +89,6 @@ def convolution(
     else:
         each = x.tracing.world.quotient(channels, parts)
         x.tracing.need_equal(each * parts, channels, "convolution")
-        from argus.specification.array import size_of
-
         sizes = [size_of(x.tracing, n) for n in wide.sizes]
         own = [size_of(x.tracing, n) for n in (each, inner, *weight.sizes[2:])]
         split = wide.reshape(sizes[0], groups, -1, *sizes[2:])
@@ -124,10 +126,61 @@ def max_pool(
     x: Any, kernel: Any, stride: Any = (), padding: Any = 0, dilation: Any = 1,
     ceil: bool = False,
 ) -> Any:  # fmt: skip
-    """The largest of each window; its position is not traced."""
+    """The largest of each window, and its position among all of a plane."""
     count = len(kernel)
     wide = _pooled(x, kernel, stride, padding, dilation, ceil, count, float("-inf"))
-    return max_(wide, tuple(range(-count, 0))), None
+    steps, ahead = (_each(v, count) for v in (stride or kernel, padding))
+    each = zip(wide.shape[-2 * count : -count], steps, ahead, strict=True)
+    first = [arange(x.tracing, n) * s - p for n, s, p in each]
+    return _largest(x, wide, first, _each(dilation, count))
+
+
+def _largest(
+    x: SymbolicArray, wide: SymbolicArray, first: list[Any], steps: Sequence[int]
+) -> tuple[Any, Any]:
+    """The largest elements of windows of ``x``, and their positions in a plane.
+
+    Windows begin at ``first``, along each dimension, and take every so manieth element;
+    their elements come last in ``wide``.
+    """
+    count = len(first)
+    inner = wide.shape[-count:]
+    place = call(np.argmax, wide.reshape(*wide.shape[:-count], -1), -1)
+    inside: list[Any] = []
+    for size in reversed(inner):
+        inside.insert(0, place % size)
+        place = place // size
+    found: Any = 0
+    for dim, (begin, at, step) in enumerate(zip(first, inside, steps, strict=True)):
+        own = begin.reshape(-1, *[1] * (count - 1 - dim)) + at * step
+        found = found * x.shape[dim - count] + own
+    return max_(wide, tuple(range(-count, 0))), found
+
+
+def _parts(x: SymbolicArray, sizes: Sequence[Any]) -> SymbolicArray:
+    """The parts of one length that a plane has; positions inside them come last.
+
+    Where sizes do not divide, parts overlap: that is a need.
+    """
+    ahead, tracing = x.ndim - len(sizes), x.tracing
+    shape = list(x.shape[:ahead])
+    for wanted, size in zip(sizes, x.sizes[ahead:], strict=True):
+        number = integer_of(tracing, wanted)
+        tracing.need_divides(number, size)
+        each = tracing.world.quotient(size, number)
+        shape += [wanted, size_of(tracing, each)]
+    split = x.reshape(*shape)
+    dims = range(ahead, split.ndim)
+    return split.transpose(*range(ahead), *dims[::2], *dims[1::2])
+
+
+@aten("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")
+def adaptive_max_pool(x: Any, sizes: Sequence[Any]) -> Any:
+    """The largest of each of so many parts, and its position in a plane."""
+    wide = _parts(x, sizes)
+    each = wide.shape[-len(sizes) :]
+    first = [arange(x.tracing, n) * k for n, k in zip(sizes, each, strict=True)]
+    return _largest(x, wide, first, [1] * len(sizes))
 
 
 @aten("avg_pool2d", "avg_pool3d", "avg_pool1d")
@@ -143,9 +196,9 @@ def avg_pool(
     return mean(wide, tuple(range(-count, 0)))
 
 
-@aten("_adaptive_avg_pool2d")
-def adaptive_pool(x: Any, sizes: Any) -> Any:
-    """The mean over all positions; parts of it are not traced."""
-    if list(sizes) != [1, 1]:
-        raise Unknown("the graph has an adaptive pool to several positions")
-    return mean(x, (-2, -1), keepdims=True)
+@aten("_adaptive_avg_pool2d", "_adaptive_avg_pool3d")
+def adaptive_pool(x: Any, sizes: Sequence[Any]) -> Any:
+    """The mean of each of so many parts."""
+    if all(isinstance(n, int) and n == 1 for n in sizes):
+        return mean(x, tuple(range(-len(sizes), 0)), keepdims=True)
+    return mean(_parts(x, sizes), tuple(range(-len(sizes), 0)))

@@ -16,7 +16,7 @@ from argus.terms import (
     element,
     reduce,
 )
-from argus.terms.integers import Monomial
+from argus.terms.integers import Atom, Monomial, Opaque
 from argus.verify.denotation import Store
 from argus.verify.equality.permuted import relabelled
 from argus.verify.equality.result import Array
@@ -88,8 +88,8 @@ def image(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:
     Variables of the store that a position determines are replaced by it first, so that
     data are named by positions, too.
     """
-    where, coords = store.where, list(store.coords)
-    left = list(store.variables)
+    where, left = store.where, list(store.variables)
+    coords, at = _multiplied(store.coords, at)
     for number, position in enumerate(at):
         solved = solved_for(coords[number], position, left)
         if solved is None:
@@ -107,6 +107,27 @@ def image(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:
     for coord, position in zip(coords, at, strict=True):
         where = where & world.compare(coord, "==", position)
     return world.project(where, left)
+
+
+def _multiplied(
+    coords: Sequence[Integer], at: Sequence[Integer]
+) -> tuple[list[Integer], list[Integer]]:
+    """Coordinates and what they are, without quotients that others say.
+
+    Where ``m // W`` is h and ``m - W (m // W)`` is w, m is ``W h + w``.
+    """
+    made, wanted = list(coords), list(at)
+    for _ in coords:
+        for number, coord in enumerate(made):
+            atom = coord.single
+            if not isinstance(atom, Opaque) or atom.op != "div":
+                continue
+            for other, beside in enumerate(made):
+                parts = _factored(beside, atom) if other != number else None
+                if parts is not None and parts[0].terms:
+                    made[other] = parts[1]
+                    wanted[other] = wanted[other] - parts[0] * wanted[number]
+    return made, wanted
 
 
 def digits(
@@ -170,8 +191,8 @@ def _highest(
     raise Unknown(f"whether {coord} is reached on one way only")
 
 
-def _factored(coord: Integer, variable: Variable) -> tuple[Integer, Integer] | None:
-    """A factor and a rest without the variable: the coordinate is ``f * v + rest``."""
+def _factored(coord: Integer, variable: Atom) -> tuple[Integer, Integer] | None:
+    """A factor and a rest without an atom: the coordinate is ``f * v + rest``."""
     factor, rest = dict[Monomial, int](), dict[Monomial, int]()
     for monomial, coefficient in coord.terms.items():
         if variable in monomial:

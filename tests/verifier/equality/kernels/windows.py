@@ -286,3 +286,64 @@ def causal_taps_reference(X, W):
     R = W.shape[0]
     p = np.pad(X, ((0, 0), (R - 1, 0), (0, 0)))
     return sum(p[:, r : r + X.shape[1]] * W[r] for r in range(R))
+
+
+@ag.kernel
+def nchw_convolution(
+    X: f32["B C H W"], F: f32["N C 3 3"], Y: f32["B N H W"], *, BW: int = 64
+):
+    """3 x 3 taps of each channel, added up one by one; padding 1."""
+    B, C, H, W = X.shape
+    N = F.shape[0]
+    b, n, h, j = ag.block(B, N, H, ag.cdiv(W, BW))
+    acc = ag.zeros((BW,), f32, dims="W")
+    for c in ag.range(0, C):
+        for r in ag.static_range(3):
+            for s in ag.static_range(3):
+                v = X.view("W", shape=(W,), at=lambda w: (b, c, h + r - 1, w + s - 1))
+                acc = acc + ag.load(v[j * BW :], (BW,)) * F[n, c, r, s]
+    Y[b, n, h, j * BW :] = acc
+
+
+@ag.reference
+def nchw_convolution_reference(X, F):
+    import torch
+
+    return torch.nn.functional.conv2d(X, F, padding=1)
+
+
+@ag.kernel
+def nchw_product(
+    X: bf16["B C H W"],
+    F: bf16["N C 3 3"],
+    Y: bf16["B N H W"],
+    *,
+    BM: int = 64,
+    BN: int = 64,
+    BK: int = 32,
+):
+    """The same as a product: K is channel and tap, M the pixel of an image."""
+    B, C, H, W = X.shape
+    N = F.shape[0]
+    M, K = H * W, C * 9
+    b, i, j = ag.block(B, ag.cdiv(M, BM), ag.cdiv(N, BN))
+    pixels = X.view(
+        "M K",
+        shape=(M, K),
+        at=lambda m, q: (b, q // 9, m // W + q % 9 // 3 - 1, m % W + q % 3 - 1),
+    )
+    taps = F.view("N K", shape=(N, K), at=lambda n, q: (n, q // 9, q % 9 // 3, q % 3))
+    out = Y.view("M N", shape=(M, N), at=lambda m, n: (b, n, m // W, m % W))
+    acc = ag.zeros((BM, BN), f32)
+    for q in ag.range(0, K, BK):
+        x = ag.load(pixels[i * BM :, q:], (BM, BK))
+        f = ag.load(taps[j * BN :, q:], (BN, BK))
+        acc = ag.dot(x, f.T, acc)
+    out[i * BM :, j * BN :] = acc.to(bf16)
+
+
+@ag.reference
+def nchw_product_reference(X, F):
+    import torch
+
+    return torch.nn.functional.conv2d(X, F, padding=1)

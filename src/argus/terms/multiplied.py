@@ -1,0 +1,127 @@
+"""What a set says of products: its conditions, multiplied by what is not negative.
+
+Of ``8 b + i < M`` follows ``8 N b + N i <= N M - N`` where N is at least 0. isl sees a
+product as one more number, so that it is said here of each product that is mentioned.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+import islpy as isl
+
+from argus.terms.integers import Atom, Integer, Monomial
+from argus.terms.isl_sets import PARAMETER, parameters
+from argus.terms.sets import IndexSet, plain, union
+
+if TYPE_CHECKING:
+    from argus.terms.world import World
+
+__all__ = ["with_products"]
+
+_MOST_PIECES = 16
+"""Pieces of a set that are looked at; of more nothing is said."""
+_MOST_PRODUCTS = 24
+"""Products of a set, likewise."""
+
+
+def with_products(world: World, closed: IndexSet) -> IndexSet:
+    """A set with what follows for the products that it mentions: the same points."""
+    if isinstance(closed.isl, bool):
+        return closed
+    products = [m for m in closed.monomials if len(m) > 1]
+    if not 0 < len(products) <= _MOST_PRODUCTS or closed.pieces > _MOST_PIECES:
+        return closed
+    with closed.asking:
+        pieces = plain(closed).get_basic_sets()
+    several = [_Piece(world, piece, products) for piece in pieces]
+    more = [piece.more() for piece in several]
+    if all(new is piece.where for new, piece in zip(more, several, strict=True)):
+        return closed
+    return union(more)
+
+
+class _Piece:
+    """A conjunction of conditions."""
+
+    def __init__(
+        self, world: World, piece: isl.BasicSet, products: list[Monomial]
+    ) -> None:
+        self.world, self.piece, self.products = world, piece, products
+        self.where = world.space.one(piece)
+        self.mentioned = set(products)
+        self._least: dict[Atom, int | None] = {}
+
+    def more(self) -> IndexSet:
+        """The conjunction with what follows."""
+        found, conditions = self.where, list(self._conditions())
+        known = {bound for bound, _ in conditions}
+        for bound, is_equal in [*conditions, *self._bounds()]:
+            for factor in self._factors(bound):
+                if not is_equal and not all(map(self._is_natural, factor)):
+                    continue
+                product = bound * Integer({factor: 1})
+                if product in known:
+                    continue
+                known.add(product)
+                if all(len(m) < 2 or m in self.mentioned for m in product.terms):
+                    op = "==" if is_equal else ">="
+                    found = found & self.world.compare(product, op, 0)
+        return found
+
+    def _factors(self, bound: Integer) -> list[Monomial]:
+        """What makes products that are mentioned of a part of a condition."""
+        found: dict[Monomial, None] = {}
+        for product in self.products:
+            for part in bound.terms:
+                rest = _without(product, part) if part else None
+                if rest:
+                    found[rest] = None
+        return list(found)
+
+    def _conditions(self) -> Iterator[tuple[Integer, bool]]:
+        """Integers that are at least 0, or that are 0, as the conditions say."""
+        space = self.world.space
+        with space.asking:
+            names = parameters(self.piece.to_set())
+            conditions = self.piece.get_constraints()
+        for condition in conditions:
+            count = condition.dim(isl.dim_type.div)
+            if count and condition.involves_dims(isl.dim_type.div, 0, count):
+                continue
+            terms: dict[Monomial, int] = {(): condition.get_constant_val().to_python()}
+            for place, name in enumerate(names):
+                factor = condition.get_coefficient_val(PARAMETER, place).to_python()
+                if factor:
+                    terms[space.monomial(name)] = factor
+            yield Integer(terms), condition.is_equality()
+
+    def _bounds(self) -> Iterator[tuple[Integer, bool]]:
+        """The same of single factors: what follows from several conditions, too."""
+        for atom in dict.fromkeys(a for m in self.products for a in m):
+            least = self._at_least(atom)
+            if least is not None:
+                yield Integer.atom(atom) - least, False
+
+    def _is_natural(self, atom: Atom) -> bool:
+        return self._at_least(atom) is not None
+
+    def _at_least(self, atom: Atom) -> int | None:
+        """1 or 0, if an atom is at least that."""
+        if atom not in self._least:
+            value = Integer.atom(atom)
+            below = (self.world.compare(value, "<", n) for n in (1, 0))
+            known = [(self.where & one).is_nothing for one in below]
+            self._least[atom] = 1 if known[0] else 0 if known[1] else None
+        return self._least[atom]
+
+
+def _without(product: Monomial, part: Monomial) -> Monomial | None:
+    """What a product has beside a part; None where it has not that part."""
+    left = list(product)
+    for atom in part:
+        if atom not in left:
+            return None
+        left.remove(atom)
+    return tuple(left)
