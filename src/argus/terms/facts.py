@@ -52,6 +52,7 @@ class Known:
         self.products: dict[Monomial, IndexSet] = {}
         self.monomials: dict[Monomial, tuple[IndexSet, tuple[Atom, ...]]] = {}
         self.closures: dict[frozenset[Monomial], IndexSet] = {}
+        self.choices: dict[tuple[Monomial, ...], list[tuple[IndexSet, IndexSet]]] = {}
         self.open = 0
         """Facts that are being worked out, and may lack in what is found meanwhile."""
         self.signs: dict[tuple[Atom, int], bool] = {}
@@ -166,7 +167,13 @@ def is_refuted(world: World, closed: IndexSet) -> bool:
     """Whether a set with its facts is empty, also by alternatives."""
     if closed.is_nothing:
         return True
-    return nothing_left(closed, alternatives(world, closed.monomials))
+    known, monomials = world.known, closed.monomials
+    choices = known.choices.get(monomials)
+    if choices is None:
+        choices = alternatives(world, monomials)
+        if not known.open:
+            known.choices[monomials] = choices
+    return nothing_left(closed, choices)
 
 
 def of_atom(world: World, atom: Atom) -> IndexSet:
