@@ -2,6 +2,7 @@
 
 from itertools import product
 
+import islpy as isl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -14,16 +15,19 @@ from argus.terms import (
     Variable,
     World,
     element,
+    facts,
     holds_at,
     intersection,
 )
 from argus.terms.choices import nothing_left
-from argus.terms.integers import Comparison
+from argus.terms.integers import Comparison, Monomial
+from argus.terms.space import Space
 
 RANGE = range(-2, 7)
 DATA = RandomData(7)
 OPS: tuple[Comparison, ...] = ("==", "!=", "<", "<=", ">", ">=")
 Condition = tuple[object, ...]
+Choice = tuple[IndexSet, IndexSet]
 
 
 @st.composite
@@ -282,3 +286,73 @@ def test_a_set_is_empty_where_each_way_through_choices_is(
     choices = [(plane.set(one), plane.set(other)) for one, other in pairs]
     ways = (intersection((plane.set(where), *way)) for way in product(*choices))
     assert nothing_left(plane.set(where), choices) == all(w.is_nothing for w in ways)
+
+
+@settings(max_examples=200, deadline=None)
+@given(
+    st.dictionaries(
+        st.integers(0, 11), st.integers(-64, 64).filter(bool), min_size=1, max_size=4
+    ),
+    st.integers(-9, 9) | st.sampled_from([2**63, -(2**70)]),
+    st.sampled_from(OPS),
+    st.none() | st.just("t0"),
+)
+def test_a_condition_without_quotients_has_the_form_that_isl_reads(
+    factors: dict[int, int], constant: int, op: Comparison, less: str | None
+) -> None:
+    world = World()
+    sizes = [world.size(f"S{n}") for n in range(12)]
+    value = sum((sizes[n] * c for n, c in factors.items()), Integer.of(constant))
+    made = world.space.condition(value, op, less)
+    factors_of = {world.space.name(m): c for m, c in value.terms.items() if m}
+    names = sorted(factors_of) if less is None else sorted([*factors_of, less])
+    text = " + ".join(f"{c}*{name}" for name, c in factors_of.items())
+    text += f" + {constant}" + (f" - {less}" if less else "")
+    said = f"{text} {'=' if op == '==' else op} 0"
+    said = f"{text} < 0 or {text} > 0" if op == "!=" else said
+    text = f"[{', '.join(names)}] -> {{ : {said} }}"
+    read = isl.Set.read_from_str(world.space.context, text)
+    assert made.plain_is_equal(read)
+    assert hash(made) == hash(read)
+    assert str(made) == str(read)
+    assert list(map(str, made.get_basic_sets())) == list(
+        map(str, read.get_basic_sets())
+    )
+
+
+def test_isl_reads_no_text_of_what_has_no_quotients(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    n, k = world.size("N"), world.variable("k", 0, world.size("N"))
+    with_quotient = world.compare(world.quotient(k, 4), "<", 3)
+    monkeypatch.setattr(Space, "_read", lambda *_: pytest.fail("isl reads a text"))
+    for op in OPS:
+        world.compare(2 * n - 6 * k * n + 1, op, k)
+    where = world.compare(k, "<", 5)
+    (variable,) = k.atoms()
+    assert isinstance(variable, Variable)
+    world.substitute(where, {variable: 2 * n + 1})
+    assert not with_quotient.is_nothing
+
+
+def test_what_has_alternatives_is_worked_out_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    world = World()
+    n = world.size("N")
+    where = world.compare(world.minimum(n, world.size("M")), "<", 5)
+    asked: list[object] = []
+    known = facts.alternatives
+
+    def counted(world: World, monomials: tuple[Monomial, ...]) -> list[Choice]:
+        asked.append(monomials)
+        return known(world, monomials)
+
+    monkeypatch.setattr(facts, "alternatives", counted)
+    closed = world.close(where)
+    assert not any(facts.is_refuted(world, closed) for _ in range(2))
+    assert asked.count(closed.monomials) == 1
+    world.require(world.compare(n, ">=", 7), "a launch requires it")
+    assert not facts.is_refuted(world, closed)
+    assert asked.count(closed.monomials) == 2

@@ -29,6 +29,10 @@ class Span:
     end_line: int
     end_column: int
 
+    def __deepcopy__(self, memo: object) -> "Span":
+        """Itself: copies of programs share it."""
+        return self
+
     def to(self, other: "Span") -> "Span":
         """The shortest span that covers both; this one if the files differ."""
         if other.file != self.file:

@@ -121,6 +121,8 @@ def _refused(
 
     None also where the kernel's own requirements keep them small.
     """
+    if not bounds:
+        return None
     sizes = with_others_small(program, large, 1)
     if sizes is None or any(sizes[dim] < n // 2 for dim, n in large.items()):
         return None

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, assert_never
+from typing import TYPE_CHECKING, Any, Literal, Self, assert_never
 
 from argus.ir.quickly_made import quickly_made
 
@@ -39,7 +39,7 @@ class Arithmetic:
     """Base of scalar expressions: Python's operators build larger ones.
 
     Their hash and their symbols are asked for often, of large expressions, and found
-    once. They are no fields: no text, copy or pickle has them.
+    once. They are no fields: no text or pickle has them.
     """
 
     __slots__ = ("_hash", "occurring")
@@ -47,6 +47,10 @@ class Arithmetic:
     _hash: int
     occurring: tuple[Sym, ...]
     """As of `symbols`, once they were asked for."""
+
+    def __deepcopy__(self, memo: object) -> Self:
+        """Itself: copies of programs share expressions, which never change."""
+        return self
 
     def __add__(self, other: Operand) -> Expr:
         return binary("+", self, other)

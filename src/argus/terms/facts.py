@@ -53,6 +53,7 @@ class Known:
         self.products: dict[Monomial, IndexSet] = {}
         self.monomials: dict[Monomial, tuple[IndexSet, tuple[Atom, ...]]] = {}
         self.closures: dict[frozenset[Monomial], IndexSet] = {}
+        self.choices: dict[tuple[Monomial, ...], list[tuple[IndexSet, IndexSet]]] = {}
         self.open = 0
         """Facts that are being worked out, and may lack in what is found meanwhile."""
         self.signs: dict[tuple[Atom, int], bool] = {}
@@ -167,11 +168,16 @@ def is_refuted(world: World, closed: IndexSet) -> bool:
     """Whether a set with its facts is empty, also by alternatives and products."""
     if closed.is_nothing:
         return True
-    others = alternatives(world, closed.monomials)
-    if nothing_left(closed, others):
+    known, monomials = world.known, closed.monomials
+    choices = known.choices.get(monomials)
+    if choices is None:
+        choices = alternatives(world, monomials)
+        if not known.open:
+            known.choices[monomials] = choices
+    if nothing_left(closed, choices):
         return True
     more = with_products(world, closed)
-    return more is not closed and nothing_left(more, others)
+    return more is not closed and nothing_left(more, choices)
 
 
 def of_atom(world: World, atom: Atom) -> IndexSet:

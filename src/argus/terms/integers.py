@@ -179,7 +179,7 @@ Monomial: TypeAlias = tuple[Atom, ...]
 class Integer(Keyed):
     """A polynomial: ``terms`` maps monomials to coefficients that are not 0."""
 
-    __slots__ = ("_variables", "terms")
+    __slots__ = ("_atoms", "_variables", "terms")
 
     def __init__(self, terms: Mapping[Monomial, int]) -> None:
         items = [item for item in terms.items() if item[1]]
@@ -187,6 +187,7 @@ class Integer(Keyed):
             items.sort(key=_by_keys)
         self.terms: dict[Monomial, int] = dict(items)
         self._variables: frozenset[Variable] | None = None
+        self._atoms: tuple[Atom, ...] | None = None
         self.identify("+".join([f"{c}{_star(m)}" for m, c in items]) or "0")
 
     @staticmethod
@@ -230,7 +231,9 @@ class Integer(Keyed):
 
     def atoms(self) -> tuple[Atom, ...]:
         """Atoms of its monomials, each once, in order."""
-        return tuple(dict.fromkeys(a for m in self.terms for a in m))
+        if self._atoms is None:
+            self._atoms = tuple(dict.fromkeys([a for m in self.terms for a in m]))
+        return self._atoms
 
     def all_atoms(self) -> Iterator[Atom]:
         """Atoms of its monomials, each followed by those in its definition."""

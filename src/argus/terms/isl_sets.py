@@ -10,10 +10,13 @@ no clock of ours is looked at, so that each one is asked like this: what is not,
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import gcd
 from types import TracebackType
 
 import islpy as isl
 
+from argus.terms.integers import Comparison
 from argus.terms.unknown import Exhausted
 
 __all__ = [
@@ -25,6 +28,8 @@ __all__ = [
     "conjoined",
     "hull",
     "isl_number",
+    "line",
+    "linear",
     "parameters",
     "simplest",
 ]
@@ -55,8 +60,10 @@ class Asking:
         """Limits that count again when a question is answered."""
 
     def __enter__(self) -> None:
-        self._around.append(self._context.get_max_operations())
-        self._context.set_max_operations(self._steps)
+        around = self._context.get_max_operations()
+        self._around.append(around)
+        if around != self._steps:
+            self._context.set_max_operations(self._steps)
         self._context.reset_operations()
 
     def __exit__(
@@ -65,7 +72,9 @@ class Asking:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self._context.set_max_operations(self._around.pop())
+        around = self._around.pop()
+        if around != self._steps:
+            self._context.set_max_operations(around)
         self._context.reset_operations()
         if isinstance(error, isl.Error):
             reason = _reason(error, self._steps)
@@ -112,6 +121,40 @@ def parameters(value: isl.Set | isl.BasicSet) -> tuple[str, ...]:
     return tuple([name for name in names if name is not None])
 
 
-def isl_number(beside: isl.Set, number: int) -> isl.Val:
+def line(context: isl.Context, names: Sequence[str]) -> isl.LocalSpace:
+    """The space of sets of these parameters, in order of their names."""
+    space = isl.Space.params_alloc(context, len(names))
+    for at, name in enumerate(names):
+        space = space.set_dim_name(PARAMETER, at, name)
+    return isl.LocalSpace.from_space(space)
+
+
+def linear(
+    space: isl.LocalSpace, factors: Sequence[int], constant: int, op: Comparison
+) -> isl.Set:
+    """Where the sum of a constant and of factors times parameters is ``op`` 0.
+
+    In the form in which isl reads it: factors have no divisor in common.
+    """
+    if op == "!=":
+        below = linear(space, factors, constant, "<")
+        return below.union(linear(space, factors, constant, ">"))
+    sign = -1 if op in ("<", "<=") else 1
+    constant = sign * constant - (op in ("<", ">"))
+    common = gcd(*factors)
+    if op == "==":
+        if constant % common:
+            return isl.Set.empty(space.get_space())
+        made = isl.Constraint.alloc_equality(space)
+    else:
+        made = isl.Constraint.alloc_inequality(space)
+    made = made.set_constant_val(isl_number(space, constant // common))
+    for at, factor in enumerate(factors):
+        number = isl_number(space, sign * factor // common)
+        made = made.set_coefficient_val(PARAMETER, at, number)
+    return isl.Set.from_basic_set(isl.BasicSet.from_constraint(made))
+
+
+def isl_number(beside: isl.Set | isl.LocalSpace, number: int) -> isl.Val:
     """A number of isl, of any length: one of a set that is beside it."""
     return isl.Val.read_from_str(beside.get_ctx(), str(number))

@@ -31,15 +31,19 @@ def positions(term: Term, hidden: frozenset[Variable]) -> list[tuple[Place, Inte
 
 
 def _ordering(value: Integer, hidden: frozenset[Variable]) -> tuple[str, int]:
-    constant = value.terms.get((), 0)
-    return masked(value - constant, hidden), constant
+    return masked(value, hidden, constant=False), value.terms.get((), 0)
 
 
-def masked(value: Integer, hidden: frozenset[Variable]) -> str:
-    """The text of an integer in which some variables are blank."""
+def masked(
+    value: Integer, hidden: frozenset[Variable], *, constant: bool = True
+) -> str:
+    """The text of an integer, or all but its constant; some variables are blank."""
     parts = sorted(
-        f"{coefficient}*{'*'.join(sorted(_masked_atom(a, hidden) for a in monomial))}"
-        for monomial, coefficient in value.terms.items()
+        [
+            f"{c}*{'*'.join(sorted([_masked_atom(a, hidden) for a in monomial]))}"
+            for monomial, c in value.terms.items()
+            if monomial or constant
+        ]
     )
     return "+".join(parts)
 

@@ -142,9 +142,7 @@ def in_set_by(
     with space.asking:
         found = _rename(plain(where), renamed)
         for name, value in equated:
-            params = {name}
-            text = space.text(value, params)
-            found = found.intersect(space.parse(f"{name} = {text}", params))
+            found = found.intersect(space.condition(value, "==", less=name))
     result = IndexSet(found, space).without([name for name, _ in equated])
     return result.coalesced() if equated else result
 

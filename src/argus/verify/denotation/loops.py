@@ -50,10 +50,10 @@ def read_loop(context: Context, op: o.For) -> None:
     forms = _forms(context, op, trips, counters, others)
     before = context.state
     _enter(context, op, trips, counters)
-    for name, carry in others.items():
-        _begin(context, carry, _at(forms[name], trips.iteration))
     older = before_body(context, op.body)
     if older or not context.dry:  # else it leaves nothing but what it carries
+        for name, carry in others.items():
+            _begin(context, carry, _at(forms[name], trips.iteration))
         context.run(op.body)
     shared = context.state.shared
     context.state = before
