@@ -14,7 +14,9 @@ torch = pytest.importorskip("torch")
 
 from argus.programs.planning.plan import plan_of  # noqa: E402
 from argus.programs.planning.predictions import prediction_of  # noqa: E402
+from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
+from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 
 
@@ -63,6 +65,14 @@ def test_it_takes_no_longer_than_it_has_to(name: str) -> None:
     assert sum(prediction_of(step).microseconds for step in plan.kernels) < most
 
 
+def test_steps_along_one_row_are_no_reason_for_no_time() -> None:
+    """A launch takes them as what its kernel is for, and so does the prediction."""
+    x = torch.empty(1, 1, 16, 32, 32, dtype=torch.bfloat16)
+    filters = torch.nn.Conv3d(1, 16, 3, padding=1, dtype=torch.bfloat16)
+    plan = plan_of(filters.eval(), (x,))
+    assert all(prediction_of(step).microseconds > 0 for step in plan.kernels)
+
+
 def test_such_kernels_give_what_torch_does(monkeypatch: pytest.MonkeyPatch) -> None:
     from argus.programs.planning import product_operands, worth
 
@@ -80,3 +90,25 @@ def test_such_kernels_give_what_torch_does(monkeypatch: pytest.MonkeyPatch) -> N
         plan = plan_of(Formula(function), inputs)
         made = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
         torch.testing.assert_close(made, function(*inputs), rtol=2e-5, atol=2e-5)
+
+
+def _turned(x: Any, w: Any, cos: Any, sin: Any) -> Any:
+    """Positions as rotations of halves of a product, as transformers spell them."""
+    heads = (x @ w.T).view(len(x), -1, 16).transpose(0, 1)
+    first, second = heads.chunk(2, -1)
+    return heads * cos + torch.cat((-second, first), -1) * sin
+
+
+def test_parts_of_what_is_joined_are_computed_where_they_are_read() -> None:
+    """Each once, though the kernel has twice as many places: no kernel before it."""
+    half = torch.bfloat16
+    inputs = tuple(
+        torch.randn(*s, dtype=half) for s in ((24, 32), (64, 32), (24, 16), (24, 16))
+    )
+    plan = plan_of(Formula(_turned), inputs)
+    assert [s.computes for s in plan.kernels] == [
+        "sum of products", plan.kernels[-1].computes,
+    ]  # fmt: skip
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(got, _turned(*inputs))
+    assert {proof_of(s).verdict for s in plan.kernels} == {Verdict.EQUAL}

@@ -252,6 +252,25 @@ def test_steps_may_be_too_long_for_boxes() -> None:
     assert not boxes_fill_tiles((1, 1), (1, 1))
 
 
+def test_columns_of_a_tile_are_no_few_phases() -> None:
+    """What lies side by side in the result are 5 phases; channels are the columns."""
+    torch.manual_seed(0)
+    inputs = tuple(torch.randn(s, dtype=HALF) for s in ((2, 64, 150), (64, 32, 10)))
+
+    def call(x: Any, w: Any) -> Any:
+        return torch.conv_transpose1d(x, w, stride=5)
+
+    plan = plan_of(Formula(call), inputs)
+    (step,) = [s for s in plan.kernels if isinstance(s.group.form, ProductForm)]
+    form = step.group.form
+    assert isinstance(form, ProductForm)
+    assert step.loops[form.column] == 32
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    wanted = call(*(t.double() for t in inputs))
+    assert float((got.double() - wanted).norm() / wanted.norm()) < 1e-2
+    assert {proof_of(s).verdict for s in plan.kernels} == {Verdict.EQUAL}
+
+
 def test_numbers_of_channels_say_nothing_of_an_image() -> None:
     r = ProgramRecorder()
 

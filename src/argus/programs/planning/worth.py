@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
+from argus.programs.lowering.expressions import Border
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
 from argus.programs.planning.kernel_group import KernelGroup
 from argus.programs.products.product_forms import ProductForm
@@ -127,7 +130,29 @@ def is_recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
     while isinstance(made.made, MapPrimitive) and made.made.operands:
         made = max((o.value for o in operands_of(made)), key=lambda v: v.size)
     of_product = made is not value and isinstance(made.made, ContractPrimitive)
-    return of_product and prod(reader.lowered.sizes.values()) >= _OFTEN * value.size
+    return of_product and _read(value, reader.lowered) >= _OFTEN * value.size
+
+
+def _read(value: ProgramValue, group: LoweredGroup) -> float:
+    """How often a kernel reads elements of a value, those outside of borders left out.
+
+    Of a part of what is joined each is read once, though the kernel has more places.
+    """
+    points = prod(group.sizes.values())
+    shares = (
+        prod(_inside(b, group) for b in e.borders)
+        for e in group.elements
+        if e.buffer is value
+    )
+    return points * sum(shares)
+
+
+def _inside(border: Border, group: LoweredGroup) -> float:
+    """The share of the places of a border's loops that are inside."""
+    at = np.array([border.index.constant])
+    for loop, factor in border.index.terms:
+        at = np.add.outer(at, factor * np.arange(group.sizes[loop])).reshape(-1)
+    return float(np.mean((at >= 0) & (at < border.extent)))
 
 
 def _takes_long(value: ProgramValue) -> bool:
