@@ -29,6 +29,7 @@ from argus.programs.planning.worth import (
     is_alone,
     is_of_computed,
     is_recomputed,
+    no_empty_tiles,
     no_gaps,
     no_long_epilogue,
     no_product,
@@ -478,6 +479,7 @@ class _Grouping:
             )
             if strict and isinstance(form, ProductForm):
                 no_long_epilogue(group, form)
+                no_empty_tiles(group, form)
                 no_short_sums(group, form, self.kernels[root])
             elif strict:
                 no_product(group, self.kernels[root])

@@ -315,7 +315,13 @@ class _Preparing(ProgramRewriter):
         sizes_of_parts = [count for *_, count in cuts]
         parts = ProgramValue(name, (*sizes_of_parts, *value.shape), f32, part)
         self.values.append(parts)
-        return ReducePrimitive("sum", ViewedValue(parts), tuple(range(len(cuts))))
+        added = ReducePrimitive("sum", ViewedValue(parts), tuple(range(len(cuts))))
+        if value.dtype == f32:
+            return added
+        name = self.recorder.named(f"{value.name}_sum")
+        whole = ProgramValue(name, value.shape, f32, added)
+        self.values.append(whole)
+        return MapPrimitive("cast", (ViewedValue(whole),))
 
 
 def _splits_itself(made: ContractPrimitive, mine: set[str], theirs: set[str]) -> bool:

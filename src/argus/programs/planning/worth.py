@@ -6,11 +6,16 @@ from math import prod
 
 import numpy as np
 
+from argus.programs.convolutions.direct_convolutions import copy_time
 from argus.programs.lowering.expressions import Border
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
 from argus.programs.planning.kernel_group import KernelGroup
 from argus.programs.products.product_forms import ProductForm
-from argus.programs.products.product_tiles import followed_long, hides_what_follows
+from argus.programs.products.product_tiles import (
+    followed_long,
+    hides_what_follows,
+    predicted_time,
+)
 from argus.programs.tensors.joining import FEW, LONG
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,
@@ -22,8 +27,8 @@ from argus.programs.tensors.tensor_program import (
 )
 
 __all__ = [
-    "MOST_NODES", "is_alone", "is_of_computed", "is_recomputed", "no_gaps",
-    "no_long_epilogue", "no_product", "no_short_sums", "worthwhile",
+    "MOST_NODES", "is_alone", "is_of_computed", "is_recomputed", "no_empty_tiles",
+    "no_gaps", "no_long_epilogue", "no_product", "no_short_sums", "worthwhile",
 ]  # fmt: skip
 
 _FEW_ROWS = 64
@@ -89,6 +94,36 @@ def no_short_sums(group: LoweredGroup, form: ProductForm, before: KernelGroup) -
         length = group.sizes[form.inner]
         if length < was and 2 * length <= form.tile.bk:
             raise NotFusedError("sums of a few elements each")
+
+
+def no_empty_tiles(group: LoweredGroup, form: ProductForm) -> None:
+    """Raises NotFusedError where lines that do not fill tiles take longer than a copy.
+
+    Where results lie in another order than pixels, lines do not follow each other;
+    alone the product is stored in an order in which they do.
+    """
+    results = prod(group.sizes[n] for n in group.rows)
+    walked = form.box or form.pixels or form.between
+    if walked is not None or results < _LARGE:
+        return
+    sizes, free, outer = (
+        group.sizes,
+        group.pool.free,
+        prod(group.sizes[n] for n in form.outer),
+    )
+    left, right = (free(factor) for factor in form.terms[0])
+    m, n, k = (sizes[s] for s in (form.row, form.column, form.inner))
+    more, wider = (
+        prod(sizes[s] for s in form.batch if s in own and s not in other)
+        for own, other in ((left, right), (right, left))
+    )
+    batch = prod(sizes[s] for s in form.batch)
+    together = batch // (more * wider)
+    element = form.element
+    now = predicted_time(m, n, k, batch, outer, element)
+    then = predicted_time(m * more, n * wider, k, together, outer, element)
+    if now - then > copy_time(results * group.stores[0].buffer.dtype.bytes):
+        raise NotFusedError("lines that fill no tile each")
 
 
 def is_alone(value: ProgramValue) -> bool:
