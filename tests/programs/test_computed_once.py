@@ -112,3 +112,58 @@ def test_parts_of_what_is_joined_are_computed_where_they_are_read() -> None:
     got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
     torch.testing.assert_close(got, _turned(*inputs))
     assert {proof_of(s).verdict for s in plan.kernels} == {Verdict.EQUAL}
+
+
+@pytest.mark.parametrize("norm", [torch.nn.LayerNorm, torch.nn.RMSNorm])
+def test_a_norm_before_one_row_times_a_matrix_is_stored(norm: Any) -> None:
+    """Each of the results would normalise the whole row."""
+    half = torch.bfloat16
+    layers = (norm(1024), torch.nn.Linear(1024, 2048, bias=False))
+    model = torch.nn.Sequential(*layers).to(half).eval()
+    plan = plan_of(model, (torch.empty(1, 1024, dtype=half),))
+    first, second = plan.kernels
+    assert first.written[0].shape == (1, 1024)
+    assert second.computes == "mul, sum of products"
+
+
+def _spelled(x: Any, y: Any) -> Any:
+    """A product of matrices for each head, as a sum of what is multiplied."""
+    return (x[..., None] * y[:, None]).sum(2)
+
+
+def test_a_product_that_is_spelled_is_one_of_tiles(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    from argus.programs.planning import spelled_products
+
+    plan = plan_of(Formula(_spelled), _shapes((2, 256, 256, 24), (2, 256, 24, 64)))
+    assert sum(prediction_of(step).microseconds for step in plan.kernels) < 60  # 1062
+
+    monkeypatch.setattr(spelled_products, "_MANY", 1)
+    torch.manual_seed(0)
+    inputs = torch.randn(2, 24, 32, 3), torch.randn(2, 32, 3, 16)
+    plan = plan_of(Formula(_spelled), inputs)
+    assert any("product(slot" in s.source.text for s in plan.kernels)
+    assert {proof_of(s).verdict for s in plan.kernels} == {Verdict.EQUAL}
+    made = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(made, _spelled(*inputs), rtol=2e-5, atol=2e-5)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda x, y: (x[:, :, None] * y[:, None]).sum((0, 3)),  # y is summed alone
+        lambda x, y: (x[..., None, :20] * x[..., None, 20:]).sum(1),
+        lambda x, y: (x[:, None] * y[:, :, None]).amax(3),
+    ],
+)
+def test_other_sums_of_products_stay_as_they_are(
+    call: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from argus.programs.planning import spelled_products
+
+    monkeypatch.setattr(spelled_products, "_MANY", 1)
+    inputs = torch.randn(2, 20, 40), torch.randn(2, 24, 40)
+    plan = plan_of(Formula(call), inputs)
+    made = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(made, call(*inputs), rtol=2e-5, atol=2e-5)

@@ -22,6 +22,7 @@ from argus.programs.tensors.tensor_program import (
     GatherPrimitive,
     MapPrimitive,
     ProgramValue,
+    ReducePrimitive,
     ViewedValue,
     operands_of,
 )
@@ -41,6 +42,9 @@ _OFTEN = 2
 _MANY, _VERY_OFTEN, _WALKED = 1 << 12, 64, 1 << 26
 """Elements of a map, times that a reduction walks them, and both together, from which
 it is stored."""
+_STEPS = 2
+"""Maps of a normalised row, from which on they are stored where each result of a
+product would compute them anew."""
 _LARGE = 1 << 20
 """Elements for each of which functions that take long are not computed again."""
 
@@ -159,8 +163,13 @@ def is_recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
         times = _walked_again(value, reader.lowered)
         if times >= max(_VERY_OFTEN, _WALKED // value.size):
             return True
-    if points >= max(_LARGE, _VERY_OFTEN * value.size) and _takes_long(value):
-        return True
+    if points >= max(_LARGE, _VERY_OFTEN * value.size):
+        long, maps, reduced = _way_to(value)
+        if long > FEW:
+            return True
+        often = _walked_again(value, reader.lowered) >= _VERY_OFTEN
+        if reduced and maps >= _STEPS and often:
+            return True  # the kernel that reduces stores it: as many launches
     made = value
     while isinstance(made.made, MapPrimitive) and made.made.operands:
         made = max((o.value for o in operands_of(made)), key=lambda v: v.size)
@@ -190,20 +199,25 @@ def _inside(border: Border, group: LoweredGroup) -> float:
     return float(np.mean((at >= 0) & (at < border.extent)))
 
 
-def _takes_long(value: ProgramValue) -> bool:
-    """Whether maps that make a value have many functions that take long."""
+def _way_to(value: ProgramValue) -> tuple[int, int, bool]:
+    """Of maps that make a value: how many functions take long, and how many there are.
+
+    The latter are as large as the value. And whether they read what is reduced.
+    """
     seen: set[ProgramValue] = set()
-    rest, count = [value], 0
+    rest, long, maps, reduced = [value], 0, 0, False
     while rest and len(seen) < MOST_NODES:
         one = rest.pop()
+        reduced |= isinstance(one.made, ReducePrimitive)
         if one in seen or one.size > value.size:
             continue
         if not isinstance(one.made, MapPrimitive):
             continue
         seen.add(one)
-        count += one.made.function in LONG
+        long += one.made.function in LONG
+        maps += one.size == value.size and one.made.function != "cast"
         rest += [o.value for o in operands_of(one)]
-    return count > FEW
+    return long, maps, reduced
 
 
 def _walked_again(value: ProgramValue, group: LoweredGroup) -> int:
