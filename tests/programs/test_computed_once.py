@@ -167,3 +167,19 @@ def test_other_sums_of_products_stay_as_they_are(
     plan = plan_of(Formula(call), inputs)
     made = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
     torch.testing.assert_close(made, call(*inputs), rtol=2e-5, atol=2e-5)
+
+
+def test_a_product_is_stored_as_what_it_is_rounded_to() -> None:
+    """By its own kernel, and not by the one that normalises it."""
+
+    def call(x: Any, w: Any) -> Any:
+        return torch.log_softmax((x @ w.T).float(), -1)
+
+    half = torch.bfloat16
+    inputs = torch.randn(24, 32, dtype=half), torch.randn(64, 32, dtype=half)
+    plan = plan_of(Formula(call), inputs)
+    product, _ = plan.kernels
+    assert [v.dtype.name for v in product.written] == ["bf16"]
+    made = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(made, call(*inputs), rtol=1e-2, atol=1e-2)
+    assert {proof_of(s).verdict for s in plan.kernels} == {Verdict.EQUAL}

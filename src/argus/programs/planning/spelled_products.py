@@ -51,10 +51,17 @@ def spelled_product(made: ReducePrimitive) -> ContractPrimitive | None:
         return None
     kept = [d for d in range(len(sizes)) if d not in made.dims]
     left |= {d for d in kept if d not in right}  # what neither walks has a letter, too
-    names = ["".join(ascii_letters[d] for d in sorted(s)) for s in (left, right)]
     return ContractPrimitive(
-        _seen(x, left), _seen(y, right), *names, "".join(ascii_letters[d] for d in kept)
+        _seen(x, left),
+        _seen(y, right),
+        _letters(left),
+        _letters(right),
+        _letters(set(kept)),
     )
+
+
+def _letters(dims: set[int]) -> str:
+    return "".join(ascii_letters[d] for d in sorted(dims))
 
 
 def _walked(operand: ViewedValue) -> set[int]:
