@@ -138,18 +138,18 @@ def filters_last(weight: TensorArray, *, precision: str) -> TensorArray:
 
 def products_last(
     inputs: TensorArray, filters: TensorArray, left: str, right: str, result: str,
-    *, alone: bool = False,
+    *, alone: bool = False, dtype: DType | None = None,
 ) -> TensorArray:  # fmt: skip
     """Products of inputs with filters that have their parts first.
 
-    Letters are those of `contracted`, without parts.
+    Letters and ``dtype`` are those of `contracted`, without parts.
     """
     terms = ((0, 0), (0, 1)) if len(filters) == 2 else ()
     given = (inputs[None], filters) if terms else (inputs, filters[0])
     letters = ("T" + left, "U" + right) if terms else (left, right)
     made = contracted(
         inputs.recorder, given[0].operand, given[1].operand, *letters, result,
-        precision="tf32", terms=terms, alone=alone,
+        precision="tf32", terms=terms, alone=alone, dtype=dtype,
     )  # fmt: skip
     return TensorArray(inputs.recorder, made)
 
