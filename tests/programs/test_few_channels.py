@@ -123,3 +123,22 @@ def test_taps_of_a_line_are_columns(
     error = float((made.double() - wanted).norm() / wanted.norm())
     assert error < {torch.bfloat16: 4e-3, torch.float32: 1e-5}[element]
     assert {proof_of(s).verdict for s in plan.kernels} == {Verdict.EQUAL}
+
+
+@pytest.mark.parametrize("element", [torch.bfloat16, torch.float32])
+def test_short_sums_of_many_filters_are_products(
+    element: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One channel of sound: 10 products each, for 64 filters."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    torch.manual_seed(0)
+    layer = nn.Conv1d(1, 64, 10, stride=5).to(element)
+    x = torch.randn(2, 1, 400, dtype=element)
+    plan = plan_of(layer, (x,))
+    assert any(isinstance(s.group.form, ProductForm) for s in plan.kernels)
+    made = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    with torch.no_grad():
+        wanted = copy.deepcopy(layer).double()(x.double())
+    error = float((made.double() - wanted).norm() / wanted.norm())
+    assert error < {torch.bfloat16: 4e-3, torch.float32: 1e-6}[element]
+    assert {proof_of(s).verdict for s in plan.kernels} == {Verdict.EQUAL}

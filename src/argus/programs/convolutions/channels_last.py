@@ -20,8 +20,10 @@ from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import ViewedValue
 from argus.programs.tensors.views import permuted
 
-_LEAST_SUM = 16
-"""Fewer products than this in a sum are no work for tensor cores."""
+_LEAST_SUM, _FULL_SUM = 9, 16
+"""Fewer products than this in a sum are no work for tensor cores, and fewer than a step
+of them only where filters fill half a tile (the first layer of a net for sound)."""
+_MANY_FILTERS = 32
 _LEAST_CHANNELS, _LEAST_OF_GROUP = 16, 8
 _FEW_CHANNELS, _SHORT_SUM = 16, 128
 _LEAST_ROW = 16
@@ -68,6 +70,8 @@ def worth_channels_last(
     few = _LEAST_CHANNELS if groups == 1 else _LEAST_OF_GROUP
     if channels * prod(taps) >= _SHORT_SUM:
         few = 2
+    if channels * prod(taps) < _FULL_SUM:
+        few = _MANY_FILTERS
     out = out // groups * phases
     if out < few or channels * prod(taps) < _LEAST_SUM or prod(taps) < 2:
         return False
