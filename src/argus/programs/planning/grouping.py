@@ -34,6 +34,7 @@ from argus.programs.planning.worth import (
     no_long_epilogue,
     no_product,
     no_short_sums,
+    no_turned_rows,
     worthwhile,
 )
 from argus.programs.products.product_forms import ProductForm
@@ -84,6 +85,7 @@ def _one_kernel(
         group, form = formed(lowered([stored], inside, padded=True))
     worthwhile(group)
     if inside:
+        no_turned_rows(group)
         require_provable(group)
         if len({e.buffer for e in group.elements}) > _MOST_TENSORS:
             raise NotFusedError("more tensors than a kernel should read")

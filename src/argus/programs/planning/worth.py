@@ -16,6 +16,7 @@ from argus.programs.products.product_tiles import (
     hides_what_follows,
     predicted_time,
 )
+from argus.programs.tensors.affine import Affine
 from argus.programs.tensors.joining import FEW, LONG
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,
@@ -29,10 +30,11 @@ from argus.programs.tensors.tensor_program import (
 
 __all__ = [
     "MOST_NODES", "is_alone", "is_of_computed", "is_recomputed", "no_empty_tiles",
-    "no_gaps", "no_long_epilogue", "no_product", "no_short_sums", "worthwhile",
+    "no_gaps", "no_long_epilogue", "no_product", "no_short_sums",
+    "no_turned_rows", "worthwhile",
 ]  # fmt: skip
 
-_FEW_ROWS = 64
+_FEW_ROWS, _LONG_ROW = 64, 1024
 _MANY_COLUMNS = 8192
 MOST_NODES = 256
 """What a kernel computes on the way, at most, where it need not. A value that is read
@@ -64,6 +66,27 @@ def worthwhile(group: LoweredGroup) -> None:
     stored = any(s.offset.loops & columns for s in group.stores)
     if stored and rows < _FEW_ROWS and length > _MANY_COLUMNS:
         raise NotFusedError("few blocks would do all the work")
+
+
+def no_turned_rows(group: LoweredGroup) -> None:
+    """Raises NotFusedError where long rows are reduced, and stored across memory.
+
+    A tile of several rows, which a kernel of maps has, stores what lies side by side.
+    """
+    columns = set(group.columns)
+    if not columns or group.scans or prod(group.sizes.values()) < _LARGE:
+        return
+    read = any(_along(e.whole) & columns for e in group.elements)
+    for store in group.stores:
+        across = store.offset.loops & columns and not _along(store.offset) & columns
+        length = prod(group.sizes[n] for n in store.offset.loops & columns)
+        if read and across and length >= _LONG_ROW:
+            raise NotFusedError("results that lie across rows that are reduced")
+
+
+def _along(offset: Affine) -> set[str]:
+    """The loops along which elements lie side by side."""
+    return {n for n, factor in offset.terms if factor == 1}
 
 
 def no_product(group: LoweredGroup, before: KernelGroup) -> None:
