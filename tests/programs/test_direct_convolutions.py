@@ -15,7 +15,12 @@ from argus.programs.convolutions import direct_convolutions  # noqa: E402
 from argus.programs.convolutions.direct_convolutions import (  # noqa: E402
     channels_side_by_side,
 )
-from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.planning.plan import (  # noqa: E402
+    KernelStep,
+    ProgramPlan,
+    plan_of,
+)
+from argus.programs.planning.predictions import prediction_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.products.box_tiles import (  # noqa: E402
     box_rows,
@@ -263,6 +268,66 @@ def test_steps_may_be_too_long_for_boxes() -> None:
     assert not boxes_fill_tiles((1, 300), (1, 3))
     assert boxes_fill_tiles((2, 300), (1, 3))
     assert not boxes_fill_tiles((1, 1), (1, 1))
+
+
+def test_columns_of_a_tile_are_no_few_phases() -> None:
+    """What lies side by side in the result are 5 phases; channels are the columns."""
+    torch.manual_seed(0)
+    inputs = tuple(torch.randn(s, dtype=HALF) for s in ((2, 64, 150), (64, 32, 10)))
+
+    def call(x: Any, w: Any) -> Any:
+        return torch.conv_transpose1d(x, w, stride=5)
+
+    plan = plan_of(Formula(call), inputs)
+    step = _product(plan)
+    form = step.group.form
+    assert isinstance(form, ProductForm)
+    assert step.loops[form.column] == 32
+    got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    wanted = call(*(t.double() for t in inputs))
+    assert float((got.double() - wanted).norm() / wanted.norm()) < 1e-2
+    assert {proof_of(s).verdict for s in plan.kernels} == {Verdict.EQUAL}
+
+
+def _product(plan: ProgramPlan) -> KernelStep:
+    (step,) = [s for s in plan.kernels if isinstance(s.group.form, ProductForm)]
+    return step
+
+
+@pytest.mark.parametrize("filters", [144, 288, 512])
+def test_tiles_leave_room_for_what_is_stored(filters: int) -> None:
+    """Of a box slices are stored: tiles of 144 columns have none that fit."""
+    last = torch.channels_last
+    x = torch.empty(16, 512, 28, 28, dtype=HALF).to(memory_format=last)
+    w = torch.empty(filters, 512, 3, 3, dtype=HALF)
+    plan = plan_of(Formula(lambda x, w: torch.conv2d(x, w, padding=1)), (x, w))
+    step = _product(plan)
+    assert step.group.form.box is not None  # type: ignore[union-attr]
+    assert prediction_of(step).microseconds > 0
+
+
+@pytest.mark.parametrize("element", [HALF, FULL])
+def test_lines_that_lie_apart_are_no_tiles_of_their_own(element: Any) -> None:
+    """Every other pixel of every other line, and a result with channels first."""
+    x, w = (
+        torch.empty(s, dtype=element) for s in ((16, 512, 28, 28), (1024, 512, 1, 1))
+    )
+    plan = plan_of(Formula(lambda x, w: torch.conv2d(x, w, stride=2)), (x, w))
+    assert _product(plan).group.form.box is not None  # type: ignore[union-attr]
+    assert sum(prediction_of(s).microseconds for s in plan.kernels) < 60
+
+
+def test_parts_of_the_only_window_are_added_in_f32() -> None:
+    torch.manual_seed(0)
+    x, w, b = (
+        torch.randn(s, dtype=HALF) for s in ((2, 256, 7, 7), (64, 256, 7, 7), (64,))
+    )
+    plan = plan_of(Formula(lambda *t: torch.relu(torch.conv2d(*t))), (x, w, b))
+    assert len(plan.kernels) == 2  # parts, and their sum
+    got = run_plan(plan, (x, w, b), plan.program.tensors, in_interpreter)
+    wanted = torch.relu(torch.conv2d(*(t.double() for t in (x, w, b))))
+    assert float((got.double() - wanted).norm() / wanted.norm()) < 1e-2
+    assert {proof_of(s).verdict for s in plan.kernels} == {Verdict.EQUAL}
 
 
 def test_numbers_of_channels_say_nothing_of_an_image() -> None:

@@ -6,6 +6,8 @@ took 4 to 10 times as long: the last layer of a generator, decoder or discrimina
 
 from __future__ import annotations
 
+import copy
+
 import pytest
 
 torch = pytest.importorskip("torch")
@@ -43,6 +45,7 @@ WHOLE: dict[str, tuple[nn.Module, Shape, float]] = {
     "generator": (nn.ConvTranspose2d(100, 512, 4, 1, 0), (64, 100, 1, 1), 103),
     "score": (nn.Conv2d(512, 1, 4), (64, 512, 4, 4), 868),
     "denoiser": (nn.Conv2d(64, 3, 3, padding=1), (16, 64, 64, 64), 254),
+    "many taps": (nn.Conv2d(64, 3, 9, padding=4), (1, 64, 180, 320), 360),
 }
 """And the microseconds that were predicted of loops."""
 
@@ -78,7 +81,9 @@ def test_such_products_are_proved(name: str) -> None:
         assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
 
 
-@pytest.mark.parametrize("name", few(WHOLE, "decoder", "patches", "generator"))
+@pytest.mark.parametrize(
+    "name", few(WHOLE, "decoder", "patches", "generator", "many taps")
+)
 def test_such_layers_take_no_longer_than_they_have_to(
     name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -86,3 +91,54 @@ def test_such_layers_take_no_longer_than_they_have_to(
     layer, shape, before = WHOLE[name]
     plan = plan_of(layer, (torch.empty(shape),))
     assert sum(prediction_of(step).microseconds for step in plan.kernels) < before / 2
+
+
+LINES: dict[str, tuple[nn.Module, Shape, int]] = {
+    # a layer, its input, columns of the product
+    "an image": (nn.Conv2d(64, 3, 7, padding=3), (2, 64, 5, 24), 21),
+    "dilated": (nn.Conv2d(40, 2, 5, padding=4, dilation=2), (1, 40, 9, 20), 10),
+    "no borders": (nn.Conv2d(72, 1, (3, 5), bias=False), (1, 72, 6, 21), 5),
+    "one border": (nn.Conv2d(64, 3, 3, padding=(0, 2)), (1, 64, 5, 20), 9),
+    "a volume": (nn.Conv3d(32, 1, 3, padding=1), (1, 32, 3, 4, 18), 3),
+}
+
+
+@pytest.mark.parametrize("element", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("name", few(LINES, "an image", "dilated", "a volume"))
+def test_taps_of_a_line_are_columns(
+    name: str, element: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", False)
+    torch.manual_seed(0)
+    layer, shape, columns = LINES[name]
+    layer, x = copy.deepcopy(layer).to(element), torch.randn(shape, dtype=element)
+    plan = plan_of(layer, (x,))
+    (product,) = [s for s in plan.kernels if isinstance(s.group.form, ProductForm)]
+    form = product.group.form
+    assert isinstance(form, ProductForm)
+    assert columns in (product.loops[form.row], product.loops[form.column])
+    made = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    with torch.no_grad():
+        wanted = copy.deepcopy(layer).double()(x.double())
+    error = float((made.double() - wanted).norm() / wanted.norm())
+    assert error < {torch.bfloat16: 4e-3, torch.float32: 1e-5}[element]
+    assert {proof_of(s).verdict for s in plan.kernels} == {Verdict.EQUAL}
+
+
+@pytest.mark.parametrize("element", [torch.bfloat16, torch.float32])
+def test_short_sums_of_many_filters_are_products(
+    element: torch.dtype, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One channel of sound: 10 products each, for 64 filters."""
+    monkeypatch.setattr(torch.backends.cudnn, "allow_tf32", True)
+    torch.manual_seed(0)
+    layer = nn.Conv1d(1, 64, 10, stride=5).to(element)
+    x = torch.randn(2, 1, 400, dtype=element)
+    plan = plan_of(layer, (x,))
+    assert any(isinstance(s.group.form, ProductForm) for s in plan.kernels)
+    made = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    with torch.no_grad():
+        wanted = copy.deepcopy(layer).double()(x.double())
+    error = float((made.double() - wanted).norm() / wanted.norm())
+    assert error < {torch.bfloat16: 4e-3, torch.float32: 1e-6}[element]
+    assert {proof_of(s).verdict for s in plan.kernels} == {Verdict.EQUAL}

@@ -121,3 +121,46 @@ def test_what_positions_choose_is_equal_for_all_sizes(name: str) -> None:
     torch.testing.assert_close(found, CHOSEN[name](x))
     for step in plan.kernels:
         assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def _same_document(x: Any) -> Any:
+    """What transformers' causal masks are made of, where no positions are given."""
+    at = torch.arange(x.shape[-1]).expand(2, -1)
+    steps = torch.diff(at, prepend=at[:, :1] - 1, dim=-1)
+    number = (steps != 1).cumsum(-1)
+    same = number[:, :, None] == number[:, None, :]
+    return torch.where(same & (at[:, :, None] >= at[:, None, :]), x, -1.0)
+
+
+def _counted(x: Any) -> Any:
+    at = torch.arange(x.shape[-1])
+    return x * torch.ones_like(at).cumsum(0) + (at * 0 + 3).cumsum(0)
+
+
+def _counted_by_rows(x: Any) -> Any:
+    at = torch.arange(x.shape[-1]).expand(7, -1)
+    rows = torch.ones_like(at).cumsum(0, dtype=torch.int32)
+    return torch.where(rows > at, x, 0.0)
+
+
+@pytest.mark.parametrize("function", [_same_document, _counted, _counted_by_rows])
+def test_sums_of_known_numbers_are_positions(function: Any) -> None:
+    x = random(2, 7, 7)
+    plan = plan_of(Formula(function), (x,))
+    assert len(plan.kernels) == 1
+    assert "sum" not in plan.kernels[0].computes
+    got = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    assert torch.equal(got, function(x))
+    assert proof_of(plan.kernels[0]).verdict is Verdict.EQUAL
+
+
+def test_sums_of_known_numbers_that_do_not_rise_evenly_are_summed() -> None:
+    def call(x: Any) -> Any:
+        at = torch.arange(7)
+        return x + (at * at).cumsum(0) + (at > 3).cumsum(0)
+
+    x = random(3, 7)
+    plan = plan_of(Formula(call), (x,))
+    assert any("cumsum" in step.computes for step in plan.kernels)
+    got = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(got, call(x))

@@ -20,8 +20,10 @@ from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import ViewedValue
 from argus.programs.tensors.views import permuted
 
-_LEAST_SUM = 16
-"""Fewer products than this in a sum are no work for tensor cores."""
+_LEAST_SUM, _FULL_SUM = 9, 16
+"""Fewer products than this in a sum are no work for tensor cores, and fewer than a step
+of them only where filters fill half a tile (the first layer of a net for sound)."""
+_MANY_FILTERS = 32
 _LEAST_CHANNELS, _LEAST_OF_GROUP = 16, 8
 _FEW_CHANNELS, _SHORT_SUM = 16, 128
 _LEAST_ROW = 16
@@ -68,6 +70,8 @@ def worth_channels_last(
     few = _LEAST_CHANNELS if groups == 1 else _LEAST_OF_GROUP
     if channels * prod(taps) >= _SHORT_SUM:
         few = 2
+    if channels * prod(taps) < _FULL_SUM:
+        few = _MANY_FILTERS
     out = out // groups * phases
     if out < few or channels * prod(taps) < _LEAST_SUM or prod(taps) < 2:
         return False
@@ -138,18 +142,18 @@ def filters_last(weight: TensorArray, *, precision: str) -> TensorArray:
 
 def products_last(
     inputs: TensorArray, filters: TensorArray, left: str, right: str, result: str,
-    *, alone: bool = False,
+    *, alone: bool = False, dtype: DType | None = None,
 ) -> TensorArray:  # fmt: skip
     """Products of inputs with filters that have their parts first.
 
-    Letters are those of `contracted`, without parts.
+    Letters and ``dtype`` are those of `contracted`, without parts.
     """
     terms = ((0, 0), (0, 1)) if len(filters) == 2 else ()
     given = (inputs[None], filters) if terms else (inputs, filters[0])
     letters = ("T" + left, "U" + right) if terms else (left, right)
     made = contracted(
         inputs.recorder, given[0].operand, given[1].operand, *letters, result,
-        precision="tf32", terms=terms, alone=alone,
+        precision="tf32", terms=terms, alone=alone, dtype=dtype,
     )  # fmt: skip
     return TensorArray(inputs.recorder, made)
 

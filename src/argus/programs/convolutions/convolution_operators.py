@@ -31,6 +31,7 @@ from argus.programs.convolutions.direct_convolutions import (
     rounded_as_read,
     worth_direct,
 )
+from argus.programs.convolutions.few_filters import few_filters
 from argus.programs.convolutions.flat_convolutions import (
     Reading,
     flat_products,
@@ -80,6 +81,11 @@ def _windowed(
     lengths = windows_of(x, taps, stride, borders, dilation, 0.0).shape[2 : -len(taps)]
     if prod(taps) > 1 and set(lengths) == {1}:
         return _one_window(x, weight, borders, dilation, groups)
+    precision = convolution_precision(weight.shape[1], taps)
+    if groups == 1:
+        found = few_filters(x, weight, stride, borders, dilation, precision)
+        if found is not None:
+            return found
     if len(weight) == 1 and worth_channels_last(x, weight, 1, flat=True, phases=2):
         # No product of matrices has one row: another one is 0, and left out.
         rows: Any = np.pad(weight, [(0, 1), *[(0, 0)] * (weight.ndim - 1)])
@@ -87,7 +93,6 @@ def _windowed(
         return _windowed(x, two, stride, borders, dilation, 1)[:, :1]
     flat = set(stride) == {1}
     worth = worth_channels_last(x, weight, groups, flat=flat)
-    precision = convolution_precision(weight.shape[1], taps)
     whole = prod(taps) == 1 and flat  # a product of matrices
     if whole and precision == "tf32":
         whole = not rounded_as_read(x, weight, prod(lengths))

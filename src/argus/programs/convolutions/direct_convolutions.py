@@ -126,8 +126,13 @@ def rounded_as_read(x: TensorArray, weight: TensorArray, pixels: int) -> bool:
     """
     if x.element != f32 or not _lies_so(x):
         return False
-    copied = _LAUNCH + 2 * x.size * f32.bytes / _BYTES
+    copied = copy_time(x.size * f32.bytes)
     return 2 * len(x) * pixels * weight.size / _ROUNDED < copied
+
+
+def copy_time(size: int) -> float:
+    """Microseconds of a launch that copies so many bytes."""
+    return _LAUNCH + 2 * size / _BYTES
 
 
 def channels_side_by_side(operand: ViewedValue) -> bool:

@@ -21,9 +21,10 @@ from argus.programs.tensors.tensor_program import (
     MapPrimitive,
     PositionPrimitive,
     ProgramValue,
+    ScanPrimitive,
     ViewedValue,
 )
-from argus.programs.tensors.views import LinearView, ReshapedView
+from argus.programs.tensors.views import BorderedView, LinearView, ReshapedView
 
 _MOST = 1 << 20
 """Elements of a table that are computed."""
@@ -191,8 +192,21 @@ def _elements(operand: ViewedValue, done: dict[ProgramValue, Any]) -> Any:
                     for pairs, start in zip(factors, starts, strict=True)
                 )
                 found = np.broadcast_to(found[index], shape)
-            case _:
-                return None
+            case BorderedView():
+                found = _bordered(found, view)
+    return found
+
+
+def _bordered(array: Any, view: BorderedView) -> Any:
+    found = np.full(view.shape, view.fill, array.dtype)
+    spans = [
+        (max(0, b), max(0, b, min(n, b + k)))
+        for k, n, b in zip(array.shape, view.shape, view.before, strict=True)
+    ]
+    inside = zip(spans, view.before, strict=True)
+    found[tuple(slice(low, high) for low, high in spans)] = array[
+        tuple(slice(low - b, high - b) for (low, high), b in inside)
+    ]
     return found
 
 
@@ -227,5 +241,8 @@ def _made(value: ProgramValue, done: dict[ProgramValue, Any]) -> Any:
             with np.errstate(all="ignore"):
                 found = FUNCTIONS[function].numpy(*parts)
             return np.broadcast_to(np.asarray(found, kind), value.shape)
+        case ScanPrimitive(operand=operand, dim=dim, function="sum"):
+            found = _elements(operand, done)
+            return None if found is None else np.cumsum(found, dim, dtype=kind)
         case _:
             return None

@@ -1,4 +1,4 @@
-"""Running extremes with their places, and running sums of exponentials."""
+"""Running sums, extremes with their places, and running sums of exponentials."""
 
 from __future__ import annotations
 
@@ -7,9 +7,11 @@ from typing import Any
 import numpy
 
 from argus.ir.dtypes import boolean, f32, i64
+from argus.programs.lowering.known_tables import digit_table
 from argus.programs.tensors.operator_table import own
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import UntranslatedError
+from argus.specification.aten.reducing import cumsum_dim
 
 np: Any = numpy
 """Functions of numpy, which arrays of a program record."""
@@ -17,6 +19,25 @@ _EXACT_FLOATS = 1 << 24
 """Whole numbers up to it are f32."""
 _WORK = 1 << 32
 """Exponentials, at most."""
+
+
+@own("cumsum")
+def running_sum(x: Any, dim: int, *, dtype: Any = None) -> Any:
+    """Sums up to each element; of numbers that are known, what positions give.
+
+    Transformers number documents that are packed in one row so, of which they see
+    that it is one.
+    """
+    found: Any = cumsum_dim(x, dim, dtype=dtype)
+    known = digit_table(found.operand)
+    if known is None or known.sizes != found.shape:
+        return found
+    r = found.recorder
+    rising = [d for d, factor in enumerate(known.factors) if factor]
+    made = r.filled(found.shape, known.start, found.element)
+    for dim in rising:
+        made = r.map("add", made, r.positions(found.shape, dim, 0, known.factors[dim]))
+    return TensorArray(r, made)
 
 
 @own("cummax")

@@ -29,10 +29,12 @@ from argus.programs.planning.worth import (
     is_alone,
     is_of_computed,
     is_recomputed,
+    no_empty_tiles,
     no_gaps,
     no_long_epilogue,
     no_product,
     no_short_sums,
+    no_turned_rows,
     worthwhile,
 )
 from argus.programs.products.product_forms import ProductForm
@@ -51,6 +53,7 @@ from argus.programs.tensors.tensor_program import (
     ViewedValue,
     operands_of,
 )
+from argus.programs.tiles.tile_axes import GroupTiling
 
 _MOST_TENSORS = 24
 """Tensors that a kernel reads, at most, where it need not."""
@@ -82,6 +85,7 @@ def _one_kernel(
         group, form = formed(lowered([stored], inside, padded=True))
     worthwhile(group)
     if inside:
+        no_turned_rows(group)
         require_provable(group)
         if len({e.buffer for e in group.elements}) > _MOST_TENSORS:
             raise NotFusedError("more tensors than a kernel should read")
@@ -219,9 +223,39 @@ class _Grouping:
             for root in roots:
                 if value in self.inside[root]:
                     self._without(root, value)
+            if len(readers) == len(roots) == 1 and self._rounds(value, readers[0]):
+                return
         self.inside[value] = set()
         self.root[value] = {value}
         self._set(value, set())
+
+    def _rounds(self, value: ProgramValue, reader: ProgramValue) -> bool:
+        """Whether a product that is stored is rounded before, by its own kernel.
+
+        The reader rounds it, in a kernel that the product did not join: else that
+        would read it with more bits.
+        """
+        (root,) = self.root[reader]
+        match value.made, reader.made:
+            case ContractPrimitive(), MapPrimitive("cast") if not is_alone(value):
+                pass
+            case _:
+                return False
+        alike = reader.size == value.size and reader.dtype.bits < value.dtype.bits
+        kernel = self.kernels[root]
+        if not alike or reader is root or not isinstance(kernel.form, GroupTiling):
+            return False
+        before = self.inside[root]
+        self._without(root, reader)
+        self.inside[reader] = set()
+        self._set(reader, set())
+        joined = self._joins(value, reader)
+        if joined:
+            self.root[reader] = self.root[value] = {reader}
+        else:
+            self.inside[root], self.kernels[root] = before, kernel
+            del self.inside[reader], self.kernels[reader]
+        return joined
 
     # -- attention
 
@@ -478,6 +512,7 @@ class _Grouping:
             )
             if strict and isinstance(form, ProductForm):
                 no_long_epilogue(group, form)
+                no_empty_tiles(group, form)
                 no_short_sums(group, form, self.kernels[root])
             elif strict:
                 no_product(group, self.kernels[root])

@@ -7,7 +7,11 @@ from argus.ir.expr import holds
 from argus.ir.program import Program
 from argus.model import Prediction, predict
 from argus.programs.planning.building import as_line
-from argus.programs.planning.kernel_requests import kernel_of, request_for_step
+from argus.programs.planning.kernel_requests import (
+    kernel_of,
+    request_for_step,
+    unused_strides,
+)
 from argus.programs.planning.plan import KernelStep
 from argus.requests import placed_program
 from argus.targets import DEFAULT_TARGET
@@ -46,7 +50,8 @@ def forget() -> None:
 def _require_sizes(program: Program, step: KernelStep) -> None:
     env = dict(step.source.sizes)
     for tensor in step.source.tensors:
-        for dim, stride in enumerate(tensor.all_strides):
+        strides = unused_strides(step.shape(tensor), tensor.all_strides)
+        for dim, stride in enumerate(strides):
             env[f"{tensor.name}_s{dim}"] = stride
     for requirement in program.requirements:
         if not holds(requirement.cond, env):

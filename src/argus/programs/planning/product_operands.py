@@ -16,12 +16,14 @@ form that takes factors as they are.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from math import ceil, prod
 
 from argus.ir.dtypes import bf16, f16, f32
 from argus.programs.attention.attention_chains import softmax_before
 from argus.programs.lowering.lowering import over_windows
+from argus.programs.planning.spelled_products import spelled_product
 from argus.programs.products.product_factors import Factor, rounded_inside, unit_of
 from argus.programs.products.product_forms import TMA_BYTES
 from argus.programs.products.product_tiles import parts_of_sum
@@ -38,6 +40,7 @@ from argus.programs.tensors.tensor_program import (
     ReducePrimitive,
     TensorProgram,
     ViewedValue,
+    operands_of,
 )
 from argus.programs.tensors.views import (
     BorderedView,
@@ -79,6 +82,10 @@ class _Preparing(ProgramRewriter):
         self.recorder = ProgramRecorder()
         for value in program.values:
             self.recorder.named(value.name)
+        readers = Counter(o.value for v in program.values for o in operands_of(v))
+        results = {r.value for r in program.results if isinstance(r, ViewedValue)}
+        self.once = {v for v, n in readers.items() if n == 1 and v not in results}
+        """Values that one other reads."""
         self.stored: dict[ProgramValue, ProgramValue] = {}
         """Values with room between rows, by the dense ones."""
         self.copies: dict[object, ViewedValue] = {}
@@ -87,6 +94,13 @@ class _Preparing(ProgramRewriter):
 
     def replaced(self, value: ProgramValue, made: Primitive) -> Primitive:
         """The product of operands that are prepared, or parts of its sum."""
+        match value.made, made:
+            case ReducePrimitive(operand=read), ReducePrimitive() if (
+                read.value in self.once
+            ):
+                made = spelled_product(made) or made
+            case _:
+                pass
         if not isinstance(made, ContractPrimitive) or made.terms or over_windows(made):
             return made
         made = _distinct(made)
@@ -315,7 +329,13 @@ class _Preparing(ProgramRewriter):
         sizes_of_parts = [count for *_, count in cuts]
         parts = ProgramValue(name, (*sizes_of_parts, *value.shape), f32, part)
         self.values.append(parts)
-        return ReducePrimitive("sum", ViewedValue(parts), tuple(range(len(cuts))))
+        added = ReducePrimitive("sum", ViewedValue(parts), tuple(range(len(cuts))))
+        if value.dtype == f32:
+            return added
+        name = self.recorder.named(f"{value.name}_sum")
+        whole = ProgramValue(name, value.shape, f32, added)
+        self.values.append(whole)
+        return MapPrimitive("cast", (ViewedValue(whole),))
 
 
 def _splits_itself(made: ContractPrimitive, mine: set[str], theirs: set[str]) -> bool:

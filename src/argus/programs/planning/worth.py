@@ -4,26 +4,37 @@ from __future__ import annotations
 
 from math import prod
 
+import numpy as np
+
+from argus.programs.convolutions.direct_convolutions import copy_time
+from argus.programs.lowering.expressions import Border
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
 from argus.programs.planning.kernel_group import KernelGroup
 from argus.programs.products.product_forms import ProductForm
-from argus.programs.products.product_tiles import followed_long, hides_what_follows
+from argus.programs.products.product_tiles import (
+    followed_long,
+    hides_what_follows,
+    predicted_time,
+)
+from argus.programs.tensors.affine import Affine
 from argus.programs.tensors.joining import FEW, LONG
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,
     GatherPrimitive,
     MapPrimitive,
     ProgramValue,
+    ReducePrimitive,
     ViewedValue,
     operands_of,
 )
 
 __all__ = [
-    "MOST_NODES", "is_alone", "is_of_computed", "is_recomputed", "no_gaps",
-    "no_long_epilogue", "no_product", "no_short_sums", "worthwhile",
+    "MOST_NODES", "is_alone", "is_of_computed", "is_recomputed", "no_empty_tiles",
+    "no_gaps", "no_long_epilogue", "no_product", "no_short_sums",
+    "no_turned_rows", "worthwhile",
 ]  # fmt: skip
 
-_FEW_ROWS = 64
+_FEW_ROWS, _LONG_ROW = 64, 1024
 _MANY_COLUMNS = 8192
 MOST_NODES = 256
 """What a kernel computes on the way, at most, where it need not. A value that is read
@@ -33,6 +44,9 @@ _OFTEN = 2
 _MANY, _VERY_OFTEN, _WALKED = 1 << 12, 64, 1 << 26
 """Elements of a map, times that a reduction walks them, and both together, from which
 it is stored."""
+_STEPS = 2
+"""Maps of a normalised row, from which on they are stored where each result of a
+product would compute them anew."""
 _LARGE = 1 << 20
 """Elements for each of which functions that take long are not computed again."""
 
@@ -52,6 +66,27 @@ def worthwhile(group: LoweredGroup) -> None:
     stored = any(s.offset.loops & columns for s in group.stores)
     if stored and rows < _FEW_ROWS and length > _MANY_COLUMNS:
         raise NotFusedError("few blocks would do all the work")
+
+
+def no_turned_rows(group: LoweredGroup) -> None:
+    """Raises NotFusedError where long rows are reduced, and stored across memory.
+
+    A tile of several rows, which a kernel of maps has, stores what lies side by side.
+    """
+    columns = set(group.columns)
+    if not columns or group.scans or prod(group.sizes.values()) < _LARGE:
+        return
+    read = any(_along(e.whole) & columns for e in group.elements)
+    for store in group.stores:
+        across = store.offset.loops & columns and not _along(store.offset) & columns
+        length = prod(group.sizes[n] for n in store.offset.loops & columns)
+        if read and across and length >= _LONG_ROW:
+            raise NotFusedError("results that lie across rows that are reduced")
+
+
+def _along(offset: Affine) -> set[str]:
+    """The loops along which elements lie side by side."""
+    return {n for n, factor in offset.terms if factor == 1}
 
 
 def no_product(group: LoweredGroup, before: KernelGroup) -> None:
@@ -88,6 +123,36 @@ def no_short_sums(group: LoweredGroup, form: ProductForm, before: KernelGroup) -
             raise NotFusedError("sums of a few elements each")
 
 
+def no_empty_tiles(group: LoweredGroup, form: ProductForm) -> None:
+    """Raises NotFusedError where lines that do not fill tiles take longer than a copy.
+
+    Where results lie in another order than pixels, lines do not follow each other;
+    alone the product is stored in an order in which they do.
+    """
+    results = prod(group.sizes[n] for n in group.rows)
+    walked = form.box or form.pixels or form.between
+    if walked is not None or results < _LARGE:
+        return
+    sizes, free, outer = (
+        group.sizes,
+        group.pool.free,
+        prod(group.sizes[n] for n in form.outer),
+    )
+    left, right = (free(factor) for factor in form.terms[0])
+    m, n, k = (sizes[s] for s in (form.row, form.column, form.inner))
+    more, wider = (
+        prod(sizes[s] for s in form.batch if s in own and s not in other)
+        for own, other in ((left, right), (right, left))
+    )
+    batch = prod(sizes[s] for s in form.batch)
+    together = batch // (more * wider)
+    element = form.element
+    now = predicted_time(m, n, k, batch, outer, element)
+    then = predicted_time(m * more, n * wider, k, together, outer, element)
+    if now - then > copy_time(results * group.stores[0].buffer.dtype.bytes):
+        raise NotFusedError("lines that fill no tile each")
+
+
 def is_alone(value: ProgramValue) -> bool:
     """Whether a product is stored by a kernel of its own."""
     return isinstance(value.made, ContractPrimitive) and value.made.alone
@@ -121,29 +186,61 @@ def is_recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
         times = _walked_again(value, reader.lowered)
         if times >= max(_VERY_OFTEN, _WALKED // value.size):
             return True
-    if points >= max(_LARGE, _VERY_OFTEN * value.size) and _takes_long(value):
-        return True
+    if points >= max(_LARGE, _VERY_OFTEN * value.size):
+        long, maps, reduced = _way_to(value)
+        if long > FEW:
+            return True
+        often = _walked_again(value, reader.lowered) >= _VERY_OFTEN
+        if reduced and maps >= _STEPS and often:
+            return True  # the kernel that reduces stores it: as many launches
     made = value
     while isinstance(made.made, MapPrimitive) and made.made.operands:
         made = max((o.value for o in operands_of(made)), key=lambda v: v.size)
     of_product = made is not value and isinstance(made.made, ContractPrimitive)
-    return of_product and prod(reader.lowered.sizes.values()) >= _OFTEN * value.size
+    return of_product and _read(value, reader.lowered) >= _OFTEN * value.size
 
 
-def _takes_long(value: ProgramValue) -> bool:
-    """Whether maps that make a value have many functions that take long."""
+def _read(value: ProgramValue, group: LoweredGroup) -> float:
+    """How often a kernel reads elements of a value, those outside of borders left out.
+
+    Of a part of what is joined each is read once, though the kernel has more places.
+    """
+    points = prod(group.sizes.values())
+    shares = (
+        prod(_inside(b, group) for b in e.borders)
+        for e in group.elements
+        if e.buffer is value
+    )
+    return points * sum(shares)
+
+
+def _inside(border: Border, group: LoweredGroup) -> float:
+    """The share of the places of a border's loops that are inside."""
+    at = np.array([border.index.constant])
+    for loop, factor in border.index.terms:
+        at = np.add.outer(at, factor * np.arange(group.sizes[loop])).reshape(-1)
+    return float(np.mean((at >= 0) & (at < border.extent)))
+
+
+def _way_to(value: ProgramValue) -> tuple[int, int, bool]:
+    """Of maps that make a value: how many functions take long, and how many there are.
+
+    The latter are as large as the value. And whether they read what is reduced.
+    """
     seen: set[ProgramValue] = set()
-    rest, count = [value], 0
+    rest, long, maps, reduced = [value], 0, 0, False
     while rest and len(seen) < MOST_NODES:
         one = rest.pop()
+        reduced |= isinstance(one.made, ReducePrimitive)
         if one in seen or one.size > value.size:
             continue
         if not isinstance(one.made, MapPrimitive):
             continue
         seen.add(one)
-        count += one.made.function in LONG
+        long += one.made.function in LONG
+        maps += one.size == value.size and one.made.function != "cast"
         rest += [o.value for o in operands_of(one)]
-    return count > FEW
+    return long, maps, reduced
 
 
 def _walked_again(value: ProgramValue, group: LoweredGroup) -> int:

@@ -116,6 +116,9 @@ Rows = Callable[[int], int]
 _EMPTY, _NARROWEST = 32, 64
 """Columns of a tile behind the last, at which a narrower one is taken for pixels: what
 TMA brings from outside of a tensor takes long. Columns of the narrowest."""
+_SLICE = 32
+"""Columns that a box is stored at a time, where it has more than the narrowest: of a
+tile that is stored as a whole there is no room beside its ring."""
 _FORMS = ("persistent", "small")
 """The library's forms that load by TMA, for 16 bits."""
 
@@ -159,11 +162,11 @@ def chosen_tile(
 def predicted_time(
     m: int, n: int, k: int, batch: int, outer: int, element: DType
 ) -> float:
-    """The time of such a product of TF32 or 16 bits, to be compared with others."""
+    """Microseconds of such a product of TF32 or 16 bits, to be compared with others."""
     if element != f32:
         return _measured(m, n, k, batch * outer, batch, (False, False), False)[1]
     tile, cost = _of_table(m, n, batch, _tiles(element))
-    return cost * ceil(k / tile.bk) * outer
+    return cost * ceil(k / tile.bk) * tile.bk * outer * _STEP_COST[True]
 
 
 def followed_long(group: LoweredGroup) -> bool:
@@ -311,6 +314,7 @@ def _measured(
             or sizes["WARPGROUPS"] < 2  # see `_BOXES`
             or not rows(sizes["BM"])
             or sizes["BN"] >= max(_NARROWEST, n) + _EMPTY
+            or (sizes["BN"] > _NARROWEST and sizes["BN"] % _SLICE)
             or sizes["BK"] > max(k, wide)
         ):
             return False

@@ -271,6 +271,8 @@ class _Loops:
         along = self._unit(self.group.stores[0].offset)
         if along is None or along not in columns:
             return None
+        if not around and self._axis(inner, columns, inner) != along:
+            return None  # tiles with other columns are fuller
         if more or around - {left} or right.borders:
             return None
         taps = self.group.columns
