@@ -38,7 +38,7 @@ from argus.diagnostics import register_source
 from argus.interpret import run
 from argus.ir import ops as o
 from argus.ir.dtypes import f32
-from argus.ir.expr import Const, Expr, Sym, binary
+from argus.ir.expr import Arithmetic, Const, Expr, Sym, binary
 from argus.ir.memory import GlobalTensor
 from argus.ir.op import Op
 from argus.ir.program import (
@@ -95,6 +95,7 @@ class Renaming:
             return replace(sym, name=self.name(sym.name))
 
         with pytest.MonkeyPatch.context() as patch:
+            patch.delattr(Arithmetic, "__deepcopy__")  # copies share expressions
             patch.setattr(Sym, "__deepcopy__", symbol, raising=False)
             return copy.deepcopy(program)
 

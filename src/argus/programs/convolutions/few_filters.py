@@ -29,7 +29,8 @@ from argus.programs.tensors.views import permuted
 
 _COLUMNS = 64
 """Columns of a tile, at most, that filters and taps of a line fill."""
-_LEAST_TAPS = 3
+_MANY, _LEAST_TAPS = 16, 3
+"""Filters that are enough for tiles of their own; fewest taps of a line."""
 _GAIN = 4
 """How many more bytes of the input are read otherwise than of products in f32 are
 written and read, from which on that is faster."""
@@ -46,8 +47,8 @@ def few_filters(
     filters, channels, *ahead, along = weight.shape
     columns, count = filters * along, len(stride)
     read = channels * x.element.bytes * prod(ahead) * (along - 1)
-    small = columns > _COLUMNS or along < _LEAST_TAPS or set(stride) != {1}
-    if small or read < _GAIN * 2 * columns * f32.bytes:
+    few = filters < _MANY and columns <= _COLUMNS and along >= _LEAST_TAPS
+    if not few or set(stride) != {1} or read < _GAIN * 2 * columns * f32.bytes:
         return None
     order = [weight.ndim - 1, *range(weight.ndim - 1)]
     turned = weight.seen(permuted(weight.shape, order))
