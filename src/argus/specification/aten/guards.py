@@ -87,6 +87,10 @@ class _Guards:
                 return union(map(self.where, parts))
             case ast.UnaryOp(op=ast.Not(), operand=part):
                 return ~self.where(part)
+            case ast.Compare(
+                left=left, ops=[ast.GtE()], comparators=[ast.Constant(value=0)]
+            ) if self.is_natural(left):
+                return IndexSet.universe
             case ast.Compare(left=left, ops=ops, comparators=others):
                 found, before = IndexSet.universe, self.integer(left)
                 for op, other in zip(ops, others, strict=True):
@@ -98,6 +102,24 @@ class _Guards:
                 return found
             case _:
                 raise Unknown(f"the guard {ast.unparse(node)}")
+
+    def is_natural(self, node: ast.expr) -> bool:
+        """Whether a number, also a float, is made of those that are at least 0."""
+        match node:
+            case ast.Name(id=name):
+                return name in self.sizes
+            case ast.Constant(value=int(value) | float(value)):
+                return value >= 0
+            case ast.BinOp(
+                left=left,
+                op=ast.Add() | ast.Mult() | ast.Div() | ast.Pow(),
+                right=right,
+            ):
+                return self.is_natural(left) and self.is_natural(right)
+            case ast.Call(func=ast.Attribute(attr="sym_float"), args=[part]):
+                return self.is_natural(part)
+            case _:
+                return False
 
     def integer(self, node: ast.expr) -> Integer:
         """A number in a condition. Raises Unknown for what is none of those here."""
