@@ -132,9 +132,10 @@ class _Guards:
                 return -self.integer(part)
             case ast.BinOp(left=left, op=op, right=right):
                 return self._operated(self.integer(left), op, self.integer(right))
-            case ast.Call(func=ast.Name(id="Max" | "Min" as name), args=args):
-                extreme = self.world.maximum if name == "Max" else self.world.minimum
-                return reduce(extreme, map(self.integer, args))
+            case ast.Call(func=ast.Name(id="Max" | "max"), args=args):
+                return reduce(self.world.maximum, map(self.integer, args))
+            case ast.Call(func=ast.Name(id="Min" | "min"), args=args):
+                return reduce(self.world.minimum, map(self.integer, args))
             case _:
                 raise Unknown(f"the guard of {ast.unparse(node)}")
 
