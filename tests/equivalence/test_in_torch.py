@@ -195,3 +195,15 @@ def test_a_reference_that_fails_says_so() -> None:
     assert declared is not None
     with pytest.raises(Failed, match="failed: TypeError"):
         load(declared).called({"X": np.ones((2, 3))}, ("Y",))
+
+
+@pytest.mark.parametrize(
+    "condition",
+    ["X.shape[0] / 2 > 3.4", "int(X.shape[0] / 2) == 5", "X.shape[0] ** 0.5 > 9"],
+)
+def test_sizes_of_another_graph_are_not_left_out(condition: str) -> None:
+    """Torch says of floats which sizes a graph is for: what is not read is open."""
+    right = "torch.softmax(X, -1)"
+    assert right in ROWS
+    for wrong in (f"{right} if {condition} else X", f"X if {condition} else {right}"):
+        assert "guard" in reason_of(ROWS.replace(right, wrong))

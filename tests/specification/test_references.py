@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from agreement import Given, variable
+from agreement import Given, traced, variable
 
 from argus.equivalence.file_reference import FileReference
 from argus.equivalence.references import load, reference_of
@@ -236,3 +237,10 @@ def test_what_a_reference_may_not_do() -> None:
     for function, text in told.items():
         with pytest.raises(Unknown, match=text):
             trace_numpy(function, program, World())
+
+
+@pytest.mark.parametrize("text", [str, lambda n: f"{n}", "%s".__mod__])
+def test_a_size_has_no_text(text: Callable[[Any], str]) -> None:
+    """What is decided by it would be decided by how the size is called here."""
+    with pytest.raises(Unknown, match="text"):
+        traced(lambda X: X if text(X.shape[0]) == "7" else 2 * X, {"X": "M N"})

@@ -17,6 +17,7 @@ from argus.ir.ops import Block
 from argus.ir.program import Program, ScalarParam
 from argus.specification import Specification
 from argus.specification.aten.export import trace_torch
+from argus.specification.aten.exporting import guards_of
 from argus.targets import DEFAULT_TARGET, TARGETS
 from argus.terms import Unknown, World
 from argus.terms.evaluate import holds_at
@@ -363,6 +364,22 @@ def test_what_a_reshape_needs_is_of_the_size_that_it_takes_apart() -> None:
     point |= {variable(world.size(n)): 12 for n in "DPQ"}
     broken = [n for n in given.needs if not holds_at(n.where, point, Given({}))]
     assert broken and all("C" in n.why for n in broken)
+
+
+def test_no_parts() -> None:
+    """Where a row has one element, half of it is none: launches have others."""
+    program = program_of({"x": "B M"}, {"y": "B N"})
+    given = trace_torch(
+        lambda x: F.adaptive_max_pool1d(x, x.shape[1] // 2), program, World()
+    )
+    world = World()
+    point = {variable(world.size(n)): 1 for n in "BMN"}
+    assert any(n.where and not holds_at(n.where, point, Given({})) for n in given.needs)
+
+
+def test_a_torch_that_says_nothing_of_sizes() -> None:
+    with pytest.raises(Unknown, match="which sizes a graph is for"):
+        guards_of(object())
 
 
 def test_what_is_not_traced() -> None:

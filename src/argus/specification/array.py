@@ -15,7 +15,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterator
 from functools import partial
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NoReturn
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
@@ -270,11 +270,10 @@ class SymbolicArray(NDArrayOperatorsMixin):
     def __int__(self) -> int:
         return self.__index__()
 
-    def __float__(self) -> float:
-        raise Unknown("the reference needs an element as a number of Python")
+    def __float__(self) -> NoReturn:
+        raise Unknown("the reference needs an element as a number or text of Python")
 
-    def __complex__(self) -> complex:
-        raise Unknown("the reference needs an element as a number of Python")
+    __complex__ = __str__ = __float__
 
     def __len__(self) -> int:
         if not self.ndim:

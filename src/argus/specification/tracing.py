@@ -172,8 +172,10 @@ class Tracing:
             self.needs.append(need)
 
     def need_divides(self, divisor: Integer, dividend: Integer) -> None:
-        """One size divides another."""
+        """One size divides another. Raises Failing where it is 0."""
         world = self.world
+        if divisor.constant == 0:
+            raise Failing(f"the reference takes {dividend} apart into 0 parts")
         if world.divides(divisor, dividend):
             return
         where = world.compare(world.remainder(dividend, divisor), "==", 0)

@@ -28,7 +28,7 @@ from argus.specification.specification import (
     in_all_ways,
 )
 from argus.specification.storage import Indices
-from argus.specification.tracing import Need, Tracing
+from argus.specification.tracing import Tracing
 from argus.terms import (
     Failing,
     Integer,
@@ -176,6 +176,7 @@ def _note_sizes(tracing: Tracing, exported: Any, inputs: Mapping[str, Any]) -> N
     """The sizes for which the graph was made, as needs."""
     world = tracing.world
     symbols: dict[str, Integer] = {}
+    derived: list[tuple[Integer, str]] = []
     for node in exported.graph.nodes:
         array = inputs.get(node.name) if node.op == "placeholder" else None
         if not isinstance(array, SymbolicArray):
@@ -187,7 +188,10 @@ def _note_sizes(tracing: Tracing, exported: Any, inputs: Mapping[str, Any]) -> N
             elif name.isidentifier():
                 tracing.need_equal(symbols.setdefault(name, size), size, "torch.export")
             else:
-                tracing.needs.append(Need(None, f"{size} == {name} (torch.export)"))
+                derived.append((size, name))
+    for size, name in derived:
+        guard = f"size == {name}"
+        require_guard(tracing, guard, {**symbols, "size": size}, "torch.export")
     for symbol, bounds in exported.range_constraints.items():
         size = symbols.get(str(symbol))
         if size is None:
@@ -204,7 +208,10 @@ def _note_sizes(tracing: Tracing, exported: Any, inputs: Mapping[str, Any]) -> N
 def _guard(
     tracing: Tracing, exports: Exports, guard: str, given: Mapping[str, Any]
 ) -> None:
-    """What torch says of sizes of inputs, as a need: as far as sets can say it."""
+    """What torch says of sizes of inputs, as a need: elsewhere is another graph.
+
+    Raises Unknown for what sets of sizes cannot say.
+    """
     sizes: dict[str, Integer] = {}
 
     def named(found: re.Match[str]) -> str:
@@ -213,10 +220,5 @@ def _guard(
         sizes[name] = given[tensor].sizes[axis]
         return name
 
-    text = SIZE.sub(named, guard)
-    try:
-        require_guard(tracing, text, sizes, "torch.export")
-    except Failing:
-        raise
-    except Unknown:
-        tracing.needs.append(Need(None, f"{guard} (torch.export)"))
+    text = SIZE.sub(named, guard)  # also says which sizes it names
+    require_guard(tracing, text, sizes, "torch.export")

@@ -188,8 +188,14 @@ def _without_strides(torch: Any) -> Generator[None]:
 
 
 def guards_of(exported: Any) -> Sequence[str]:
-    """What a graph takes for granted about sizes of its inputs, in words of torch."""
-    return getattr(exported, "_guards_code", None) or ()
+    """What a graph takes for granted about sizes of its inputs, in words of torch.
+
+    Raises Unknown where this torch does not say it.
+    """
+    found = getattr(exported, "_guards_code", None)
+    if found is None:
+        raise Unknown("this torch does not say which sizes a graph is for")
+    return found
 
 
 def dims_of(program: Program) -> dict[str, tuple[str, int]]:

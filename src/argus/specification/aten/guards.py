@@ -87,6 +87,10 @@ class _Guards:
                 return union(map(self.where, parts))
             case ast.UnaryOp(op=ast.Not(), operand=part):
                 return ~self.where(part)
+            case ast.Compare(
+                left=left, ops=[ast.GtE()], comparators=[ast.Constant(value=0)]
+            ) if self.is_natural(left):
+                return IndexSet.universe
             case ast.Compare(left=left, ops=ops, comparators=others):
                 found, before = IndexSet.universe, self.integer(left)
                 for op, other in zip(ops, others, strict=True):
@@ -99,6 +103,24 @@ class _Guards:
             case _:
                 raise Unknown(f"the guard {ast.unparse(node)}")
 
+    def is_natural(self, node: ast.expr) -> bool:
+        """Whether a number, also a float, is made of those that are at least 0."""
+        match node:
+            case ast.Name(id=name):
+                return name in self.sizes
+            case ast.Constant(value=int(value) | float(value)):
+                return value >= 0
+            case ast.BinOp(
+                left=left,
+                op=ast.Add() | ast.Mult() | ast.Div() | ast.Pow(),
+                right=right,
+            ):
+                return self.is_natural(left) and self.is_natural(right)
+            case ast.Call(func=ast.Attribute(attr="sym_float"), args=[part]):
+                return self.is_natural(part)
+            case _:
+                return False
+
     def integer(self, node: ast.expr) -> Integer:
         """A number in a condition. Raises Unknown for what is none of those here."""
         match node:
@@ -110,9 +132,10 @@ class _Guards:
                 return -self.integer(part)
             case ast.BinOp(left=left, op=op, right=right):
                 return self._operated(self.integer(left), op, self.integer(right))
-            case ast.Call(func=ast.Name(id="Max" | "Min" as name), args=args):
-                extreme = self.world.maximum if name == "Max" else self.world.minimum
-                return reduce(extreme, map(self.integer, args))
+            case ast.Call(func=ast.Name(id="Max" | "max"), args=args):
+                return reduce(self.world.maximum, map(self.integer, args))
+            case ast.Call(func=ast.Name(id="Min" | "min"), args=args):
+                return reduce(self.world.minimum, map(self.integer, args))
             case _:
                 raise Unknown(f"the guard of {ast.unparse(node)}")
 
