@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, cast
 
 from argus.terms.affine import equal_to
-from argus.terms.integers import Integer, Monomial, Variable
+from argus.terms.integers import Integer, Variable, without_factors
 
 if TYPE_CHECKING:
     from argus.terms.world import World
@@ -44,7 +44,7 @@ def divided(value: Integer, divisor: Integer) -> Integer | None:
             return found if found.terms else None
         step = None
         for monomial, coefficient in value.terms.items():
-            rest = _without(monomial, lead)
+            rest = without_factors(monomial, lead)
             if rest is not None and coefficient % by == 0:
                 step = Integer({rest: coefficient // by})
                 break
@@ -52,12 +52,3 @@ def divided(value: Integer, divisor: Integer) -> Integer | None:
             return None
         found, value = found + step, value - step * divisor
     return None
-
-
-def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
-    left = list(monomial)
-    for atom in factors:
-        if atom not in left:
-            return None
-        left.remove(atom)
-    return tuple(left)

@@ -30,6 +30,7 @@ from argus.terms.integers import (
     Truncated,
     Truth,
     Variable,
+    without_factors,
 )
 from argus.terms.multiplied import with_products
 from argus.terms.products import is_natural, of_product
@@ -236,7 +237,7 @@ def _multiples(
     positive = world.compare(divisor, ">=", 1)
     natural = times > 0 and all(is_natural(world, atom) for atom in wanted)
     for monomial in ((), *monomials):
-        rest = _divided(monomial, wanted) if monomial else None
+        rest = without_factors(monomial, wanted) or None
         if monomial and (rest is None or times != 1):
             continue
         bound = Integer.of(0) if rest is None else Integer({rest: 1})
@@ -289,16 +290,6 @@ def _factored(
         above = world.compare(value, ">=", bound)
         above = above & world.compare(dividend, ">=", whole)
         yield ~positive | below, above & positive
-
-
-def _divided(monomial: Monomial, by: Monomial) -> Monomial | None:
-    """What a product has beside some factors; None for nothing, or without them."""
-    left = list(monomial)
-    for atom in by:
-        if atom not in left:
-            return None
-        left.remove(atom)
-    return tuple(left) or None
 
 
 def is_extreme(atom: Atom) -> bool:

@@ -308,6 +308,16 @@ def product(atoms: Iterable[Atom]) -> Monomial:
     return tuple(sorted(atoms, key=lambda a: a.key))
 
 
+def without_factors(monomial: Monomial, by: Monomial) -> Monomial | None:
+    """What a monomial has beside the atoms of another; None where it lacks one."""
+    left = list(monomial)
+    for atom in by:
+        if atom not in left:
+            return None
+        left.remove(atom)
+    return tuple(left)
+
+
 def height_of(args: Iterable[Integer]) -> int:
     """The largest height of several integers."""
     return max((a.height for a in args), default=0)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from argus.terms.integers import Atom, Integer, Monomial
+from argus.terms.integers import Atom, Integer, Monomial, without_factors
 from argus.terms.isl_sets import PARAMETER, parameters
 from argus.terms.sets import IndexSet, plain, union
 
@@ -75,7 +75,7 @@ class _Piece:
         found: dict[Monomial, None] = {}
         for product in self.products:
             for part in bound.terms:
-                rest = _without(product, part) if part else None
+                rest = without_factors(product, part) if part else None
                 if rest:
                     found[rest] = None
         return list(found)
@@ -115,13 +115,3 @@ class _Piece:
             known = [(self.where & one).is_nothing for one in below]
             self._least[atom] = 1 if known[0] else 0 if known[1] else None
         return self._least[atom]
-
-
-def _without(product: Monomial, part: Monomial) -> Monomial | None:
-    """What a product has beside a part; None where it has not that part."""
-    left = list(product)
-    for atom in part:
-        if atom not in left:
-            return None
-        left.remove(atom)
-    return tuple(left)

@@ -22,7 +22,7 @@ from argus.programs.tensors.tensor_program import (
     ViewedValue,
     constant_of,
 )
-from argus.programs.tensors.views import LinearView, repeated
+from argus.programs.tensors.views import LinearView, ReshapedView, repeated, sliced
 from argus.programs.tensors.whole_numbers import KnownNumbers
 
 Part = ViewedValue | float | int | bool
@@ -315,8 +315,6 @@ class ProgramRecorder:
             result = self.filled(shape, 0, i64)
         if not keep:
             return result
-        from argus.programs.tensors.views import sliced
-
         parts: list[Any] = [
             None if d in gone else (0, 1, n) for d, n in enumerate(part.shape)
         ]
@@ -337,8 +335,6 @@ class ProgramRecorder:
         same: Sequence[int], keep: bool,
     ) -> ViewedValue:  # fmt: skip
         """A reduction of elements that are repeated along some dimensions."""
-        from argus.programs.tensors.views import sliced
-
         if function == "prod":  # stored, each factor is one of its own
             return self.reduce(function, self.copied(part), gone, keep)
         once: list[Any] = [(0, 1, 1 if d in same else n)
@@ -369,8 +365,6 @@ class ProgramRecorder:
         self, function: str, part: ViewedValue, dim: int, count: int, keep: bool
     ) -> ViewedValue:
         """The same of the first part that has it, of ``count``."""
-        from argus.programs.tensors.views import ReshapedView
-
         length = part.shape[dim] // count
         cut = (*part.shape[:dim], count, length, *part.shape[dim + 1 :])
         split = part.through(ReshapedView(cut))

@@ -16,7 +16,7 @@ from functools import reduce
 
 from argus.specification.tracing import Tracing
 from argus.terms import IndexSet, Integer, Unknown, World
-from argus.terms.integers import Atom, Comparison, Monomial
+from argus.terms.integers import Atom, Comparison, Monomial, without_factors
 from argus.terms.sets import intersection, union
 
 __all__ = ["require_guard"]
@@ -158,7 +158,11 @@ class _Guards:
         """Where a difference is ``op`` 0, for sizes of at least 1."""
         compare = self.world.compare
         common = self._common(list(difference.terms))
-        left = {_without(m, common): n for m, n in difference.terms.items()}
+        left: dict[Monomial, int] = {}
+        for monomial, factor in difference.terms.items():
+            rest = without_factors(monomial, common)
+            assert rest is not None
+            left[rest] = factor
         difference = Integer(left)
         product = next((m for m in left if m), ())
         if len(product) > 1 and difference == Integer({product: 1, (): -1}):
@@ -193,10 +197,3 @@ class _Guards:
 
     def _are_sizes(self, monomial: Monomial) -> bool:
         return all(a in self.atoms for a in monomial)
-
-
-def _without(monomial: Monomial, factors: Monomial) -> Monomial:
-    left = list(monomial)
-    for atom in factors:
-        left.remove(atom)
-    return tuple(left)
