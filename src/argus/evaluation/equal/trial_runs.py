@@ -43,7 +43,6 @@ from argus.evaluation.tiles import (
     Stuck,
 )
 from argus.ir import ops as o
-from argus.ir.dtypes import DType
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.ir.walk import walk
@@ -135,6 +134,7 @@ class TrialRuns:
         self.most = _ELEMENTS
         self.place = TrialPlace({})
         self.made = Tried()
+        self.scalars_drawn = 0
         self.ordinary: dict[str, Trial] = {}
         """A small trial that was compared, for each manner of inputs.
 
@@ -321,17 +321,22 @@ class TrialRuns:
         most = float(numbers.max(where=~np.isnan(numbers), initial=0.0))
         return most >= _HELD.get(dtype.name, _MOST)
 
-    def _special(self, dtype: DType) -> int | float:
-        """A number at which the kernel may decide; of floats one above 0.
+    def _whole(self, default: int | None, turn: int) -> int:
+        """A whole number; four kinds of them follow each other, whatever is drawn.
 
-        A scale that is negative is none of a softmax's.
+        Like its default, as most kernels admit it; below 0; what the kernel compares
+        with; what its requirements name.
         """
-        if dtype.is_float:
-            return float(self.rng.choice([s for s in self.special if s > 0]))
-        ends = near(required_numbers(self.program))
-        some = ends if ends and self.rng.integers(0, 2) else near(self.special)
-        held = [n for n in some if abs(n) < LARGEST_SCALAR]
-        return int(self.rng.choice(held if self.rng.integers(0, 2) else (-7, -1, 0)))
+        kind = turn % 4
+        if kind == 0 and default is not None:
+            return int(self.rng.integers(0, 2 * abs(default) + 4))
+        if kind == 1:
+            return int(self.rng.choice((-7, -1)))
+        for some in (required_numbers(self.program), self.special)[kind != 3 :]:
+            held = [n for n in near(some) if abs(n) < LARGEST_SCALAR]
+            if held:
+                return int(self.rng.choice(held))
+        return 0
 
     def _like(self, default: float) -> float:
         """A number of the sign of a default, near to it or about 1.
@@ -372,24 +377,26 @@ class TrialRuns:
     def _scalars(self, sizes: Mapping[str, int]) -> dict[str, int | float]:
         """Defaults; of what the reference takes sometimes others."""
         found: dict[str, int | float] = {}
-        for scalar in self.request.kernel.signature.scalars:
+        others, among = divmod(self.scalars_drawn, 3)
+        self.scalars_drawn += 1
+        for number, scalar in enumerate(self.request.kernel.signature.scalars):
             value = self.default(scalar.name)
-            taken = scalar.name in self.reference.parameters
-            if value is None:
-                whole = int(self.rng.integers(0, 1 + max(sizes.values(), default=1)))
-                value = 0.5 if scalar.dtype.is_float else whole
-                if taken and self.made.runs % 3 == 2:
-                    value = self._special(scalar.dtype)
-            elif taken and self.made.runs % 3 == 2 and scalar.dtype.is_float:
-                value = self._like(float(value))
-            elif taken and self.made.runs % 3 == 2:
-                # What its default is like is admitted more often than what is special.
-                near = int(self.rng.integers(0, 2 * abs(int(value)) + 4))
-                value = near if self.rng.random() < 0.5 else self._special(scalar.dtype)
+            taken = scalar.name in self.reference.parameters and among == 2
             if scalar.dtype.is_float:
+                if taken and value is None:
+                    # A scale that is negative is none of a softmax's.
+                    value = self.rng.choice([s for s in self.special if s > 0])
+                elif taken and value is not None:
+                    value = self._like(float(value))
                 # The kernel gets it as f32, and so does the reference.
-                value = float(np.float32(value))
-            found[scalar.name] = value if scalar.dtype.is_float else int(value)
+                found[scalar.name] = float(np.float32(0.5 if value is None else value))
+                continue
+            if taken:
+                default = None if value is None else int(value)
+                value = self._whole(default, others + number)
+            elif value is None:
+                value = self.rng.integers(0, 1 + max(sizes.values(), default=1))
+            found[scalar.name] = int(value)
         return found
 
 
