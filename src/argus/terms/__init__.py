@@ -40,6 +40,7 @@ obligations that the world lists. What has no term raises `Unknown`.
 from argus.terms.apply import apply
 from argus.terms.cast import cast
 from argus.terms.choosing import selected
+from argus.terms.entries import PairFact
 from argus.terms.evaluate import evaluate, evaluate_value, holds_at
 from argus.terms.fractions import reduced, vanishes
 from argus.terms.input_values import RandomData
@@ -132,6 +133,7 @@ __all__ = [
     "Max",
     "Obligations",
     "Opaque",
+    "PairFact",
     "Product",
     "RandomData",
     "Scalar",

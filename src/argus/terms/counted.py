@@ -7,7 +7,7 @@ Where no element of a tile is above a bound, the one that is looked at is not.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import permutations
+from itertools import islice, permutations, product
 from typing import TYPE_CHECKING
 
 from argus.terms.affine import places
@@ -51,15 +51,7 @@ def beside(world: World, atoms: Iterable[Atom]) -> Iterator[tuple[IndexSet, Inde
     for truth in counts[:_MOST]:
         leaf = _counts(truth)
         assert leaf is not None
-        points = [*_points(leaf, elements)]
-        if _counted(truth) is not None:
-            (variable,) = leaf.variables
-            points += [
-                {variable: place}
-                for one in _entries(leaf.domain)
-                for other in entries[:_MOST]
-                for place in _where_alike(one, other, variable)
-            ]
+        points = [*_points(leaf, elements), *_alike(leaf, entries[:_MOST])]
         above = world.compare(Integer.atom(truth), "==", 1)
         for there in dict.fromkeys(world.substitute(leaf.domain, p) for p in points):
             yield above, ~there
@@ -158,6 +150,24 @@ def _where_alike(one: Entry, other: Entry, variable: Variable) -> Iterator[Integ
         place = theirs - (mine - Integer.atom(variable))
         if variable not in place.variables():
             yield place
+
+
+def _alike(leaf: Sum, entries: Sequence[Entry]) -> Iterator[dict[Variable, Integer]]:
+    """Points of a count at which entries that it asks about are others of a table."""
+    bound, own = frozenset(leaf.variables), _entries(leaf.domain)
+    others = [e for e in dict.fromkeys((*entries, *own)) if not e.variables & bound]
+    known = [
+        dict.fromkeys(
+            place
+            for one in own
+            for other in others
+            for place in _where_alike(one, other, variable)
+            if not place.variables() & bound
+        )
+        for variable in leaf.variables
+    ]
+    for point in islice(product(*known), _MOST):
+        yield dict(zip(leaf.variables, point, strict=True))
 
 
 def twins(where: IndexSet, variable: Variable) -> Iterator[Integer]:

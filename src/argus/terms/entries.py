@@ -1,8 +1,9 @@
-"""Entries of tables: which are at one place, and which are different."""
+"""Entries of tables: which are at one place, and what holds of those at two places."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations, islice
 from typing import TYPE_CHECKING
 
@@ -12,45 +13,73 @@ from argus.terms.sets import IndexSet, union
 if TYPE_CHECKING:
     from argus.terms.world import World
 
-__all__ = ["places", "same_entries"]
+__all__ = ["PairFact", "places", "same_entries"]
 
 _ENTRIES = 3
-"""Pairs of entries of one tensor that are looked at."""
+"""Pairs of entries of one tensor, or of places of one fact, that are looked at."""
+
+_Place = tuple[Integer, ...]
+
+
+@dataclass(frozen=True)
+class PairFact:
+    """What holds of the entries of tables at each two different places.
+
+    The ``tables`` have one shape, ``extents``. ``holds(i, j)``: what is said of places
+    i and j, in this order; nothing is said of places outside.
+    """
+
+    tables: tuple[str, ...]
+    extents: tuple[Integer, ...]
+    holds: Callable[[_Place, _Place], IndexSet]
+
+    def both_ways(self, world: World, one: _Place, other: _Place) -> IndexSet:
+        """What is said of two places that lie inside, unless they are the same."""
+        key = ("pair", self.holds, one, other)
+        if key not in world.memory:
+            world.memory[key] = self.holds(one, other) & self.holds(other, one)
+        found = world.memory[key]
+        assert isinstance(found, IndexSet)
+        return found
+
+    def inside(self, world: World, place: _Place) -> IndexSet:
+        """Where a place is one of the tables'."""
+        found = IndexSet.universe
+        for index, extent in zip(place, self.extents, strict=True):
+            found = found & world.compare(index, ">=", 0)
+            found = found & world.compare(index, "<", extent)
+        return found
 
 
 def places(world: World, where: IndexSet) -> IndexSet:
-    """A set with what it says of places in tables whose entries are all different.
+    """A set with what it says of places in tables of which something holds by pairs.
 
-    Where two entries of such a table are one number, they stand at one place.
+    Where what holds of entries at two places does not, these are one place.
     """
-    if not world.distinct or isinstance(where.isl, bool):
+    if not world.pair_facts or isinstance(where.isl, bool):
         return where
     atoms = dict.fromkeys(m[0] for m in where.monomials if len(m) == 1)
-    entries = [a for a in atoms if isinstance(a, Entry) and a.tensor in world.distinct]
-    for one, other in islice(combinations(entries, 2), _ENTRIES):
-        if one.tensor != other.tensor:
-            continue
-        same = world.compare(Integer.atom(one), "==", Integer.atom(other))
-        inside = _inside(world, one) & _inside(world, other)
-        if (where - (same & inside)).is_nothing:
-            for i, j in zip(one.indices, other.indices, strict=True):
-                where = where & world.compare(i, "==", j)
+    for fact in world.pair_facts:
+        mine = (
+            a.indices for a in atoms if isinstance(a, Entry) and a.tensor in fact.tables
+        )
+        pairs = combinations(dict.fromkeys(mine), 2)
+        for one, other in islice(pairs, _ENTRIES):
+            inside = fact.inside(world, one) & fact.inside(world, other)
+            holds = fact.both_ways(world, one, other)
+            if (where & holds).is_nothing and (where - inside).is_nothing:
+                for i, j in zip(one, other, strict=True):
+                    where = where & world.compare(i, "==", j)
     return where
-
-
-def _inside(world: World, entry: Entry) -> IndexSet:
-    """Where a place is one of its table."""
-    found = IndexSet.universe
-    for index, extent in zip(entry.indices, world.distinct[entry.tensor], strict=True):
-        found = found & world.compare(index, ">=", 0)
-        found = found & world.compare(index, "<", extent)
-    return found
 
 
 def same_entries(
     world: World, monomials: Sequence[Monomial]
 ) -> Iterator[tuple[IndexSet, IndexSet]]:
-    """Of entries of one tensor: that they stand at other places, or are the same."""
+    """Of entries of one tensor: that they stand at other places, or are the same.
+
+    At other places holds what is said of pairs.
+    """
     atoms = dict.fromkeys(a for m in monomials for a in m)
     pairs = combinations([a for a in atoms if isinstance(a, Entry)], 2)
     alike = ((a, b) for a, b in pairs if a.tensor == b.tensor)
@@ -61,6 +90,9 @@ def same_entries(
         )
         same = world.compare(Integer.atom(one), "==", Integer.atom(other))
         different = apart
-        if one.tensor in world.distinct:
-            different = apart & ~(same & _inside(world, one) & _inside(world, other))
+        for fact in world.pair_facts:
+            if one.tensor in fact.tables:
+                ends = one.indices, other.indices
+                inside = fact.inside(world, ends[0]) & fact.inside(world, ends[1])
+                different = different & (~inside | fact.both_ways(world, *ends))
         yield different, same & ~apart

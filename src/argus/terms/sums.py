@@ -127,10 +127,17 @@ def _is_body(body: Term, bound: frozenset[Variable]) -> bool:
 def rebound(world: World, old: Sum, domain: IndexSet, body: Term) -> Term:
     """A sum over another set, or of another body, that has the variables of an old one.
 
-    Its variables stay what they are where the body has kept its shape.
+    Its variables stay what they are where the body has kept its shape, but for one that
+    can be one number only, and for several that are only counted: what the set says of
+    tables tells which is first.
     """
-    if shape(world, body) == shape(world, old.body):
-        return sum_of(world, old.variables, domain, body)
+    names = old.variables
+    same = shape(world, body) == shape(world, old.body)
+    if same and domain != old.domain:
+        counted = body == ONE and len(names) > 1
+        same = not (counted or _is_determined(world, names, domain))
+    if same:
+        return sum_of(world, names, domain, body)
     env, fresh = renamed(world, old.variables)
     return sum_over(
         world, fresh, world.substitute(domain, env), world.substitute(body, env)
@@ -275,13 +282,17 @@ def _of_part(
     world: World, names: Names, domain: IndexSet, body: Term, cut: bool
 ) -> Term:
     """A sum over what is left of a set; of a set that was cut maybe a single point."""
-    bound = frozenset(names)
-    known = (affine.equal_to(world, domain, v, bound) is not None for v in names)
-    if cut and any(known):
+    if cut and _is_determined(world, names, domain):
         env, fresh = renamed(world, names)
         there, inner = world.substitute(domain, env), world.substitute(body, env)
         return sum_over(world, fresh, there, inner)
     return sum_of(world, names, domain, body)
+
+
+def _is_determined(world: World, names: Names, domain: IndexSet) -> bool:
+    """Whether one of the variables of a sum equals what is not bound."""
+    bound = frozenset(names)
+    return any(affine.equal_to(world, domain, v, bound) is not None for v in names)
 
 
 def _by_body(

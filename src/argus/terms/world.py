@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Literal, Protocol, TypeVar, cast, runtime_checkable
 
 from argus.terms import division, entries, facts, substitution
+from argus.terms.entries import PairFact
 from argus.terms.integers import (
     Atom,
     Comparison,
@@ -81,6 +82,7 @@ class World:
         self.entry_facts: dict[str, list[EntryFact]] = {}
         self.tables: dict[str, tuple[int, int]] = {}
         """The least and the greatest number that an integer tensor may hold."""
+        self.pair_facts: list[PairFact] = []
         self.distinct: dict[str, tuple[Integer, ...]] = {}
         """Integer tensors whose entries are different numbers, and their extents."""
         self.known = facts.Known()
@@ -198,10 +200,20 @@ class World:
         self.entry_facts.setdefault(tensor, []).append(fact)
         self._forget()
 
+    def assume_pairs(self, fact: PairFact) -> None:
+        """What an author assumes of entries at each two places of integer tensors."""
+        self.pair_facts.append(fact)
+        self._forget()
+
     def assume_distinct(self, tensor: str, extents: Sequence[Integer]) -> None:
         """That no two entries of an integer tensor are the same number."""
+
+        def differ(one: Sequence[Integer], other: Sequence[Integer]) -> IndexSet:
+            left, right = (self.entry(tensor, place) for place in (one, other))
+            return self.compare(left, "!=", right)
+
         self.distinct[tensor] = tuple(extents)
-        self._forget()
+        self.assume_pairs(PairFact((tensor,), tuple(extents), differ))
 
     def convention(self, text: str) -> None:
         """Note what was taken for granted, in words for the report."""

@@ -32,8 +32,14 @@ def grouped_gemm(
     """Y[out(p), n] = sum over k of X[row(p), k] * W[expert(p), n, k]."""
     R, K = X.shape
     E, N = W.shape[0], W.shape[1]
-    C = Expert.shape[0]
+    P, C = Y.shape[0], Expert.shape[0]
     ag.require(K > 0, "the first step of K is taken before the loop")
+    if Rows is None:
+        ag.require(R == P, "there are as many rows as positions")
+    else:
+        ag.require(Rows.shape[0] == P, "there is a row for each position")
+    if Out is not None:
+        ag.require(Out.shape[0] == P, "there is a place for each position")
     ag.assume(lambda expert: expert < E, Expert)
     ag.assume(lambda start: start >= 0, Start)
     # No two tiles have a position in common.
@@ -86,6 +92,24 @@ def grouped_gemm(
                     Y[rows, bn * BN :] = ag.rename(acc.to(Y.dtype), "J N")
                 else:
                     Y[p:end, bn * BN :] = ag.rename(acc.to(Y.dtype), "P N")
+
+
+@ag.reference
+def grouped_gemm_reference(X, W, Y, Expert, Start, End, BM, Rows=None, Out=None):
+    """Each position by the tile that it lies in; what lies in none stays as it is."""
+    import numpy as np
+
+    p = np.arange(Y.shape[0])
+    first = Start[:, None]
+    inside = (p >= first) & (p < End[:, None]) & (p < first + BM)
+    own = inside & (Expert >= 0)[:, None]
+    x = X if Rows is None else X[Rows]
+    y = np.einsum("cp,pk,cnk->pn", own, x, W[np.maximum(Expert, 0)])
+    written = own.sum(0)
+    if Out is not None:
+        to = p[:, None] == Out
+        y, written = to @ y, to @ written
+    return np.where(written[:, None] > 0, y, Y)
 
 
 @ag.kernel

@@ -19,6 +19,7 @@ from argus.ir.walk import expressions, walk
 from argus.terms import (
     IndexSet,
     Integer,
+    PairFact,
     Unknown,
     Value,
     Variable,
@@ -128,7 +129,7 @@ def _require(context: Context, condition: Expr, why: str) -> None:
 def assume(context: Context, op: o.Assume) -> None:
     """Take an assumption of the author's for true. Raises Unknown.
 
-    Of pairs of entries one is used: that no two of a table are the same.
+    What it says of pairs is not used where a branch or a turn of a loop says it.
     """
     if op.others:
         _assume_of_pairs(context, op)
@@ -175,20 +176,36 @@ def assume(context: Context, op: o.Assume) -> None:
 
 
 def _assume_of_pairs(context: Context, op: o.Assume) -> None:
-    """That entries are different, where every block says it first of all."""
+    """What holds of entries at two places, where every block says it first of all."""
     if any(v not in context.common for v in context.state.scope):
         return
     missed = ranges(context.world, context.state.scope) - context.state.where
-    if context.dry or op in context.assumed or len(op.tables) != 1:
+    if context.dry or op in context.assumed or not context.world.is_empty(missed):
         return
-    if not context.world.is_empty(missed):
-        return
-    (table,), (element,), (other,) = op.tables, op.elements, op.others
-    if table.dtype.is_float or not _says_different(op.cond, {element.name, other.name}):
+    if any(table.dtype.is_float for table in op.tables):
         return
     context.assumed.add(op)
     context.note(f"assumed: {op.text}")
-    context.world.assume_distinct(table.name, scalars(context, table.shape))
+    world, shape = context.world, tuple(scalars(context, op.tables[0].shape))
+    names = tuple(t.name for t in op.tables)
+    if _says_different(op.cond, {s.name for s in (*op.elements, *op.others)}):
+        world.assume_distinct(names[0], shape)
+        return
+    scope = context.state.copy()
+
+    def holds(one: tuple[Integer, ...], other: tuple[Integer, ...]) -> IndexSet:
+        entries = {
+            sym.name: Value.whole(world.entry(name, place))
+            for syms, place in ((op.elements, one), (op.others, other))
+            for name, sym in zip(names, syms, strict=True)
+        }
+        kept, context.state = context.state, scope
+        try:
+            return truth(context, op.cond, entries)
+        finally:
+            context.state = kept
+
+    world.assume_pairs(PairFact(names, shape, holds))
 
 
 def _says_different(condition: Expr, names: set[str]) -> bool:
