@@ -254,7 +254,7 @@ def _reference(subject: CommandSubject) -> tuple[str, Callable[[], Decided]]:
         def compare_case() -> Decided:
             from argus.equivalence.traced import decided_case
 
-            return decided_case(request, entry.reference, case)
+            return decided_case(request, entry.proved_reference, case)
 
         return f"{entry.name}.reference", compare_case
 

@@ -24,9 +24,8 @@ from argus.compiler import Proof, prove, prove_placed, remember_proof
 from argus.diagnostics import ErrorList, Span
 from argus.equivalence.concluding import concluded, equality_of
 from argus.equivalence.programs import KnownPrograms
-from argus.equivalence.references import reference_of
 from argus.equivalence.settling import StatedReference
-from argus.equivalence.traced import decided, decided_case
+from argus.equivalence.traced import decided_case
 from argus.evaluation.accepting import EXPECTED, Proofs, accepted, without_launch
 from argus.evaluation.equal.proof import with_reference
 from argus.evaluation.exploring import (
@@ -91,16 +90,18 @@ def proved_case(
 ) -> Proof:
     """Like :func:`proved`, and whether a kernel is what an entry's reference says.
 
-    Its options are those of the case; its sizes do not matter. An entry's reference
-    that has no terms, since it goes by the numbers of a table, leaves it to the one in
-    the kernel's file. Cached on disk, by the code of Argus too, to which the reference
-    belongs, unless ``fresh``. Raises ArgusError like :func:`proved`.
+    Its options are those of the case; its sizes do not matter. Cached on disk, by the
+    code of Argus too, to which the reference belongs, unless ``fresh``. Raises
+    ArgusError like :func:`proved`.
     """
     kept = None if fresh else kept_case(request, entry, case)
     if kept is not None:
         return kept
     known = KnownPrograms()
-    said = _stated(request, entry, case, known)
+    compared = cache(
+        partial(decided_case, request, entry.proved_reference, case, known=known)
+    )
+    said = StatedReference(f"{entry.name}.reference", compared)
     placed = known.of(request).placed
     proof = _replayed(
         request, prove_placed(request, placed, known=known, said=said), known
@@ -108,22 +109,12 @@ def proved_case(
     named = specialised_of(request, proof.report.verdict)
     report = replace(proof.report, specialised=named)
     if report.verdict is Verdict.PROVED:
+        made = compared()
         at = _declared(request.kernel)
-        report = concluded(report, equality_of(said.name, said.decide()), at)
+        report = concluded(report, equality_of(said.name, made), at)
     proof = replace(proof, report=report)
     remember_proof(request, proof, *key_of_case(entry, case))
     return proof
-
-
-def _stated(
-    request: Request, entry: LibraryEntry, case: Case, known: KnownPrograms
-) -> StatedReference:
-    compared = cache(partial(decided_case, request, entry.reference, case, known=known))
-    declared = reference_of(request.kernel)
-    if declared is not None and compared().untraced:
-        compared = cache(partial(decided, request, declared, known=known))
-        return StatedReference(declared.name, compared)
-    return StatedReference(f"{entry.name}.reference", compared)
 
 
 def _replayed(request: Request, proof: Proof, known: KnownPrograms) -> Proof:

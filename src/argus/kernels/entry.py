@@ -105,6 +105,14 @@ class LibraryEntry:
     """Sizes that may be given beside those of its cases."""
     epilogues: tuple[str, ...] = ()
     """Options that it has beside those of its cases."""
+    stated: Callable[[Any, Arrays, Case], Arrays] | None = None
+    """The same as ``reference``, for proofs: where that goes by the numbers of a table,
+    it has no terms. Of large cases it may not be run."""
+
+    @property
+    def proved_reference(self) -> Callable[[Any, Arrays, Case], Arrays]:
+        """What a kernel is shown to compute, with the sizes and tables of all cases."""
+        return self.stated or self.reference
 
 
 def count(xp: Any, n: int, beside: Any) -> Any:

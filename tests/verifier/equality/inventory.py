@@ -185,7 +185,7 @@ def is_compared_elsewhere(entry: LibraryEntry) -> bool:
 
 def _case(name: str, entry: LibraryEntry, case: Case, request: Request) -> Subject:
     def compare() -> Decided:
-        return decided_case(request, entry.reference, case, SECONDS)
+        return decided_case(request, entry.proved_reference, case, SECONDS)
 
     path = Path(request.kernel.file).name
     return Subject(name, path, request.kernel.name, compare)

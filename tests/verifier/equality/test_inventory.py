@@ -13,13 +13,8 @@ from few import EVERY
 from verifier.equality.inventory import Subject, files, is_compared_elsewhere, subjects
 
 OPEN = {
-    # The reference says which expert has which positions, the kernel reads a table.
-    **{
-        f"grouped {kernel}{words}": "the reference branches on"
-        for kernel in ("grouped_gemm", "grouped_naive", "grouped_roles")
-        for words in ("", " gather")
-    },
-    # It fills that table, in a loop whose conditions depend on what it carries.
+    # It fills the table of grouped products, in a loop whose conditions depend on what
+    # it carries.
     "kernel.py tile_table": "no reference",
 }
 """What is not decided, and why: part of the reason that is given."""

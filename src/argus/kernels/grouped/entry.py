@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from argus.equivalence.file_reference import FileReference
 from argus.ir.dtypes import bf16, i32
 from argus.kernels.entry import Argument, Arrays, Case, KernelChoice, LibraryEntry, Work
 from argus.kernels.grouped.kernel import grouped_gemm
@@ -132,6 +133,7 @@ GROUPED = LibraryEntry(
     arguments=_arguments,
     choose=_choose,
     reference=_reference,
+    stated=FileReference(grouped_gemm, ("Y",), _choose),
     work=_work,
     small=(
         _case(3, 200, 96, 72, BN=64, STAGES=2),

@@ -27,7 +27,13 @@ def grouped_naive(
     """Y[out(p), n] = sum over k of X[row(p), k] * W[expert(p), n, k]."""
     R, K = X.shape
     E, N = W.shape[0], W.shape[1]
-    C = Expert.shape[0]
+    P, C = Y.shape[0], Expert.shape[0]
+    if Rows is None:
+        ag.require(R == P, "there are as many rows as positions")
+    else:
+        ag.require(Rows.shape[0] == P, "there is a row for each position")
+    if Out is not None:
+        ag.require(Out.shape[0] == P, "there is a place for each position")
     ag.assume(lambda expert: expert < E, Expert)
     ag.assume(lambda start: start >= 0, Start)
     # No two tiles have a position in common.

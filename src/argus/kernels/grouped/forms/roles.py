@@ -30,7 +30,13 @@ def grouped_roles(
     """Y[out(p), n] = sum over k of X[row(p), k] * W[expert(p), n, k]."""
     R, K = X.shape
     E, N = W.shape[0], W.shape[1]
-    C = Expert.shape[0]
+    P, C = Y.shape[0], Expert.shape[0]
+    if Rows is None:
+        ag.require(R == P, "there are as many rows as positions")
+    else:
+        ag.require(Rows.shape[0] == P, "there is a row for each position")
+    if Out is not None:
+        ag.require(Out.shape[0] == P, "there is a place for each position")
     ag.assume(lambda expert: expert < E, Expert)
     ag.assume(lambda start: start >= 0, Start)
     # No two tiles have a position in common.
@@ -49,9 +55,8 @@ def grouped_roles(
     if Out is not None:
         ag.assume(lambda a, b: a != b, Out, pairs=True)
     t, bn = ag.block_tile(C, ag.cdiv(N, BN), group=GROUP)
-    # An unused tile is computed like any other and stored to an empty range.
-    used = ag.min(ag.max(Expert[t] + 1, 0), 1)
-    e, p, end = ag.max(Expert[t], 0), Start[t], End[t] * used
+    # An unused tile is computed like any other, and not stored.
+    e, p, end = ag.max(Expert[t], 0), Start[t], End[t]
     ring = ag.ring(STAGES, a=X.dtype.tile(BM, BK), b=W.dtype.tile(BN, BK))
 
     with ag.role("load", warps=1 if Rows is None else 4, registers=56):
@@ -70,8 +75,9 @@ def grouped_roles(
         for _ in ag.range(0, K, BK):
             with ring.drain() as slot:
                 acc = ag.dot(slot.a, slot.b.T, acc)
-        if Out is not None:
-            out = ag.load(Out[p:end], (BM,), fill=-1)
-            Y[out, bn * BN :] = ag.rename(acc.to(Y.dtype), "J N")
-        else:
-            Y[p:end, bn * BN :] = ag.rename(acc.to(Y.dtype), "P N")
+        if Expert[t] >= 0:
+            if Out is not None:
+                out = ag.load(Out[p:end], (BM,), fill=-1)
+                Y[out, bn * BN :] = ag.rename(acc.to(Y.dtype), "J N")
+            else:
+                Y[p:end, bn * BN :] = ag.rename(acc.to(Y.dtype), "P N")
