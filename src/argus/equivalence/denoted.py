@@ -70,6 +70,7 @@ class LimitedWorld(World):
         conventions = dict(self.conventions)
         infinities = self.true_infinity, self.finite_infinity
         entries = {name: list(facts) for name, facts in self.entry_facts.items()}
+        pairs, distinct = list(self.pair_facts), dict(self.distinct)
         try:
             with self.knowing(self.learned):
                 yield
@@ -78,6 +79,7 @@ class LimitedWorld(World):
             self.conventions = conventions
             self.true_infinity, self.finite_infinity = infinities
             self.entry_facts = entries
+            self.pair_facts, self.distinct = pairs, distinct
 
 
 class Denoted:

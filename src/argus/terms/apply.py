@@ -195,6 +195,9 @@ def compared_terms(world: World, op: Comparison, left: Term, right: Term) -> Ind
     whole, _ = cleared(difference)
     if whole is not None:
         return world.compare(whole, op, 0)
+    if op in (">=", "<") and is_whole(difference):
+        # In one form: a count is at least 1 where it is above 0.
+        difference, op = difference + ONE, ">" if op == ">=" else "<="
     for sign in (1, -1):
         zero = zero_at(world, difference.scaled(sign))
         if zero is not None:

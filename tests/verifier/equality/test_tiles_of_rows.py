@@ -4,7 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from verifier.equality.attacking import decided_text
+from argus.equivalence.deciding import decided_alike
+from argus.equivalence.programs import programs_of
+from argus.evaluation.requests import default_dtypes
+from argus.lang.kernel import load_kernels
+from argus.requests import Request
+from verifier.equality.attacking import HEAD, decided_text
 
 BM = "(s + BM <= s2) | (e <= s2) | (s2 + BM <= s) | (e2 <= s)"
 """No two tiles have a row in common, of which each has BM rows at most."""
@@ -89,3 +94,30 @@ def test_another_reference_is_not_equal(right: str, wrong: str) -> None:
     whole = text(**SCATTERED)
     assert right in whole
     assert not decided_text(whole.replace(right, wrong)).equal
+
+
+def alike(one: str, other: str) -> bool:
+    """Whether two kernels of texts are shown to store the same."""
+    first, second = (
+        load_kernels("attack.py", HEAD + whole).kernels["k"] for whole in (one, other)
+    )
+    programs, given = (
+        programs_of(Request(kernel, default_dtypes(kernel, {})))
+        for kernel in (first, second)
+    )
+    return decided_alike(programs, given.tile, whole=True).equal
+
+
+@pytest.mark.parametrize("parts", [PLAIN, SCATTERED], ids=["plain", "scattered"])
+def test_a_kernel_stores_what_another_one_stores(parts: dict[str, str]) -> None:
+    """Also where neither writes: a row that lies in no tile stays what it was."""
+    whole = text(**parts)
+    assert alike(whole, whole)
+    assert not alike(whole, whole.replace("x * ag", "x + ag"))
+    assert not alike(whole.replace("e, p, end = ", "e, p, end = 0 * "), whole)
+
+
+@pytest.mark.parametrize("parts", [PLAIN, SCATTERED], ids=["plain", "scattered"])
+def test_rows_that_may_be_stored_twice_are_not_compared(parts: dict[str, str]) -> None:
+    weak = text("s != s2", **parts)
+    assert not alike(weak, weak)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 from argus.terms import (
     IndexSet,
@@ -21,7 +22,10 @@ from argus.verify.denotation import Store
 from argus.verify.equality.permuted import relabelled
 from argus.verify.equality.result import Array
 
-__all__ = ["digits", "initial", "positions", "untraced_part", "unwritten"]
+__all__ = [
+    "PointsAt", "digits", "initial", "points_at", "positions", "untraced_part",
+    "unwritten",
+]  # fmt: skip
 
 
 def positions(
@@ -88,8 +92,27 @@ def image(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:
     Variables of the store that a position determines are replaced by it first, so that
     data are named by positions, too.
     """
+    points = points_at(world, store, at)
+    return world.project(points.where, points.variables)
+
+
+@dataclass(frozen=True)
+class PointsAt:
+    """Points of a store that write a position: ``variables`` that it leaves open.
+
+    ``replaced``: what the others are, one after the other.
+    """
+
+    where: IndexSet
+    variables: tuple[Variable, ...]
+    replaced: tuple[Mapping[Variable, Integer], ...]
+
+
+def points_at(world: World, store: Store, at: Sequence[Integer]) -> PointsAt:
+    """The points of a store that write a position."""
     where, left = store.where, list(store.variables)
     coords, at = _multiplied(store.coords, at)
+    replaced: list[Mapping[Variable, Integer]] = []
     for number, position in enumerate(at):
         solved = solved_for(coords[number], position, left)
         if solved is None:
@@ -104,9 +127,10 @@ def image(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:
         where = world.substitute(where, env)
         coords = [world.substitute(c, env) for c in coords]
         left.remove(variable)
+        replaced.append(env)
     for coord, position in zip(coords, at, strict=True):
         where = where & world.compare(coord, "==", position)
-    return world.project(where, left)
+    return PointsAt(where, tuple(left), tuple(replaced))
 
 
 def _multiplied(

@@ -3,6 +3,10 @@
 A position is written as its digits: of `64*i + a` with a below 64, `i` is the quotient
 by 64 and `a` the remainder. That the rest of a coordinate is always below the factor
 makes the digits the only ones, and the element the only one that is stored there.
+
+Where a table names the positions (`Start[t] + i`) there are no digits. If no two points
+of the store are at one position, the element is the sum over those that are. What no
+store writes is what it was.
 """
 
 from __future__ import annotations
@@ -18,13 +22,17 @@ from argus.terms import (
     Unknown,
     Value,
     World,
+    apply,
     joined,
+    reduce,
     union,
 )
+from argus.terms.sums import renamed
 from argus.verify.denotation import Denotation, Store
 from argus.verify.denotation.cases import free_variables
+from argus.verify.denotation.state import ranges
 from argus.verify.equality.additions import total
-from argus.verify.equality.coverage import digits, initial
+from argus.verify.equality.coverage import digits, initial, points_at
 from argus.verify.equality.final import final
 
 __all__ = ["StoredArray", "shape_of", "stored_arrays"]
@@ -52,15 +60,58 @@ class StoredArray:
     def _stored(self, stores: Sequence[Store], indices: list[Integer]) -> Value:
         parts: list[tuple[IndexSet, Value]] = []
         for store in stores:
-            where, env = digits(self.world, store, indices)
-            value = self.world.substitute(store.value, env)
-            if any(v in store.variables for v in free_variables(value)):
-                raise Unknown("a value that its position does not determine")
+            try:
+                where, value = _by_digits(self.world, store, indices)
+            except Unknown as why:
+                where, value = _of_one_point(self.world, store, indices, why)
             taken = union(w for w, _ in parts)
             if not self.world.is_empty(where & taken):
                 raise Unknown("an element that two statements store", store.span)
             parts.append((where, value))
+        left = self._inside(indices) - union(w for w, _ in parts)
+        if not self.world.is_empty(left):
+            parts.append((left, initial(self.world, stores[0], indices)))
         return joined(self.world, parts)
+
+    def _inside(self, indices: Sequence[Integer]) -> IndexSet:
+        found = IndexSet.universe
+        for index, size in zip(indices, self.sizes, strict=True):
+            found = found & self.world.compare(index, ">=", 0)
+            found = found & self.world.compare(index, "<", size)
+        return found
+
+
+def _by_digits(
+    world: World, store: Store, at: Sequence[Integer]
+) -> tuple[IndexSet, Value]:
+    """Where a store writes a position, and what. Raises Unknown."""
+    where, env = digits(world, store, at)
+    value = world.substitute(store.value, env)
+    if any(v in store.variables for v in free_variables(value)):
+        raise Unknown("a value that its position does not determine")
+    return where, value
+
+
+def _of_one_point(
+    world: World, store: Store, at: Sequence[Integer], why: Unknown
+) -> tuple[IndexSet, Value]:
+    """The same where at most one point of a store writes a position.
+
+    Raises ``why`` where that is not shown.
+    """
+    points, value = points_at(world, store, at), store.value
+    for env in points.replaced:
+        value = world.substitute(value, env)
+    where = points.where & ranges(world, points.variables)
+    env, names = renamed(world, points.variables)
+    where, value = world.substitute(where, env), world.substitute(value, env)
+    again, _ = renamed(world, names)
+    apart = union(world.compare(Integer.atom(v), "!=", again[v]) for v in names)
+    if not world.is_empty(where & world.substitute(where, again) & apart):
+        raise why
+    one = Value.whole(Integer.of(1))
+    written = apply(world, "ge", reduce(world, "sum", names, one, where), one).where
+    return written, reduce(world, "sum", names, value, where)
 
 
 def stored_arrays(denotation: Denotation) -> dict[str, StoredArray]:
