@@ -394,3 +394,66 @@ def test_numbers_that_data_choose_are_not_the_same_in_two_loops() -> None:
     assert found.equal, found.reason
     found = decided_text(TWO_LOOPS.format(stored="m - w"))
     assert "differ" in found.reason
+
+
+QUOTIENTS = """
+@ag.kernel
+def k(X: f32["M K N"], W: f32["M K N"], Y: f32["M N"], *, BN: int = 16):
+    M, K, N = X.shape
+    ag.require(K > 0, "something is compared")
+    i, j = ag.block(M, ag.cdiv(N, BN))
+    m = ag.full((BN,), {first}, f32, dims="N")
+    for k in ag.range(0, K):
+        x = ag.load(X[i, k, j * BN :], (BN,))
+        w = ag.load(W[i, k, j * BN :], (BN,))
+        m = {extreme}(m, x / w)
+    Y[i, j * BN :] = m
+
+
+@ag.reference
+def ref(X, W):
+    return (X / W).{wanted}(1)
+"""
+"""Beyond the last column 0 is divided by 0, which no column has to do with."""
+
+
+@pytest.mark.parametrize(
+    ("first", "extreme", "wanted"),
+    [("-ag.inf", "ag.maximum", "max"), ("ag.inf", "ag.minimum", "min")],
+)
+def test_an_extreme_of_quotients_beside_padding(
+    first: str, extreme: str, wanted: str
+) -> None:
+    whole = QUOTIENTS.format(first=first, extreme=extreme, wanted=wanted)
+    found = decided_text(whole)
+    assert found.equal, found.reason
+    assert not decided_text(whole.replace(first, "0.0")).equal
+    # The last column is divided by what lies beyond its row.
+    shifted = whole.replace("W[i, k, j * BN :]", "W[i, k, j * BN + 1 :]")
+    assert not decided_text(shifted).equal
+
+
+ROWS_OF_QUOTIENTS = """
+@ag.kernel
+def k(X: f32["M N"], W: f32["M N"], Y: f32["M"], *, BN: int = 16):
+    M, N = X.shape
+    ag.require(N > 0, "something is compared")
+    i = ag.block(M)
+    m = ag.full((1,), -ag.inf, f32, dims="M")
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i:, n:], (1, BN))
+        w = ag.load(W[i:, n:], (1, BN))
+        m = ag.maximum(m, ag.max(x / w, "N"))
+    Y[i:] = m
+
+
+@ag.reference
+def ref(X, W):
+    return (X / W).max(1)
+"""
+
+
+def test_padding_along_what_is_reduced_is_no_number() -> None:
+    found = decided_text(ROWS_OF_QUOTIENTS)
+    assert not found.equal
+    assert "division" in found.reason or "defined" in found.reason, found.reason

@@ -91,6 +91,9 @@ def _gained(known: KnownForms, one: Recurrence, sign: int) -> Cases | None:
         if term.scaled(sign) == me:
             cases.append((where, MINUS_INFINITY))
             continue
+        if term.undefined is not None:  # whatever it is compared with
+            cases.append((where, term))
+            continue
         leaf = term.scaled(sign).single
         if not isinstance(leaf, Max):
             return None
