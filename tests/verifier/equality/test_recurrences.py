@@ -457,3 +457,37 @@ def test_padding_along_what_is_reduced_is_no_number() -> None:
     found = decided_text(ROWS_OF_QUOTIENTS)
     assert not found.equal
     assert "division" in found.reason or "defined" in found.reason, found.reason
+
+
+LOGARITHMS = """
+@ag.kernel
+def k(X: f32["M K N"], Y: f32["M N"], *, BN: int = 16):
+    M, K, N = X.shape
+    ag.require(K > 0, "something is compared")
+    i, j = ag.block(M, ag.cdiv(N, BN))
+    m = ag.full((BN,), {first}, f32, dims="N")
+    for k in ag.range(0, K):
+        x = ag.load(X[i, k, j * BN :], (BN,))
+        m = {step}
+    Y[i, j * BN :] = m
+
+
+@ag.reference
+def ref(X):
+    return {wanted}
+"""
+
+
+@pytest.mark.parametrize(
+    ("first", "step", "wanted"),
+    [
+        ("0.0", "m + ag.log(x)", "np.log(X).sum(1)"),
+        ("-ag.inf", "ag.maximum(m, ag.log(x * x))", "np.log(X * X).max(1)"),
+    ],
+)
+def test_logarithms_beside_padding(first: str, step: str, wanted: str) -> None:
+    whole = LOGARITHMS.format(first=first, step=step, wanted=wanted)
+    found = decided_text(whole)
+    assert found.equal, found.reason
+    assert not decided_text(whole.replace("k, j * BN :]", "k, j * BN + 1 :]")).equal
+    assert not decided_text(whole.replace("ag.log(x", "ag.log(0 * x")).equal

@@ -63,7 +63,10 @@ def same(
     for term in (left, right):
         if term.undefined is not None:
             raise Unknown(f"an element that is {term.undefined}")
-        if is_log_of_zero(world, term):
+    if any(is_log_of_zero(world, term) for term in (left, right)):
+        # A sum over what is padded may have no points here.
+        left, right = (within(world, term, here) for term in (left, right))
+        if any(is_log_of_zero(world, term) for term in (left, right)):
             raise Unknown("an element that is made of the logarithm of 0")
     if left == right and left.infinite and not world.finite_infinity:
         return None  # an infinity that both say, and no number that stands for it
