@@ -2,21 +2,26 @@
 
 After a branch a tile or scalar has the one side's value where the condition holds, and
 the other's elsewhere. What the sides write to memory stays under its condition.
+
+An operation for which a number has to be one integer is a branch, too, where that
+depends on a condition: of ``ag.where(e > 0, e, N)`` as the end of a loop, say.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from argus.ir import ops as o
+from argus.ir.walk import bound, defined
 from argus.terms import IndexSet, Unknown, Value
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.counts import counted, counted_in
+from argus.verify.denotation.memory import merge_memory
 from argus.verify.denotation.scalars import scalar, truth
 from argus.verify.denotation.state import Context, RoleValues
 
-__all__ = ["Side", "merge_scalars", "merge_shared", "merge_tiles", "split"]
+__all__ = ["Side", "merge_scalars", "read_branch", "read_by_cases", "split"]
 
 
 @dataclass(frozen=True)
@@ -30,17 +35,37 @@ class Side:
     state: RoleValues | None
 
 
-def split(
-    context: Context, op: o.If, run: Callable[[Context, o.Block], None]
-) -> tuple[Side, Side]:
-    """Run both sides of a branch, from the state before it, which stays.
+Run = Callable[[Context, o.Block], None]
 
-    Raises Unknown.
+
+def read_branch(context: Context, op: o.If, run: Run) -> None:
+    """Both sides of a branch, and what it leaves. Raises Unknown."""
+    sides = split(context, truth(context, op.cond), (op.then, op.other), run)
+    merge_scalars(context, op.scalars, (op.then, op.other), sides)
+    _merge_tiles(context, op.tiles, sides)
+    _merge_writes(context, sides)
+
+
+def read_by_cases(context: Context, op: o.AnyOp, where: IndexSet, run: Run) -> None:
+    """An operation where a set holds, and where it does not. Raises Unknown."""
+    whole = o.Block([op])
+    sides = split(context, where, (whole, whole), run)
+    scalars = [o.ScalarMerge(sym, sym, sym) for sym in bound(op)]
+    merge_scalars(context, scalars, (whole, whole), sides)
+    _merge_tiles(context, [o.TileMerge(t, t, t) for t in defined(op)], sides)
+    _merge_writes(context, sides)
+
+
+def split(
+    context: Context, condition: IndexSet, blocks: tuple[o.Block, o.Block], run: Run
+) -> tuple[Side, Side]:
+    """Run one block where a condition holds and another one elsewhere.
+
+    Both begin in the state before it, which stays. Raises Unknown.
     """
-    condition = truth(context, op.cond)
     before = context.state
     sides: list[Side] = []
-    for where, block in ((condition, op.then), (~condition, op.other)):
+    for where, block in zip((condition, ~condition), blocks, strict=True):
         inside = before.where & where
         if context.world.is_empty(inside):
             sides.append(Side(where, None))
@@ -77,18 +102,20 @@ def _joined(
     return chosen(context.world, cases)
 
 
-def merge_scalars(context: Context, op: o.If, sides: tuple[Side, Side]) -> None:
+def merge_scalars(
+    context: Context,
+    scalars: Sequence[o.ScalarMerge],
+    blocks: tuple[o.Block, o.Block],
+    sides: tuple[Side, Side],
+) -> None:
     """Define the scalars that a branch leaves, and its counts."""
     made: dict[str, Value | Unknown] = {}
-    for merge in op.scalars:
+    for merge in scalars:
         ends = (merge.then, merge.other)
         made[merge.result.name] = _joined(
             context, sides, lambda i, ends=ends: scalar(context, ends[i])
         )
-    for name, is_count in (
-        *counted_in(context, op.then),
-        *counted_in(context, op.other),
-    ):
+    for name, is_count in (x for b in blocks for x in counted_in(context, b)):
         made[name] = _joined(
             context, sides, lambda _, n=name, c=is_count: _count(context, n, c)
         )
@@ -106,9 +133,11 @@ def _count(context: Context, name: str, is_count: bool) -> Value:
     return found
 
 
-def merge_tiles(context: Context, op: o.If, sides: tuple[Side, Side]) -> None:
+def _merge_tiles(
+    context: Context, tiles: Sequence[o.TileMerge], sides: tuple[Side, Side]
+) -> None:
     """Define the tiles that a branch leaves."""
-    for merge in op.tiles:
+    for merge in tiles:
         ends = (merge.then, merge.other)
         axes = context.axes(merge.result.shape)
         made = _joined(
@@ -122,13 +151,13 @@ def merge_tiles(context: Context, op: o.If, sides: tuple[Side, Side]) -> None:
             context.put(merge.result, made)
 
 
-def merge_shared(context: Context, sides: tuple[Side, Side]) -> None:
-    """Put the writes of both sides, which exclude each other, after those before."""
+def _merge_writes(context: Context, sides: tuple[Side, Side]) -> None:
+    """Put what both sides write, which exclude each other, after what was written."""
     shared = context.state.shared
     before = {alloc: len(writes) for alloc, writes in shared.items()}
-    for side in sides:
-        if side.state is None:
-            continue
-        for alloc, writes in side.state.shared.items():
+    ends = [side.state for side in sides if side.state is not None]
+    for end in ends:
+        for alloc, writes in end.shared.items():
             new = writes[before.get(alloc, 0) :]
             shared[alloc] = (*shared.get(alloc, ()), *new)
+    merge_memory(context, [end.memory for end in ends])

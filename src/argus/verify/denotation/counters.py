@@ -39,7 +39,7 @@ from argus.terms import (
 from argus.verify.denotation.branches import merge_scalars, split
 from argus.verify.denotation.cases import chosen, same_value, substituted
 from argus.verify.denotation.counts import count, counted, counted_in
-from argus.verify.denotation.scalars import scalar
+from argus.verify.denotation.scalars import scalar, truth
 from argus.verify.denotation.state import Context, RunningSum, integers, variable_of
 from argus.verify.denotation.steps import cut_short, lasts
 from argus.verify.denotation.trips import Trips, trips_of
@@ -110,8 +110,9 @@ def _walk_loop(context: Context, op: o.For) -> None:
 
 def _walk_branch(context: Context, op: o.If) -> None:
     try:
-        sides = split(context, op, walk_scalars)
-        merge_scalars(context, op, sides)
+        blocks = op.then, op.other
+        sides = split(context, truth(context, op.cond), blocks, walk_scalars)
+        merge_scalars(context, op.scalars, blocks, sides)
     except Unknown as why:
         for merge in op.scalars:
             context.define(merge.result, why)

@@ -43,6 +43,10 @@ Carry = o.TileCarry | o.ScalarCarry | CarriedTile
 def read_loop(context: Context, op: o.For) -> None:
     """Read a loop. Raises Unknown where it is not known what runs."""
     trips = trips_of(context, op)
+    if _is_never_entered(context, trips):
+        for carry in (*op.tiles, *op.scalars):
+            _end(context, carry, _init(context, carry))
+        return
     counters = close_counters(context, op, trips)
     others: dict[str, Carry] = {f"{c.arg.name}.{c.arg.id}": c for c in op.tiles}
     others |= {c.arg.name: c for c in op.scalars if c.arg.name not in counters}
@@ -70,6 +74,14 @@ def read_loop(context: Context, op: o.For) -> None:
         if trips.count is not None:
             made = _at(forms[name], trips.count)
         _end(context, carry, made)
+
+
+def _is_never_entered(context: Context, trips: Trips) -> bool:
+    if trips.count is None:
+        return False
+    world = context.world
+    some = world.compare(trips.count, ">=", 1)
+    return world.is_empty(some & context.state.where)
 
 
 def _in_memory(

@@ -112,6 +112,14 @@ def symbol(context: Context, sym: Sym) -> Value:
     return found
 
 
+class SeveralIntegers(Unknown):
+    """A number depends on a condition: it is one integer ``where`` that holds."""
+
+    def __init__(self, e: Expr, where: IndexSet) -> None:
+        super().__init__(f"`{e}` depends on a condition where one integer is needed")
+        self.where = where
+
+
 def scalars(context: Context, es: Iterable[Expr]) -> tuple[Integer, ...]:
     """Several integers, see :func:`integer`."""
     return tuple(integer(context, e) for e in es)
@@ -121,7 +129,7 @@ def integer(context: Context, e: Expr) -> Integer:
     """An expression that is one integer at this place. Raises Unknown."""
     found = integer_cases(context, scalar(context, e))
     if len(found) != 1:
-        raise Unknown(f"`{e}` depends on a condition where one integer is needed")
+        raise SeveralIntegers(e, found[0][0])
     return found[0][1]
 
 

@@ -17,14 +17,9 @@ from argus.ir import ops as o
 from argus.ir.memory import GlobalView, Ring, SharedAlloc, SharedView
 from argus.ir.program import Program
 from argus.ir.walk import blocks, bound, defined, walk
-from argus.terms import Integer, Unknown, Value, Variable, World
+from argus.terms import IndexSet, Integer, Unknown, Value, Variable, World
 from argus.verify.denotation.assumptions import assume
-from argus.verify.denotation.branches import (
-    merge_scalars,
-    merge_shared,
-    merge_tiles,
-    split,
-)
+from argus.verify.denotation.branches import read_branch, read_by_cases
 from argus.verify.denotation.buffers import writes_shared
 from argus.verify.denotation.cases import free_variables, within
 from argus.verify.denotation.counts import count, counted_in, expected, filled, turned
@@ -34,13 +29,13 @@ from argus.verify.denotation.guarded import Guards
 from argus.verify.denotation.loops import read_loop
 from argus.verify.denotation.meetings import Meetings, meets_others
 from argus.verify.denotation.meetings import written as written_before
-from argus.verify.denotation.memory import merge_memory, remember
+from argus.verify.denotation.memory import remember
 from argus.verify.denotation.multicast import of_all, require_all
 from argus.verify.denotation.observed import notice_observed
 from argus.verify.denotation.reads import shared_value
 from argus.verify.denotation.registers import product, register_value
 from argus.verify.denotation.result import Store
-from argus.verify.denotation.scalars import integer, scalar
+from argus.verify.denotation.scalars import SeveralIntegers, integer, scalar
 from argus.verify.denotation.shared import fill_number, make_write, meet, overwrite
 from argus.verify.denotation.state import (
     Context,
@@ -91,6 +86,9 @@ class ProgramWalk(Context):
             try:
                 notice_observed(self, op, self._demand)
                 self._op(op)
+            except SeveralIntegers as why:
+                self._by_cases(op, why.where)
+                continue
             except Unknown as why:
                 self._give_up(op, _placed(why, op))
             self._guards.read(self, op)
@@ -98,6 +96,12 @@ class ProgramWalk(Context):
             if self.buffers.taken and any(map(meets_others, walk(o.Block([op])))):
                 meet(self)
         self.state.path = path
+
+    def _by_cases(self, op: o.AnyOp, where: IndexSet) -> None:
+        try:
+            read_by_cases(self, op, where, _run)
+        except Unknown as why:
+            self._give_up(op, _placed(why, op))
 
     def _op(self, op: o.AnyOp) -> None:
         """Read one operation. Raises Unknown."""
@@ -142,12 +146,7 @@ class ProgramWalk(Context):
             case o.RingPublish():
                 self._publish(op)
             case o.If():
-                sides = split(self, op, lambda context, block: context.run(block))
-                merge_scalars(self, op, sides)
-                merge_tiles(self, op, sides)
-                merge_shared(self, sides)
-                ends = [side.state for side in sides if side.state is not None]
-                merge_memory(self, [end.memory for end in ends])
+                read_branch(self, op, _run)
             case o.For():
                 read_loop(self, op)
             case o.Roles():
@@ -384,6 +383,10 @@ class ProgramWalk(Context):
         self.filling.clear()
         if not self.dry:
             self.record.unfilled.setdefault(key, why)
+
+
+def _run(context: Context, block: o.Block) -> None:
+    context.run(block)
 
 
 def _placed(why: Unknown, op: o.AnyOp) -> Unknown:
