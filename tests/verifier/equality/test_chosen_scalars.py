@@ -85,7 +85,8 @@ WRONG = [
     pytest.param(chosen.replace(right, wrong), id=f"{name}: {wrong}")
     for name, chosen in CHOSEN.items()
     for right, wrong in (
-        ("> 0", ">= 0"), ("< -4", "< -3"), ("end = 0", "end = 1"), (", N))", ", N - 1))")
+        ("> 0", ">= 0"), ("< -4", "< -3"),
+        ("end = 0", "end = 1"), (", N))", ", N - 1))"),
     )
     if right in chosen
 ]  # fmt: skip
