@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from argus.terms.division import complement, parts
 from argus.terms.integers import Integer, Opaque
 
 __all__ = ["remainders"]
@@ -53,5 +54,8 @@ def _multiples(quotient: Opaque, value: Integer) -> Iterator[tuple[Integer, int]
         if not less or less < 2 or number % less:
             continue
         whole = Integer({m: c // less for m, c in dividend.terms.items()})
-        if atom.args[0] == dividend - less * whole:
+        rest = dividend - less * whole
+        if atom.args[0] == rest:
             yield whole + Integer.atom(atom), number // less
+        elif atom.args[0] == complement(rest, less):
+            yield whole + parts(rest) - Integer.atom(atom), number // less
