@@ -29,7 +29,7 @@ _NOT_NEGATIVE = frozenset({"abs", "exp", "exp2", "sqrt", "rsqrt"})
 
 def definitions_of(program: Program) -> Definitions:
     """The operations of a program that compute on registers, by their results."""
-    kinds = (o.Elementwise, o.Cast, *_MOVES)
+    kinds = (o.Elementwise, o.Cast, o.Sort, *_MOVES)
     return {op.result: op for op in walk(program.body) if isinstance(op, kinds)}
 
 
@@ -45,7 +45,9 @@ def bounds_of(definitions: Definitions, value: o.Tile | Expr) -> Interval:
     if not isinstance(value, o.Tile) or value.dtype.kind == "bool":
         return EVERYTHING
     made, found = definitions.get(value), EVERYTHING
-    if isinstance(made, _MOVES):
+    if isinstance(made, o.Sort) and made.indices:
+        return Interval(0, made.src.shape[made.axis] - 1)
+    if isinstance(made, (o.Sort, *_MOVES)):
         return bounds_of(definitions, made.src)
     if isinstance(made, o.Cast) and made.src.dtype.is_float == value.dtype.is_float:
         found = bounds_of(definitions, made.src)
