@@ -9,14 +9,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argus.ir import ops as o
-from argus.ir.expr import binary
-from argus.verify.tags.combining import along_rows
 from argus.verify.tags.compare import Agreement, unknown, within
 from argus.verify.tags.kinds import (
     is_negative_infinity,
     is_positive_infinity,
     neutral,
 )
+from argus.verify.tags.rows import along_rows, ends_rows
 from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import AbstractValue, Coord, Hole, Ints, Tag, Vague
 from argus.verify.tile_bounds import bounds_of
@@ -44,7 +43,7 @@ def in_order(state: WalkState, op: o.Sort) -> AbstractValue:
             holes.append(replace(h, kind="junk"))
             continue
         outcome = Agreement(Verdict.PROVED)
-        if not infinite(h.kind) and not _is_last(state, op, h, table):
+        if not infinite(h.kind) and not _is_last(state, op, h):
             outcome = within(h.where, h.extent, state.scope)
             if not outcome.proved:
                 outcome = unknown(f"{h.kind} outside is not shown to come last")
@@ -71,7 +70,7 @@ def in_order(state: WalkState, op: o.Sort) -> AbstractValue:
     )
 
 
-def _is_last(state: WalkState, op: o.Sort, h: Hole, table: Ints) -> bool:
+def _is_last(state: WalkState, op: o.Sort, h: Hole) -> bool:
     """Whether elements that do not exist end their row, and hold its last number.
 
     Whole numbers have no infinity: an element may be equal to what pads the row, and
@@ -85,12 +84,7 @@ def _is_last(state: WalkState, op: o.Sort, h: Hole, table: Ints) -> bool:
         "max" if op.descending else "min", h.kind, op.src.dtype
     ):
         return False
-    where = h.where
-    if not isinstance(where, Coord) or _differs(where.offs - table):
-        return False
-    low = int(where.offs.min())
-    begins = state.scope.decide(binary(">=", binary("+", where.base, low), 0))
-    return begins.verdict is Verdict.PROVED
+    return ends_rows(state, op.src, op.axis, h.where)
 
 
 def _help(op: o.Sort) -> str:
