@@ -35,6 +35,10 @@ class RegisterOp(Op):
 
     result: Result[Tile]
 
+    def elements_of(self) -> Tile | None:
+        """The tile whose elements the result has, in any order; None: others, too."""
+        return None
+
     def is_along(self, count: int) -> bool:
         """Whether an element is made of those at its own first ``count`` indices."""
         del count
@@ -202,12 +206,20 @@ class Sort(RegisterOp):
     descending: bool
     indices: bool
 
+    def elements_of(self) -> Tile | None:
+        """The tile that is sorted, but for indices."""
+        return None if self.indices else self.src
+
 
 @dataclass(eq=False)
 class Reinterpret(RegisterOp):
     """The same registers under another layout (``result.required``)."""
 
     src: Operand[Tile]
+
+    def elements_of(self) -> Tile | None:
+        """The tile that is read in another layout."""
+        return self.src
 
 
 @dataclass(eq=False)

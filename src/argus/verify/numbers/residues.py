@@ -16,7 +16,7 @@ from dataclasses import replace
 from argus.ir import ops as o
 from argus.ir.ops.registers import RegisterOp
 from argus.ir.program import Program
-from argus.ir.walk import used, walk
+from argus.ir.walk import defined, used, walk
 from argus.verify.denotation import Denotation
 
 __all__ = ["last_bits", "without_residues"]
@@ -34,7 +34,7 @@ def without_residues(found: Denotation, program: Program) -> Denotation:
             noticed
             for noticed in found.noticed
             if noticed.kind not in ("whole", "product")
-            or getattr(noticed.op, "result", None) not in free
+            or free.isdisjoint(defined(noticed.op))
         ),
     )
 
