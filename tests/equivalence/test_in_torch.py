@@ -207,3 +207,31 @@ def test_sizes_of_another_graph_are_not_left_out(condition: str) -> None:
     assert right in ROWS
     for wrong in (f"{right} if {condition} else X", f"X if {condition} else {right}"):
         assert "guard" in reason_of(ROWS.replace(right, wrong))
+
+
+FILTERS = """@ag.kernel
+def k(X: f32["B L"], F: f32["R"], Y: f32["B L"], *, BL: int = 64):
+    B, L = X.shape
+    ag.require((F.shape[0] == 3) & (L > 0), "three numbers")
+    b, i = ag.block(B, ag.cdiv(L, BL))
+    acc = ag.zeros((BL,), f32, dims="L")
+    for r in ag.static_range(3):
+        view = X.view("B L", shape=(B, L), at=lambda b, j: (b, j + r - 1))
+        acc = acc + ag.load(view[b, i * BL :], (BL,)) * F[r]
+    Y[b, i * BL :] = acc
+
+
+@ag.reference
+def ref(X, F):
+    import torch
+
+    return torch.nn.functional.conv1d(X[:, None], F[None, None], padding=1)[:, 0]
+"""
+
+
+def test_a_size_that_is_required_to_be_a_number_is_one_for_torch() -> None:
+    assert reason_of(FILTERS) == "equal"
+    other = FILTERS.replace("F[r]", "F[2 - r]")
+    assert reason_of(other) != "equal"
+    five = FILTERS.replace("== 3) &", "<= 3) &")
+    assert reason_of(five) != "equal"

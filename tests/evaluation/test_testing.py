@@ -154,3 +154,32 @@ def test_each_tensor_has_the_fixed_sizes_of_its_own() -> None:
 
 def test_a_number_in_an_annotation_is_no_size_that_is_named() -> None:
     assert named_sizes({"M": 16, "_1": 32, "_0": 4, "_a1": 2}) == {"M": 16, "_a1": 2}
+
+
+WRAPPING = """import argus as ag
+from argus import i32
+
+
+@ag.kernel
+def k(X: i32["N"], Y: i32["N"]):
+    i = ag.block(ag.cdiv(X.shape[0], 64))
+    Y[i * 64 :] = (ag.load(X[i * 64 :], (64,)) * 1103515245) & 2147483647
+
+
+@ag.reference
+def k_reference(X):
+    return X * 1103515245 % 2**31
+"""
+
+
+def test_references_get_whole_numbers_of_64_bits_whenever_they_are_called() -> None:
+    own = load_kernels("k.py", WRAPPING).kernels["k"]
+    declared = reference_of(own)
+    assert declared is not None
+    facts = contiguous_facts(own, {"X": (70,), "Y": (70,)})
+    request = Request(own, dict.fromkeys("XY", DTYPES["i32"]), {}, "sm_90a", facts)
+    program = placed_program(request)
+    found = tried_once(
+        request, program, load(declared), {"N": 70}, {}, seed=0, on_device=False
+    )
+    assert (found.word, found.tolerance) == ("right", 0)

@@ -7,6 +7,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from argus.evaluation.requests import default_dtypes
 from argus.interpret import run
 from argus.ir.dtypes import f32, i32
 from argus.lang.kernel import load_kernels
@@ -72,3 +73,102 @@ def test_padding_comes_last(fill: str, proved: bool, tmp_path: Path) -> None:
     ]
     assert any("sorted" in x.claim for x in found)
     assert all(x.verdict is Verdict.PROVED for x in found) == proved
+
+
+ROWS = """
+import argus as ag
+from argus import f32, i8, i32
+
+
+@ag.kernel
+def k(X: {dtype}["M N"], V: {dtype}["M {most}"], I: i32["M {most}"]):
+    M, N = X.shape
+    ag.require({required}, "a row is a tile")
+    i = ag.block(ag.cdiv(M, 4))
+    x = ag.load({read}, (4, 64), fill={fill})
+    v, at = {sorted}
+    V[i * 4 :, 0:{most}] = v
+    I[i * 4 :, 0:{most}] = at
+"""
+FIRST = "ag.topk(x, 8, 'N')"
+ALL = "ag.sort(x, 'N')"
+LATE = "X.view('M N', shape=(M, N + 1), at=lambda m, n: (m, n - 1))[i * 4 :, 0:]"
+
+
+def _verdicts(folder: Path, **options: object) -> set[Verdict]:
+    """Of everything that is said of the elements of a sort of rows."""
+    given = {
+        "dtype": "i32",
+        "required": "(N >= 8) & (N <= 64)",
+        "read": "X[i * 4 :, 0:]",
+        "sorted": FIRST,
+        "most": 8,
+        **options,
+    }
+    path = folder / "k.py"
+    path.write_text(ROWS.format(**given))
+    kernel = load_kernels(path).kernels["k"]
+    types, facts = default_dtypes(kernel, {}), {"N": 1, "X_s0": 1}
+    program = placed_program(Request(kernel, types, {}, "sm_90a", facts))
+    found = verify(program, only=["tags"]).obligations
+    return {x.verdict for x in found if x.rule in ("AG0305", "AG0310")}
+
+
+@pytest.mark.parametrize(
+    ("dtype", "fill", "proved"),
+    [
+        ("i32", -(2**31), True),
+        ("i32", 1 - 2**31, False),
+        ("i8", -128, True),
+        ("i8", -127, False),
+        ("f32", "-ag.inf", True),
+        ("f32", "-1.0", False),
+    ],
+)
+def test_the_last_number_of_a_type_comes_last(
+    dtype: str, fill: object, proved: bool, tmp_path: Path
+) -> None:
+    found = _verdicts(tmp_path, dtype=dtype, fill=fill)
+    assert (found == {Verdict.PROVED}) == proved
+
+
+def test_absolute_values_come_before_zeros(tmp_path: Path) -> None:
+    largest = "ag.topk(ag.abs(x), 8, 'N')"
+    assert _verdicts(tmp_path, dtype="f32", fill=0.0, sorted=largest) == {
+        Verdict.PROVED
+    }
+
+
+def test_padding_that_begins_a_row_is_not_last_among_equal_numbers(
+    tmp_path: Path,
+) -> None:
+    required = "(N >= 8) & (N <= 63)"
+    for read, proved in (("X[i * 4 :, 0:]", True), (LATE, False)):
+        found = _verdicts(tmp_path, fill=-(2**31), required=required, read=read)
+        assert (found == {Verdict.PROVED}) == proved
+
+
+@pytest.mark.parametrize("least", [7, 8])
+@pytest.mark.parametrize("dtype", ["f32", "i32"])
+def test_padding_is_among_the_first_of_too_few_elements(
+    least: int, dtype: str, tmp_path: Path
+) -> None:
+    """Of a row of seven elements, the eighth largest number is padding."""
+    fill = "-ag.inf" if dtype == "f32" else -(2**31)
+    required = f"(N >= {least}) & (N <= 64)"
+    found = _verdicts(tmp_path, dtype=dtype, fill=fill, required=required)
+    assert (found == {Verdict.PROVED}) == (least >= 8)
+
+
+def test_a_sorted_row_ends_where_it_did(tmp_path: Path) -> None:
+    options = {"sorted": ALL, "most": "N", "required": "N <= 64"}
+    given = {"fill": 2**31 - 1, **options}
+    text = ROWS.replace("0:{most}", "0:")
+    path = tmp_path / "k.py"
+    path.write_text(text.format(dtype="i32", read="X[i * 4 :, 0:]", **given))
+    kernel = load_kernels(path).kernels["k"]
+    types, facts = default_dtypes(kernel, {}), {"N": 1, "X_s0": 1}
+    program = placed_program(Request(kernel, types, {}, "sm_90a", facts))
+    found = verify(program, only=["tags"]).obligations
+    rules = ("AG0305", "AG0310")
+    assert {x.verdict for x in found if x.rule in rules} == {Verdict.PROVED}

@@ -99,3 +99,12 @@ def test_equal_quotients_are_equal_atoms() -> None:
     assert world.quotient(k - 1, 64) == world.quotient(k + 63, 64) - 1
     assert world.quotient(world.quotient(k, 4) + 3, 8) == world.quotient(k + 12, 32)
     assert world.quotient(6 * k + 4, 8) == world.quotient(3 * k + 2, 4)
+
+
+def test_what_is_rounded_up_is_one_atom_however_it_is_spelt() -> None:
+    world = World()
+    n, k = world.size("N"), world.size("K")
+    assert -world.quotient(-n, 128) == world.quotient(n + 127, 128)
+    assert n - world.quotient(127 * n, 128) == world.quotient(n + 127, 128)
+    assert -world.quotient(-n - 3 * k - 1, 8) == world.quotient(n + 3 * k + 8, 8)
+    assert world.quotient(n, 3) != world.quotient(n + 2, 3)

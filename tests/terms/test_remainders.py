@@ -2,6 +2,8 @@
 
 from fractions import Fraction
 
+import pytest
+
 from argus.terms import World
 from argus.terms.bounds import number, rounded_down
 from argus.terms.remainders import remainders
@@ -15,6 +17,16 @@ def test_a_remainder_of_a_quotient() -> None:
     left, rest = remainders(value)
     assert left == [(1, 256)]
     assert rest.constant == 0
+
+
+@pytest.mark.parametrize("value", ["5 N + 3", "9 N + 3", "5 N", "7 N + 4"])
+def test_a_remainder_of_a_quotient_of_which_a_part_is_whole(value: str) -> None:
+    world = World()
+    times, _, more = value.partition(" N")
+    number = int(times) * world.size("N") + int(more.replace(" + ", "") or 0)
+    of_two = world.quotient(number, 2)
+    left, rest = remainders(of_two - 4 * world.quotient(number, 8))
+    assert (left, rest.constant) in (([(1, 4)], 0), ([(-1, 4)], 3))
 
 
 def test_a_quotient_beside_another_ones_dividend_stays() -> None:

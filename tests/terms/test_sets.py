@@ -1,6 +1,7 @@
 """Sets are what their conditions say, opaque atoms included."""
 
 from itertools import product
+from typing import Literal
 
 import islpy as isl
 import pytest
@@ -20,6 +21,7 @@ from argus.terms import (
     intersection,
 )
 from argus.terms.choices import nothing_left
+from argus.terms.division import extreme
 from argus.terms.integers import Comparison, Monomial
 from argus.terms.space import Space
 
@@ -163,6 +165,25 @@ def test_what_an_opaque_atom_depends_on_is_not_projected() -> None:
     where = plane.world.compare(plane.world.entry("table", [plane.x]), "==", 3)
     with pytest.raises(Unknown, match=r"table\[x\]"):
         plane.world.project(where, plane.variables[:1])
+
+
+@pytest.mark.parametrize("op", ["min", "max"])
+def test_an_extreme_of_two_numbers_is_each_of_them_in_a_projection(
+    op: Literal["min", "max"],
+) -> None:
+    world = World()
+    n, x = world.size("N"), world.variable("x")
+    k = world.variable("k", 0, 3)
+    (variable,) = k.variables()
+    found = extreme(world, op, 4 * k, n - 4)
+    tile = world.compare(x, ">=", found) & world.compare(x, "<", found + 4)
+    there = world.project(tile, [variable])
+    (size,), (at,) = n.variables(), x.variables()
+    function = {"min": min, "max": max}[op]
+    for length, place in product(range(14), range(-6, 14)):
+        starts = (function(4 * i, length - 4) for i in range(3))
+        wanted = any(start <= place < start + 4 for start in starts)
+        assert holds_at(there, {size: length, at: place}, DATA) == wanted
 
 
 def test_a_variable_of_a_few_values_is_projected_out_of_products() -> None:

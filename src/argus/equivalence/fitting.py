@@ -28,6 +28,7 @@ from argus.terms import Integer, Unknown
 from argus.verify.denotation import Denotation
 from argus.verify.numbers.in_floats import inexact_decision
 from argus.verify.numbers.products import unbounded_product
+from argus.verify.numbers.residues import without_residues
 from argus.verify.numbers.wholes import Overflow, overflow
 
 __all__ = [
@@ -200,9 +201,10 @@ def inexact_number(program: Program, found: Denotation) -> Inexact | None:
 
     ``program``: the tile program whose terms are ``found``.
     """
+    looked_at = without_residues(found, program)
     made = (
-        overflow(found)
-        or unbounded_product(found, program)
+        overflow(looked_at)
+        or unbounded_product(looked_at, program)
         or inexact_decision(program, found)
     )
     return None if made is None else Inexact(made)

@@ -12,6 +12,7 @@ from math import prod
 from argus.ir.expr import Const, Expr, binary, substitute, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam, stride_symbol
+from argus.ir.required import required_sizes
 from argus.verify.decide.nearest import nearest
 
 __all__ = [
@@ -86,10 +87,11 @@ def _strides(program: Program) -> dict[str, Expr]:
 def distinct_sizes(program: Program) -> Sizes:
     """Admitted sizes of which no two are the same, and none is 1; {} if none are found.
 
-    Dimensions that the program has fixed are not among them.
+    Dimensions that the program has fixed, or requires to be a number, are not among
+    them.
     """
-    fixed = fixed_sizes(program)
-    own = free_sizes(program)
+    fixed = {**fixed_sizes(program), **required_sizes(program)}
+    own = tuple(name for name in free_sizes(program) if name not in fixed)
     for step in (2, 4, 6, 12):
         wanted = {name: step * n for n, name in enumerate(own, 3)}
         found = mended(program, {**fixed, **wanted}) or {}

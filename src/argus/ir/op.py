@@ -62,6 +62,14 @@ class Op:
         del tile
         return False
 
+    def hides_residues(self, tile: Tile) -> bool:
+        """Whether it makes the same whole number of x and of x + 2**bits, too.
+
+        So does what takes the last bits alone.
+        """
+        del tile
+        return False
+
     def observed_scalars(self) -> Iterator[tuple[Expr, DType]]:
         """Its scalars whose value matters, as whole numbers of a type of tiles.
 

@@ -171,7 +171,7 @@ def _hypot(world: World, a: Value, b: Value) -> Value:
 
 def _shift(left: bool) -> Rule:
     def rule(world: World, a: Value, b: Value) -> Value:
-        return shifted(world, a, b, _WIDEST, left=left)
+        return shifted(world, a, b, _WIDEST, left=left, beyond=False)
 
     return rule
 

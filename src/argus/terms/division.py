@@ -2,8 +2,9 @@
 
 ``a // b`` is split into what ``b`` divides, term by term, and the rest. What is left of
 a quotient by a number has coefficients from 0 to ``b - 1``, and no constant beside what
-every launch has as a multiple of ``b``, so that equal quotients are equal atoms; ``a
-mod b`` is ``a - b * (a // b)``, so that there are quotients only. The rest has quotient
+every launch has as a multiple of ``b``; of what is rounded down and of what is rounded
+up it is the one with smaller coefficients. So equal quotients are equal atoms. ``a mod
+b`` is ``a - b * (a // b)``, so that there are quotients only. The rest has quotient
 0 where its facts say that it lies between 0 and ``b``: Euclid's division, also of mixed
 radix with symbolic divisors.
 
@@ -91,7 +92,28 @@ def _of_rest(world: World, rest: Integer, number: int) -> Integer:
     smaller = _without_low_part(world, rest, number)
     if smaller is not None:
         return smaller
+    up = complement(rest, number)
+    if _coefficients(up) < _coefficients(rest):
+        return parts(rest) - _of_rest(world, up, number)
     return Integer.atom(Opaque("div", (rest, Integer.of(number))))
+
+
+def complement(rest: Integer, number: int) -> Integer:
+    """What a rest is rounded up as: its quotient is its `parts` less that of this one.
+
+    ``(127 y) // 128`` is ``y - (y + 127) // 128``.
+    """
+    turned = {m: number - c for m, c in rest.terms.items() if m}
+    return Integer({**turned, (): number - 1 - rest.terms.get((), 0)})
+
+
+def parts(rest: Integer) -> Integer:
+    """The sum of the monomials of a rest."""
+    return Integer({m: 1 for m in rest.terms if m})
+
+
+def _coefficients(rest: Integer) -> list[int]:
+    return [c for m, c in rest.terms.items() if m]
 
 
 def _without_low_part(world: World, rest: Integer, number: int) -> Integer | None:

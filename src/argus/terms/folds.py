@@ -3,7 +3,8 @@
 Two are equal where the families are. A product of products is one over all of their
 points; else nothing is known of them but that they are functions of the numbers at the
 points. A factor of 1 is left out of a product, and minus infinity is never the largest
-number of several, one of which is finite: a convention.
+number of several, one of which is finite: a convention. Nor is the first largest one
+the least number of a type that comes after others.
 """
 
 from __future__ import annotations
@@ -11,7 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from argus.terms.binding import BoundVariables
+from argus.terms.integers import Integer
 from argus.terms.leaves import Fold, Generator
+from argus.terms.magnitudes import between
 from argus.terms.maxima import Source, monotone, opened
 from argus.terms.naming import generator_of
 from argus.terms.sums import renamed
@@ -24,6 +27,7 @@ from argus.terms.term import (
     leaf_term,
     undefined,
 )
+from argus.terms.unknown import Unknown
 from argus.terms.world import World
 
 
@@ -57,7 +61,37 @@ def fold(world: World, function: str, sources: Sequence[Source]) -> Term:
         _put(world, found, one)
     if not found:
         return ONE if function == "prod" else undefined("the place of no number")
+    if function == "argmax" and len(found) > 1:
+        found = [g for g in found if not any(_hides(world, h, g) for h in found)]
     return leaf_term(Fold(function, found))
+
+
+def _hides(world: World, first: Generator, later: Generator) -> bool:
+    """Whether the first largest number is never one of the second numbers.
+
+    These are one number, which the first ones are not less than, and come after them.
+    So does padding by the least number of a type, at the end of a row.
+    """
+    if first is later or later.body.constant is None:
+        return False
+    low, _ = between(world, first.domain, first.body, world.tables)
+    if low is None or any(low.keys() - {()}):
+        return False
+    if later.body.constant > -low.get((), 0):
+        return False
+    env, fresh = renamed(world, later.variables)
+    (at,), (there,) = first.variables, fresh
+    both = first.domain & world.substitute(later.domain, env)
+    if not world.is_empty(
+        both & world.compare(Integer.atom(there), "<=", Integer.atom(at))
+    ):
+        return False
+    try:
+        some = world.project(first.domain, first.variables)
+        needed = world.project(later.domain, later.variables)
+    except Unknown:
+        return False
+    return world.is_subset(needed, some)
 
 
 def _factors(world: World, sources: Sequence[Source]) -> Iterator[Source]:

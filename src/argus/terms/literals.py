@@ -5,7 +5,8 @@ A literal within a few units in the last place of f32 of a constant is it, so th
 infinity: its exponential is 0, and a maximum drops it. Each time that is noted as a
 convention, for the report. Where a world says so (`large_numbers`), it is a number like
 others: a kernel may store what hides an element, and a reference, too. A decimal of few
-digits (0.125, 0.1) is taken at its word.
+digits (0.125, 0.1) is taken at its word. What is a quotient of two small whole numbers
+in all its 64 bits (1 / 255) is that quotient.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ _EXACT = 2.0**-50
 """A few units in the last place of f64, relative: of what a program has multiplied."""
 _DIGITS = 6
 """A decimal of at most so many digits is no rounded constant."""
+_WHOLE = 1 << 16
+"""Whole numbers of which a quotient is recognised are no larger."""
 _ROOTS = 1024
 """1 / sqrt(n) is recognised for n up to here."""
 _DECIMAL = frozenset(r * r for r in range(1, 33) if 10**5 % r == 0)
@@ -75,10 +78,21 @@ def literal(world: World, value: float) -> Term:
         return number(exact)
     named = _named(abs(value))
     if named is None:
-        return number(exact)
+        ratio = _ratio(value)
+        if ratio is None or ratio == exact:
+            return number(exact)
+        world.convention(f"{value!r} is taken for {ratio}")
+        return number(ratio)
     name, term = named
     world.convention(f"{value!r} is taken for {'-' if value < 0 else ''}{name}")
     return -term if value < 0 else term
+
+
+def _ratio(value: float) -> Fraction | None:
+    """The quotient of two small whole numbers that has become a number of 64 bits."""
+    found = Fraction(value).limit_denominator(_WHOLE)
+    close = abs(found - Fraction(value)) <= _EXACT * abs(found)
+    return found if close and 0 < abs(found.numerator) <= _WHOLE else None
 
 
 def _named(value: float) -> tuple[str, Term] | None:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from argus.terms.division import complement, parts
 from argus.terms.integers import Integer, Opaque
 
 __all__ = ["remainders"]
@@ -38,7 +39,8 @@ def remainders(value: Integer) -> tuple[list[tuple[int, int]], Integer]:
 def _multiples(quotient: Opaque, value: Integer) -> Iterator[tuple[Integer, int]]:
     """What a quotient is the quotient of, and by which number.
 
-    ``y // 6`` is that of y by 6, and of ``y // 2`` by 3.
+    ``y // 6`` is that of y by 6, and of ``y // 2`` by 3, which of ``y = 5 x`` is
+    ``2 x + x // 2``.
     """
     dividend, divisor = quotient.args
     number = divisor.constant
@@ -46,7 +48,14 @@ def _multiples(quotient: Opaque, value: Integer) -> Iterator[tuple[Integer, int]
         return
     yield dividend, number
     for atom in value.atoms():
-        if isinstance(atom, Opaque) and atom.op == "div" and atom.args[0] == dividend:
-            less = atom.args[1].constant
-            if less and less > 0 and number % less == 0:
-                yield Integer.atom(atom), number // less
+        if not isinstance(atom, Opaque) or atom.op != "div":
+            continue
+        less = atom.args[1].constant
+        if not less or less < 2 or number % less:
+            continue
+        whole = Integer({m: c // less for m, c in dividend.terms.items()})
+        rest = dividend - less * whole
+        if atom.args[0] == rest:
+            yield whole + Integer.atom(atom), number // less
+        elif atom.args[0] == complement(rest, less):
+            yield whole + parts(rest) - Integer.atom(atom), number // less

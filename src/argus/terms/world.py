@@ -27,6 +27,7 @@ from argus.terms.integers import (
     Entry,
     Integer,
     Monomial,
+    Opaque,
     Truncated,
     Truth,
     Variable,
@@ -312,8 +313,9 @@ class World:
     def project(self, where: IndexSet, variables: Sequence[Variable]) -> IndexSet:
         """Where there are values of variables, within their bounds, for which it holds.
 
-        A variable of a few values that a product has is each of them. Raises Unknown
-        where a product or an opaque atom depends on another one.
+        A variable of a few values that a product has is each of them, and an extreme of
+        two numbers each of the two. Raises Unknown where another product or opaque atom
+        depends on a variable.
         """
         for bound in [facts.of_atom(self, v) for v in variables]:
             where = where & bound
@@ -331,10 +333,31 @@ class World:
                 left = [v for v in variables if v != few]
                 each = (self.substitute(where, {few: Integer.of(i)}) for i in _few(few))
                 return _union(self._projected(one, left) for one in each)
+            arms = _arms(monomial) if within else None
+            if arms is not None:
+                small, left, right = arms
+                each = (
+                    self._chosen(where, monomial[0], x) & self.compare(x, small, other)
+                    for x, other in ((left, right), (right, left))
+                )
+                return _union(self._projected(one, variables) for one in each)
             if within:
                 shown = "*".join(map(str, monomial))
                 raise Unknown(f"whether there is a point that {shown} depends on")
         return where.without([self.space.name((v,)) for v in variables])
+
+    def _chosen(self, where: IndexSet, atom: Atom, value: Integer) -> IndexSet:
+        """A set in which an atom is another number."""
+
+        def change(monomial: Monomial) -> Integer | None:
+            if atom not in monomial:
+                return None
+            found = Integer.of(1)
+            for one in monomial:
+                found = found * (value if one == atom else Integer.atom(one))
+            return found
+
+        return substitution.in_set_by(self, where, change)
 
     # -- substitution
 
@@ -383,6 +406,18 @@ def _few(variable: Variable) -> range:
     if low is None or high is None or high - low > _VALUES:
         return range(0)
     return range(low, high)
+
+
+def _arms(monomial: Monomial) -> tuple[Comparison, Integer, Integer] | None:
+    """How the numbers of which one is an extreme compare with the other; and both."""
+    atom = monomial[0]
+    if len(monomial) != 1 or not isinstance(atom, Opaque):
+        return None
+    left, right = atom.args
+    return None if atom.op not in _CHOSEN else (_CHOSEN[atom.op], left, right)
+
+
+_CHOSEN: dict[str, Comparison] = {"min": "<=", "max": ">="}
 
 
 def _union(sets: Iterable[IndexSet]) -> IndexSet:

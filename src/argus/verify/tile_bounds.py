@@ -21,16 +21,14 @@ __all__ = ["Definitions", "bounds_of", "definitions_of", "fits"]
 Definitions = Mapping[o.Tile, o.RegisterOp]
 """The operation that makes a tile: each is made once."""
 
-_MOVES = (o.MovingOne, o.Reinterpret)
-"""Operations whose elements are those of their source."""
 _NOT_NEGATIVE = frozenset({"abs", "exp", "exp2", "sqrt", "rsqrt"})
 """Functions of floats."""
 
 
 def definitions_of(program: Program) -> Definitions:
     """The operations of a program that compute on registers, by their results."""
-    kinds = (o.Elementwise, o.Cast, *_MOVES)
-    return {op.result: op for op in walk(program.body) if isinstance(op, kinds)}
+    every = walk(program.body)
+    return {op.result: op for op in every if isinstance(op, o.RegisterOp)}
 
 
 def bounds_of(definitions: Definitions, value: o.Tile | Expr) -> Interval:
@@ -45,8 +43,9 @@ def bounds_of(definitions: Definitions, value: o.Tile | Expr) -> Interval:
     if not isinstance(value, o.Tile) or value.dtype.kind == "bool":
         return EVERYTHING
     made, found = definitions.get(value), EVERYTHING
-    if isinstance(made, _MOVES):
-        return bounds_of(definitions, made.src)
+    source = None if made is None else made.elements_of()
+    if source is not None:
+        return bounds_of(definitions, source)
     if isinstance(made, o.Cast) and made.src.dtype.is_float == value.dtype.is_float:
         found = bounds_of(definitions, made.src)
     if isinstance(made, o.Elementwise):

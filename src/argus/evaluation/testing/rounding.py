@@ -60,9 +60,12 @@ def _roundoff(dtype: DType) -> float:
 def moved(
     arrays: Mapping[str, Any], program: Program, rng: np.random.Generator
 ) -> dict[str, Any]:
-    """Inputs of which each float is off by a random factor within the roundoff."""
+    """The inputs of floats, each off by a random factor within the roundoff.
+
+    Whole numbers stay those that the reference was given.
+    """
     off = coarsest(program)
-    found = dict(arrays)
+    found: dict[str, Any] = {}
     for param in program.params:
         if isinstance(param, GlobalTensor) and param.dtype.is_float:
             array = arrays[param.name]

@@ -144,6 +144,10 @@ class MovingOne(Moving, ABC):
 
     src: Operand[Tile]
 
+    def elements_of(self) -> Tile | None:
+        """The tile that is moved."""
+        return self.src
+
     @property
     def sources(self) -> tuple[Tile, ...]:
         """See :class:`Moving`."""

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from argus.ir.combine import Combination
-from argus.ir.expr import Expr, Sym
+from argus.ir.expr import Const, Expr, Sym
 from argus.ir.memory import GlobalTensor, SharedView
 from argus.ir.op import Op, Operand, Result
 from argus.ir.ops.tile import Tile
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from argus.ir.placement import MmaPlan, WgmmaPlan
 
 
-_RING = ("add", "sub", "mul", "neg", "fma", "where")
+_RING = ("add", "sub", "mul", "neg", "fma", "where", "and", "or", "xor", "not")
 """Element-wise functions that are the same modulo 2**bits."""
 
 
@@ -34,6 +34,10 @@ class RegisterOp(Op):
     """A tile is made from tiles and scalars, at once and without touching memory."""
 
     result: Result[Tile]
+
+    def elements_of(self) -> Tile | None:
+        """The tile whose elements the result has, in any order; None: others, too."""
+        return None
 
     def is_along(self, count: int) -> bool:
         """Whether an element is made of those at its own first ``count`` indices."""
@@ -96,8 +100,16 @@ class Elementwise(RegisterOp):
         return count <= len(self.result.shape)
 
     def keeps_residues(self, tile: Tile) -> bool:
-        """Sums, products and choices do."""
-        return self.fn in _RING and not _widens(self.result, tile)
+        """Sums, products, choices and functions of single bits do."""
+        moved = self.fn == "shl" and tile not in self.args[1:]
+        return (self.fn in _RING or moved) and not _widens(self.result, tile)
+
+    def hides_residues(self, tile: Tile) -> bool:
+        """A mask that is not negative does."""
+        if self.fn != "and" or tile.dtype.kind != "int":
+            return False
+        _, most = tile.dtype.integers
+        return any(isinstance(a, Const) and 0 <= a.value <= most for a in self.args)
 
     def observed_scalars(self) -> Iterator[tuple[Expr, DType]]:
         """Its scalars take the type of the first tile."""
@@ -122,6 +134,10 @@ class Cast(RegisterOp):
     def keeps_residues(self, tile: Tile) -> bool:
         """To whole numbers of no more bits."""
         return not _widens(self.result, tile)
+
+    def hides_residues(self, tile: Tile) -> bool:
+        """To a type that does not hold all of them."""
+        return self.keeps_residues(tile) and self.result.dtype != tile.dtype
 
 
 @dataclass(eq=False)
@@ -190,12 +206,20 @@ class Sort(RegisterOp):
     descending: bool
     indices: bool
 
+    def elements_of(self) -> Tile | None:
+        """The tile that is sorted, but for indices."""
+        return None if self.indices else self.src
+
 
 @dataclass(eq=False)
 class Reinterpret(RegisterOp):
     """The same registers under another layout (``result.required``)."""
 
     src: Operand[Tile]
+
+    def elements_of(self) -> Tile | None:
+        """The tile that is read in another layout."""
+        return self.src
 
 
 @dataclass(eq=False)

@@ -4,7 +4,8 @@
     exports.at(frozenset())             # the graph, with all sizes symbolic
     exports.at(frozenset({"K"}))        # where K is 1
 
-Torch takes a size of 1 for no other: that one is not 1 can be what a graph is for.
+Torch takes a size of 1 for no other: that one is not 1 can be what a graph is for. A
+size of which launches admit one number is that number.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from __future__ import annotations
 import logging
 import re
 import warnings
-from collections.abc import Callable, Generator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Mapping, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -22,6 +23,7 @@ from unittest.mock import patch
 
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
+from argus.ir.required import required_sizes
 from argus.specification.aten.decomposing import decomposed
 from argus.terms import Unknown
 
@@ -116,11 +118,12 @@ class Exports:
             raise Unknown("torch, which it is in, is not installed") from error
 
         params = {p.name: p for p in self.program.params}
-        numbers: dict[str, int] = {**self.sizes, **dict.fromkeys(ones, 1)}
+        known = {**required_sizes(self.program), **dict.fromkeys(ones, 1)}
+        numbers: dict[str, int] = {**self.sizes, **known}
         examples: list[Any] = []
         dynamic: list[dict[int, Any]] = []
         for name in self.inputs:
-            example, open_ones = _example(params[name], numbers, ones)
+            example, open_ones = _example(params[name], numbers, known.keys())
             examples.append(example)
             dynamic.append(dict.fromkeys(open_ones, torch.export.Dim.DYNAMIC))
         is_module = isinstance(self.function, torch.nn.Module)
@@ -247,11 +250,12 @@ def _wrapped(function: Callable[..., Any]) -> Any:
 
 
 def _example(
-    param: GlobalTensor | ScalarParam, numbers: dict[str, int], ones: frozenset[str]
+    param: GlobalTensor | ScalarParam, numbers: dict[str, int], known: Collection[str]
 ) -> tuple[Any, list[int]]:
     """An example of an argument, and its dimensions of symbolic size.
 
-    Every symbol has a number of its own, so that torch takes none for another.
+    Every symbol has a number of its own, so that torch takes none for another; those
+    that are ``known`` are numbers.
     """
     import torch
 
@@ -268,7 +272,7 @@ def _example(
         used = set(numbers.values())
         free = next(n for n in range(6, 10**6, 2) if n not in used)
         shape.append(numbers.setdefault(str(extent), free))
-        if str(extent) not in ones:
+        if str(extent) not in known:
             open_ones.append(dim)
     kinds = {"float": torch.float64, "int": torch.int64, "bool": torch.bool}
     return torch.zeros(shape, dtype=kinds[param.dtype.kind]), open_ones

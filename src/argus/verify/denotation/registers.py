@@ -188,7 +188,9 @@ def _applied(context: Context, op: o.Elementwise, args: Sequence[Value]) -> Valu
         width = max(op.result.dtype.bits, 32)
         here = context.state.where
         left = op.fn == "shl"
-        return shifted(context.world, value, amount, width, left=left, where=here)
+        return shifted(
+            context.world, value, amount, width, left=left, beyond=True, where=here
+        )
     if op.fn in ("mulhi", "popcount"):  # of so many bits
         return apply(context.world, f"{op.fn}{op.result.dtype.bits}", *args)
     if FUNCTIONS[op.fn].law in ("exp", "add", "sub") and context.finite.is_number(op):

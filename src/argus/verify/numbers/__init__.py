@@ -13,6 +13,7 @@ are advice, except where a run shows what is not a number (`argus.evaluation`).
     wholes.py       whole numbers, and sums of them, that leave their type (equality is
                     open then)
     products.py     products with entries of tables that leave their type (the same)
+    residues.py     which numbers may leave their type, since only last bits matter
     in_floats.py    whole numbers that a float may not hold and that decide (the same)
     narrow.py       sums that are kept in 16 bits (AG0333)
     cancelling.py   roots of what rounding may make negative (AG0334)

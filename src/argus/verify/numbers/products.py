@@ -7,7 +7,7 @@ all entries that are admitted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import assert_never
 
 from argus.ir import ops as o
@@ -16,7 +16,8 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.ir.walk import used, walk
 from argus.terms import IndexSet, Integer, Term, World
-from argus.terms.integers import Applied, Entry, Truncated, Truth
+from argus.terms.integers import Applied, Atom, Entry, Truncated, Truth
+from argus.terms.leaves import Whole
 from argus.verify.denotation import Denotation
 from argus.verify.denotation.registers import PRODUCTS
 from argus.verify.equality.stored import shape_of
@@ -79,13 +80,24 @@ def _within(
     be a case of its own.
     """
     found = IndexSet.universe
-    for atom in x.atoms() if isinstance(x, Integer) else ():
+    for atom in _factors(x):
         if isinstance(atom, Entry) and atom.tensor in tables:
             shape = shape_of(world, tables[atom.tensor])
             for index, extent in zip(atom.indices, shape, strict=True):
                 found = found & world.compare(index, ">=", 0)
                 found = found & world.compare(index, "<", extent)
     return found
+
+
+def _factors(x: Integer | Term) -> Iterator[Atom]:
+    """The whole numbers that a polynomial has, but for those inside of sums."""
+    if isinstance(x, Integer):
+        yield from x.atoms()
+        return
+    for part in x.parts:
+        for leaf, _ in part.factors:
+            if isinstance(leaf, Whole):
+                yield leaf.atom
 
 
 def table_products(program: Program) -> list[o.Elementwise]:

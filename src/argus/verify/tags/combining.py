@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-import numpy as np
-
 from argus.ir import ops as o
 from argus.ir.expr import Const, Expr, binary
 from argus.verify.combining import left_out
@@ -19,6 +17,7 @@ from argus.verify.tags.compare import Agreement, unknown, within
 from argus.verify.tags.elementwise import check_agreement, kind_in
 from argus.verify.tags.kinds import neutral
 from argus.verify.tags.reductions import reduced
+from argus.verify.tags.rows import along_rows, ends_rows
 from argus.verify.tags.state import WalkState
 from argus.verify.tags.values import (
     AbstractValue,
@@ -33,7 +32,7 @@ from argus.verify.tags.values import (
 )
 from argus.verify.verdict import Verdict
 
-__all__ = ["along_rows", "folded", "scanned"]
+__all__ = ["folded", "scanned"]
 
 
 def scanned(state: WalkState, op: o.Scan) -> AbstractValue:
@@ -61,7 +60,7 @@ def scanned(state: WalkState, op: o.Scan) -> AbstractValue:
     holes: list[Hole] = []
     for h in value.holes:
         # What comes after the elements of a tile changes none of them.
-        after = not op.reverse and _after_all(state, op, h.where)
+        after = not op.reverse and ends_rows(state, op.srcs[0], op.axis, h.where)
         if not after and not along_rows(state, op.srcs[0], op.axis, h.where):
             _check_padding(state, op, h)
         holes.append(replace(h, kind="junk"))
@@ -126,29 +125,6 @@ def _together(state: WalkState, op: o.Combining) -> AbstractValue:
         ends=least_ends(values),
         shift=None if op.combine.single != "add" else own.shift,
     )
-
-
-def along_rows(state: WalkState, tile: o.Tile, axis: int, where: Tag) -> bool:
-    """Whether a coordinate is the same along an axis of a tile."""
-    if not isinstance(where, Coord):
-        return False
-    table = state.table(tile)
-    index = tuple(table[:, :, i] for i in range(len(tile.shape)))
-    whole = np.zeros(tile.shape, np.int64)
-    whole[index] = where.offs
-    rows = np.moveaxis(whole, axis, -1)
-    return bool((rows == rows[..., :1]).all())
-
-
-def _after_all(state: WalkState, op: o.Combining, where: Tag) -> bool:
-    """Whether what lies in a hole comes after what does not."""
-    if not isinstance(where, Coord):
-        return False
-    table = state.table(op.srcs[0])[:, :, op.axis]
-    if (where.offs - table != where.offs.flat[0] - table.flat[0]).any():
-        return False
-    low = binary("+", where.base, int(where.offs.min()))
-    return state.scope.equal(low, Const(0)).verdict is Verdict.PROVED
 
 
 def _check_padding(state: WalkState, op: o.Combining, hole: Hole) -> None:

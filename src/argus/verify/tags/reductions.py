@@ -14,9 +14,14 @@ import numpy as np
 from argus.ir import ops as o
 from argus.ir.expr import Const, binary
 from argus.verify.tags.accumulation import bent
-from argus.verify.tags.compare import Agreement, within
+from argus.verify.tags.compare import Agreement, unknown, within
 from argus.verify.tags.findings import operand
-from argus.verify.tags.kinds import neutral
+from argus.verify.tags.kinds import (
+    is_negative_infinity,
+    is_positive_infinity,
+    neutral,
+)
+from argus.verify.tags.rows import ends_rows
 from argus.verify.tags.shifting import number_of_row, reduced_shift
 from argus.verify.tags.shifts import EXTREMES
 from argus.verify.tags.state import WalkState
@@ -275,8 +280,23 @@ def _below_all(state: WalkState, op: o.Reduce, h: Hole) -> bool:
     return h.kind <= bounds_of(state.world.definitions, op.src).lo
 
 
+def _is_first_among_equals(state: WalkState, op: o.Reduce, h: Hole) -> bool:
+    """Whether a place may be that of what a hole holds: of the last number of a type.
+
+    Elements may be equal to it, and the first of several is taken.
+    """
+    if op.fn not in ("argmax", "argmin") or isinstance(h.kind, str):
+        return False
+    infinite = is_negative_infinity(h.kind) or is_positive_infinity(h.kind)
+    return not infinite and not ends_rows(state, op.src, op.axis, h.where)
+
+
 def _check(state: WalkState, op: o.Reduce, value: AbstractValue, h: Hole) -> None:
-    if neutral(op.fn, h.kind, op.src.dtype):
+    if _is_first_among_equals(state, op, h):
+        outcome = within(h.where, h.extent, state.scope)
+        if not outcome.proved:
+            outcome = unknown(f"an element may be {h.kind}, too, and come after it")
+    elif neutral(op.fn, h.kind, op.src.dtype):
         outcome = Agreement(Verdict.PROVED, "normal form")
     elif _below_all(state, op, h):
         # So it changes nothing where there is an element.

@@ -36,6 +36,7 @@ from argus.verify.tags.values import (
     known_number,
     uniform,
 )
+from argus.verify.tile_bounds import bounds_of
 from argus.verify.verdict import Verdict
 
 __all__ = ["run"]
@@ -86,10 +87,17 @@ def _full(state: WalkState, op: o.Full) -> AbstractValue:
     return scalar_of_tensors(state, value, shape)
 
 
+def _fits(state: WalkState, op: o.Cast) -> bool:
+    """Whether the result's type has all numbers that the source may have."""
+    least, most = op.result.dtype.integers
+    bounds = bounds_of(state.world.definitions, op.src)
+    return least <= bounds.lo and bounds.hi <= most
+
+
 def _cast(state: WalkState, op: o.Cast) -> AbstractValue:
     value = state.get(op.src)
     keeps = op.result.dtype.kind == "int" and op.src.dtype.kind == "int"
-    if keeps and not op.result.dtype.holds(op.src.dtype):
+    if keeps and not op.result.dtype.holds(op.src.dtype) and not _fits(state, op):
         # It may be another number, and so the index of another element.
         return state.vague(op.result, "a number in a type that may not hold it")
     return replace(
