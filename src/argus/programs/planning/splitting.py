@@ -48,8 +48,12 @@ _LEAST = 2048
 """Elements of a part, at least."""
 _FEW_PARTS, _FEW_BLOCKS = 3, 66
 """Fewer parts of so many blocks are no faster than one launch less."""
+_UNEVEN = 4
+"""How many times fewer parts divide a sum where it is cut into others."""
 _WIDE = 32
 """Results side by side in memory that a block computes, at least."""
+_THREADS = 128
+"""The same of a scan, where each result is a thread's."""
 _PIECE = 64
 """Elements of rows side by side that are no row by themselves."""
 _MANY = 512
@@ -97,14 +101,15 @@ class _Splitting(ProgramRewriter):
         order = [d for d in range(len(shape)) if d != made.dim]
         sizes, rank = tuple(shape[d] for d in order), len(order)
         ordered = made.operand.through(permuted(shape, (*order, made.dim)))
-        for parts in _counts([n], prod(sizes)):
-            cut = ReshapedView((*sizes, parts, n // parts))
-            operand = ordered.through(cut)
+        beside = next((shape[d] for d in _lines(made.operand) if d != made.dim), 1)
+        none = neutral(function, value.dtype)
+        for parts, each in _parts([n], prod(sizes), min(beside, _THREADS)):
+            cut = ReshapedView((*sizes, parts, each))
+            operand = _filled(ordered, rank, parts * each, none).through(cut)
             if _walked(operand, _DEEP):
                 break
         else:
             return made
-        order.append(made.dim)
 
         def made_of(name: str, shape: tuple[int, ...], made: Primitive) -> ViewedValue:
             found = ProgramValue(f"{value.name}_{name}", shape, value.dtype, made)
@@ -114,22 +119,28 @@ class _Splitting(ProgramRewriter):
         whole = made_of(
             "parts", cut.shape[:-1], ReducePrimitive(function, operand, (rank + 1,))
         )
-        wider = bordered(
-            cut.shape[:-1], [(0, 0)] * rank + [(1, 0)], neutral(function, value.dtype)
-        )
+        wider = bordered(cut.shape[:-1], [(0, 0)] * rank + [(1, 0)], none)
         kept = sliced(wider.shape, [(0, 1, s) for s in cut.shape[:-1]])
         earlier = ScanPrimitive(whole.through(wider).through(kept), rank, function)
         before = made_of("before", cut.shape[:-1], earlier)
         inner = made_of("inside", cut.shape, ScanPrimitive(operand, rank + 1, function))
         line = (*cut.shape[:-1], 1)
         spread = before.through(ReshapedView(line)).through(repeated(line, cut.shape))
-        back = [order.index(d) for d in range(len(shape))]
-
-        def whole_rows(part: ViewedValue) -> ViewedValue:
-            rows = (*sizes, n)
-            return part.through(ReshapedView(rows)).through(permuted(rows, back))
-
-        return MapPrimitive(COMBINE[function], (whole_rows(inner), whole_rows(spread)))
+        back = [order.index(d) for d in range(made.dim)]
+        back += [rank, rank + 1, *(order.index(d) for d in range(made.dim + 1, rank + 1))]
+        both = [p.through(permuted(cut.shape, back)) for p in (inner, spread)]
+        if parts * each == n:
+            whole_rows = ReshapedView(shape)
+            both = [p.through(whole_rows) for p in both]
+            return MapPrimitive(COMBINE[function], tuple(both))
+        # No loop over the row has parts that do not divide it: they are stored first.
+        added = MapPrimitive(COMBINE[function], tuple(both))
+        found = made_of("longer", both[0].shape, added)
+        rows = (*shape[: made.dim], parts * each, *shape[made.dim + 1 :])
+        found = found.through(ReshapedView(rows))
+        return MapPrimitive(
+            "cast", (found.through(sliced(rows, [(0, 1, s) for s in shape])),)
+        )
 
     def _parted(self, value: ProgramValue, made: ReducePrimitive) -> ReducePrimitive:
         """The reduction of parts, which are a value of their own.
@@ -148,16 +159,18 @@ class _Splitting(ProgramRewriter):
         wide = next((shape[d] for d in _lines(whole_rows) if d in kept), 1)
         wide = _WIDE if pieces else wide
         cuts = [shape[d] for d in gone]
-        for parts in _counts(cuts, prod(sizes), min(wide, _WIDE)):
-            rest, rank = prod(cuts) // parts, len(few)
+        none = neutral(made.function, value.dtype)
+        for parts, each in _parts(cuts, prod(sizes), min(wide, _WIDE)):
+            rank = len(few)
             if wide > 1:  # of parts, too, results lie side by side
-                at, whole, inner = 0, (parts, *sizes), 1
-                order, cut = (*gone, *few), (parts, rest, *sizes)
+                first, at, whole, inner = 0, 0, (parts, *sizes), 1
+                order, cut = (*gone, *few), (parts, each, *sizes)
             else:
-                at, whole, inner = rank, (*sizes, parts), rank + 1
-                order, cut = (*few, *gone), (*sizes, parts, rest)
+                first, at, whole, inner = rank, rank, (*sizes, parts), rank + 1
+                order, cut = (*few, *gone), (*sizes, parts, each)
             ordered = whole_rows.through(permuted(shape, order))
-            operand = ordered.through(ReshapedView(cut))
+            longer = parts * each // prod(cuts[1:])
+            operand = _filled(ordered, first, longer, none).through(ReshapedView(cut))
             if _walked(operand, _DEEP) or not _walked(made.operand, _DEEP):
                 break
         else:
@@ -320,11 +333,23 @@ def _walked(operand: ViewedValue, deep: int) -> bool:
     return False
 
 
-def _counts(sizes: list[int], rows: int, wide: int = 1) -> Iterator[int]:
-    """Into how many parts, the most first; few blocks are no better than one.
+def _filled(
+    operand: ViewedValue, dim: int, size: int, fill: float | int | bool
+) -> ViewedValue:
+    """An operand of which a dimension has ``size`` elements, with ``fill`` behind."""
+    behind = size - operand.shape[dim]
+    if not behind:
+        return operand
+    widths = [(0, behind if d == dim else 0) for d in range(len(operand.shape))]
+    return operand.through(bordered(operand.shape, widths, fill))
 
-    The outermost sizes are cut, so that parts lie together. ``wide`` of the rows lie
-    side by side, and are a block's.
+
+def _parts(sizes: list[int], rows: int, wide: int = 1) -> Iterator[tuple[int, int]]:
+    """Into how many parts, the most first, and the elements of each.
+
+    Few blocks are no better than one. The outermost sizes are cut, so that parts lie
+    together. ``wide`` of the rows lie side by side, and are a block's. Where hardly
+    any numbers of parts divide the elements, the outermost size is longer in parts.
     """
     total = prod(sizes)
     wanted = min(_BLOCKS * wide // max(1, rows), total * wide // _LEAST)
@@ -337,9 +362,10 @@ def _counts(sizes: list[int], rows: int, wide: int = 1) -> Iterator[int]:
         parts *= n
         if parts > wanted:
             break
+    if max(found, default=1) * _UNEVEN < wanted <= sizes[0] and wanted >= _FEW_PARTS:
+        lines = -(-sizes[0] // wanted)
+        yield -(-sizes[0] // lines), lines * prod(sizes[1:])
     blocks = rows // wide
-    yield from (
-        n
-        for n in sorted(found - {1}, reverse=True)
-        if n >= _FEW_PARTS or blocks < _FEW_BLOCKS
-    )
+    for n in sorted(found - {1}, reverse=True):
+        if n >= _FEW_PARTS or blocks < _FEW_BLOCKS:
+            yield n, total // n

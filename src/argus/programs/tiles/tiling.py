@@ -59,6 +59,8 @@ _LEAST_TILE, _MOST_TILE = 1024, 8192
 _MANY_RESULTS, _LOADED_TAPS = 1 << 16, 16
 """Results that fill a device where each is a thread's sum of its own; elements of such
 a sum that a thread loads at a time, so that fewer results may do the same."""
+_LONG_PART = 256
+"""Elements that each result is made of, from which they may be parts of a long row."""
 _SHARED, _MOST_ROWS, _FULL = 512, 16, 1024
 """Elements and rows of a tile whose rows share what is read; blocks from which on such
 tiles are half as large: more warps would have no registers beside them. (A step of six
@@ -112,7 +114,7 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     if group.scans:
         return _scan(group, accesses)
     fixed = fixed_loops(group)
-    windows = [n for n in group.columns if n in fixed]
+    windows = [n for n in group.columns if n in fixed and not _of_parts(group, n)]
     if windows and _of_pixels(group, accesses, fixed):
         return _along(group, _vector(group, accesses))
     if len(windows) > 1 or (windows and group.sizes[windows[0]] <= LARGEST_WINDOW):
@@ -140,6 +142,22 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         return _across(group, apart) if apart else _along(group, vector)
     rows = [n for n in _vectors(group, accesses) if n in group.rows]
     return _across(group, max(rows, key=lambda n: min(group.sizes[n], SQUARE)))
+
+
+def _of_parts(group: LoweredGroup, loop: str) -> bool:
+    """Whether a column walks long parts of rows, with a border behind the last one.
+
+    They are no windows: none shares elements with another.
+    """
+    size = group.sizes[loop]
+    indices = [b.index for e in group.elements for b in e.borders]
+    return prod(group.sizes[n] for n in group.columns) >= _LONG_PART and all(
+        abs(factor) >= size * abs(index.factor(loop))
+        for index in indices
+        if loop in index.loops
+        for name, factor in index.terms
+        if name in group.rows
+    )
 
 
 def _of_pixels(
