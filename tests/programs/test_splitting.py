@@ -130,3 +130,29 @@ def test_no_few_blocks_walk_long_rows(name: str) -> None:
     plan = plan_of(Formula(function), (torch.empty(shape),))
     assert not plan.left
     assert sum(prediction_of(step).microseconds for step in plan.kernels) < most
+
+
+PRODUCTS: dict[str, tuple[tuple[int, ...], ...]] = {
+    # shapes of the factors, one of which is a vector
+    "rows": ((2, 300000), (300000,)),
+    "columns": ((1, 8192), (8192, 64)),
+    "line": ((300007,), (300007,)),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_a_matrix_by_a_vector_are_those_of_parts(name: str) -> None:
+    torch.manual_seed(0)
+    given = tuple(torch.randn(shape) for shape in PRODUCTS[name])
+    plan = plan_of(Formula(lambda x, y: x @ y), given)
+    assert len(plan.kernels) == 2
+    got = run_plan(plan, given, plan.program.tensors, in_interpreter)
+    wanted = given[0].double() @ given[1].double()
+    torch.testing.assert_close(got.double(), wanted, rtol=1e-4, atol=1e-3)
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def test_a_small_matrix_by_a_vector_is_one_launch() -> None:
+    given = torch.empty(1, 2048), torch.empty(2048, 1000)
+    assert len(plan_of(Formula(lambda x, y: x @ y), given).kernels) == 1

@@ -12,7 +12,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
+from argus.ir.dtypes import f32
 from argus.programs.lowering.expression_text import COMBINE
+from argus.programs.lowering.lowering import over_windows
 from argus.programs.tensors.loops import LoopSpace, NeedsSplitError, NotAffineError
 from argus.programs.tensors.numbers import neutral
 from argus.programs.tensors.offsets import (
@@ -23,6 +25,7 @@ from argus.programs.tensors.offsets import (
 )
 from argus.programs.tensors.rewriting import ProgramRewriter
 from argus.programs.tensors.tensor_program import (
+    ContractPrimitive,
     GivenPrimitive,
     MapPrimitive,
     Primitive,
@@ -56,6 +59,10 @@ _THREADS = 128
 """The same of a scan, where each result is a thread's."""
 _PIECE = 64
 """Elements of rows side by side that are no row by themselves."""
+_LONG = 1 << 18
+"""Elements of a matrix that a block multiplies by a vector sooner than two launches."""
+_PART_LETTER = "P"
+"""Of the dimension of parts; letters of factors are small."""
 _MANY = 512
 """Elements of a result beside others that take a block longer than a launch does."""
 _DEEP = 4
@@ -91,8 +98,56 @@ class _Splitting(ProgramRewriter):
                 return self._parted(value, _inside(made))
             case ScanPrimitive():
                 return self._scanned(value, made)
+            case ContractPrimitive(terms=(), between=()):
+                return self._multiplied(value, made)
             case _:
                 return made
+
+    def _multiplied(self, value: ProgramValue, made: ContractPrimitive) -> Primitive:
+        """The sum of parts of products of a matrix by a vector, of any batch of them.
+
+        Others are tensor cores' (`product_operands.py`).
+        """
+        sizes, both = made.sizes, set(made.left_letters) & set(made.right_letters)
+        own = [set(x) - both for x in (made.left_letters, made.right_letters)]
+        if all(prod(sizes[s] for s in x) > 1 for x in own):
+            return made
+        summed = [s for s in sizes if s not in made.result and s in both]
+        floats = made.left.value.dtype.is_float and value.dtype.bits <= f32.bits
+        if not summed or not floats or over_windows(made):
+            return made
+        cut = max(summed, key=sizes.__getitem__)
+        factors = ((made.left, made.left_letters), (made.right, made.right_letters))
+        matrix, letters = max(factors, key=lambda f: prod(f[0].shape))
+        beside = next((letters[d] for d in _lines(matrix)), "")
+        wide = min(sizes[beside], _WIDE) if beside in made.result and beside else 1
+        rows = prod(sizes[s] for s in made.result)
+        if sizes[cut] * wide < _LONG:
+            return made
+        for parts, each in _parts([sizes[cut]], rows, wide):
+            left, right = (_cut(*f, cut, parts, each) for f in factors)
+            if _walked(left, _DEEP) and _walked(right, _DEEP):
+                break
+        else:
+            return made
+        part = replace(
+            made,
+            left=left,
+            right=right,
+            left_letters=made.left_letters.replace(cut, _PART_LETTER + cut),
+            right_letters=made.right_letters.replace(cut, _PART_LETTER + cut),
+            result=_PART_LETTER + made.result,
+        )
+        shape = (parts, *value.shape)
+        products = ProgramValue(f"{value.name}_parts", shape, f32, part)
+        last = ReducePrimitive("sum", ViewedValue(products), (0,))
+        self._last.append(last)
+        self.values.append(products)
+        if value.dtype == f32:
+            return last
+        whole = ProgramValue(f"{value.name}_sum", value.shape, f32, last)
+        self.values.append(whole)
+        return MapPrimitive("cast", (ViewedValue(whole),))
 
     def _scanned(self, value: ProgramValue, made: ScanPrimitive) -> Primitive:
         """The scan of each part after the reduction of all parts before."""
@@ -127,7 +182,11 @@ class _Splitting(ProgramRewriter):
         line = (*cut.shape[:-1], 1)
         spread = before.through(ReshapedView(line)).through(repeated(line, cut.shape))
         back = [order.index(d) for d in range(made.dim)]
-        back += [rank, rank + 1, *(order.index(d) for d in range(made.dim + 1, rank + 1))]
+        back += [
+            rank,
+            rank + 1,
+            *(order.index(d) for d in range(made.dim + 1, rank + 1)),
+        ]
         both = [p.through(permuted(cut.shape, back)) for p in (inner, spread)]
         if parts * each == n:
             whole_rows = ReshapedView(shape)
@@ -331,6 +390,16 @@ def _walked(operand: ViewedValue, deep: int) -> bool:
         else:
             return True
     return False
+
+
+def _cut(
+    factor: ViewedValue, letters: str, letter: str, parts: int, each: int
+) -> ViewedValue:
+    """A factor of which a dimension is two: parts, and positions in a part."""
+    at = letters.index(letter)
+    longer = _filled(factor, at, parts * each, 0.0)
+    shape = factor.shape
+    return longer.through(ReshapedView((*shape[:at], parts, each, *shape[at + 1 :])))
 
 
 def _filled(

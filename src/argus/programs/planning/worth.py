@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -29,8 +30,8 @@ from argus.programs.tensors.tensor_program import (
 )
 
 __all__ = [
-    "MOST_NODES", "is_alone", "is_of_computed", "is_recomputed", "no_empty_tiles",
-    "no_gaps", "no_long_epilogue", "no_product", "no_short_sums",
+    "MOST_NODES", "is_all_of_reductions", "is_alone", "is_of_computed", "is_recomputed",
+    "no_empty_tiles", "no_gaps", "no_long_epilogue", "no_product", "no_short_sums",
     "no_turned_rows", "worthwhile",
 ]  # fmt: skip
 
@@ -47,6 +48,8 @@ it is stored."""
 _STEPS = 2
 """Maps of a normalised row, from which on they are stored where each result of a
 product would compute them anew."""
+_MUCH = 64
+"""Elements that a reduction takes in for each of its results, at least."""
 _LARGE = 1 << 20
 """Elements for each of which functions that take long are not computed again."""
 
@@ -198,6 +201,31 @@ def is_recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
         made = max((o.value for o in operands_of(made)), key=lambda v: v.size)
     of_product = made is not value and isinstance(made.made, ContractPrimitive)
     return of_product and _read(value, reader.lowered) >= _OFTEN * value.size
+
+
+def is_all_of_reductions(value: ProgramValue, readers: Sequence[ProgramValue]) -> bool:
+    """Whether a map has all that is known of several reductions, and is reduced itself.
+
+    Stored by their kernel it is one result; else each of them is, and none of them can
+    be had with another in one walk.
+    """
+    if not isinstance(value.made, MapPrimitive) or not readers:
+        return False
+    if not all(isinstance(r.made, ReducePrimitive) for r in readers):
+        return False
+    found: set[ProgramValue] = set()
+    rest, seen = [value], set[ProgramValue]()
+    while rest and len(seen) < MOST_NODES:
+        one = rest.pop()
+        if one in seen or one.size > value.size:
+            continue
+        seen.add(one)
+        if isinstance(one.made, ReducePrimitive):
+            if one.made.operand.value.size >= _MUCH * value.size:
+                found.add(one)
+        elif isinstance(one.made, MapPrimitive):
+            rest += [o.value for o in operands_of(one)]
+    return len(found) > 1
 
 
 def _read(value: ProgramValue, group: LoweredGroup) -> float:

@@ -57,10 +57,12 @@ class MomentPair:
 Pair = ExponentialPair | MomentPair
 
 
-def pairs_of(group: LoweredGroup) -> list[Pair]:
+def pairs_of(group: LoweredGroup, *, whole: bool) -> list[Pair]:
     """Reductions of which one needs the other, and both can be had in one walk.
 
-    A block walks one loop; of f32 or f64, in which parts are put together.
+    A block walks one loop; of f32 or f64, in which parts are put together. ``whole``:
+    tiles divide it. Else there are no moments, of which each element of a tile has
+    seen equally many numbers.
     """
     if len(group.columns) != 1:
         return []
@@ -68,7 +70,8 @@ def pairs_of(group: LoweredGroup) -> list[Pair]:
     for second in group.reductions:
         wide = second.dtype.is_float and second.dtype == arithmetic(second.dtype)
         if second.function == "sum" and wide:
-            pair = _exponentials(group, second) or _moments(group, second)
+            pair = _exponentials(group, second)
+            pair = pair or (_moments(group, second) if whole else None)
             if pair is not None and all(p.first is not pair.first for p in found):
                 found.append(pair)
     return found
@@ -172,7 +175,14 @@ def _rescaled(writer: ColumnWriter, pair: ExponentialPair) -> CarriedLines:
     writer.line(f"{part} = {writer.full(axes, '0.0', dtype)}")
 
     def step() -> None:
-        x = writer.tile_of(pair.first.body)
+        if writer.tiling.whole:
+            x = writer.tile_of(pair.first.body)
+        else:
+            x = writer.masked(pair.first, most)
+            if not x.isidentifier():
+                name = writer.names.fresh("x")
+                writer.line(f"{name} = {bare(x)}")
+                x = name
         larger = writer.names.fresh("larger")
         text = f"ag.maximum({most}, {x})"
         text = f"ag.minimum({text}, {largest})" if pair.bounded else text

@@ -12,7 +12,7 @@ from math import prod
 from argus.ir.dtypes import DType
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
 from argus.programs.lowering.naming import accessed, fixed_loops
-from argus.programs.lowering.tables import chooses
+from argus.programs.lowering.tables import chooses, table_in_memory
 from argus.programs.tensors.affine import Affine
 from argus.programs.tiles.carried_text import pairs_of
 from argus.programs.tiles.row_tiling import WARP_ROW, by_threads, by_warps
@@ -129,7 +129,8 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     taps = prod(group.sizes[n] for n in group.columns)
     few = taps <= FEW_TAPS
     few &= not any(r.function.startswith("arg") for r in group.reductions)
-    few &= not any(e.tables for e in group.elements)  # rows of a tile, not taps
+    # What tables in memory choose are rows of a tile, not taps.
+    few &= not any(table_in_memory(e) for e in group.elements)
     few &= len(levels_of(group)) == 1 and not _stores_columns(group)
     results = prod(group.sizes[n] for n in group.rows)
     able = results >= _MANY_RESULTS or taps <= _LOADED_TAPS
@@ -331,14 +332,15 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
     held |= not single and passes == 1 and size <= _ROW and not product
     wide = power(size) if held else min(power(size), _ROW)
     whole = False
-    if single and passes > 1 and size > _HELD and not pairs_of(group):
+    dividing = max((n for n in _WHOLE if size % n == 0), default=0)
+    pairs = bool(pairs_of(group, whole=dividing > 0))
+    if single and passes > 1 and size > _HELD and not pairs:
         moved = sum(e.dtype.bits for e in group.elements)
         moved += sum(x.buffer.dtype.bits for x in group.stores)
         warps = 32 if moved <= 96 else 16
         return GroupTiling((TileAxis(vector, _LONG_ROW * warps),), False, warps)
-    if not held and pairs_of(group):
-        dividing = [n for n in _WHOLE if size % n == 0]
-        whole, wide = bool(dividing), max((*dividing, 0)) or wide
+    if not held and pairs:
+        whole, wide = dividing > 0, dividing or wide
     rows = prod(group.sizes[n] for n in group.rows)
     high, other = 1, ""
     across = _lies_across(group, vector) if held and passes > 1 else ""
