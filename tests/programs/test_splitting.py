@@ -156,3 +156,14 @@ def test_products_of_a_matrix_by_a_vector_are_those_of_parts(name: str) -> None:
 def test_a_small_matrix_by_a_vector_is_one_launch() -> None:
     given = torch.empty(1, 2048), torch.empty(2048, 1000)
     assert len(plan_of(Formula(lambda x, y: x @ y), given).kernels) == 1
+
+
+def test_scans_of_scans_stay_one_kernel_where_parts_are_few() -> None:
+    def chained(x: Any, y: Any) -> Any:
+        return torch.cumsum(y / torch.cumprod(x, 1), 1)
+
+    given = torch.empty(8, 2048, 1024), torch.empty(8, 2048, 1024)
+    assert len(plan_of(Formula(chained), given).kernels) == 1
+    assert len(plan_of(Formula(lambda x: x.cumsum(1)), given[:1]).kernels) == 3
+    many = torch.empty(32, 2048, 1024)
+    assert len(plan_of(Formula(lambda x: x.cumsum(1)), (many,)).kernels) == 1

@@ -57,6 +57,9 @@ _WIDE = 32
 """Results side by side in memory that a block computes, at least."""
 _THREADS = 128
 """The same of a scan, where each result is a thread's."""
+_SCANNED, _CHAINED = 8, 32
+"""Parts from which on a scan across memory is faster, though it is read twice; and
+where scans of scans are a kernel's otherwise."""
 _PIECE = 64
 """Elements of rows side by side that are no row by themselves."""
 _LONG = 1 << 18
@@ -79,6 +82,8 @@ class _Splitting(ProgramRewriter):
         super().__init__()
         self._last: list[Primitive] = []
         """Reductions of parts."""
+        self._chained: set[ProgramValue] = set()
+        """Scans of what others give."""
 
     def program(self, program: TensorProgram) -> TensorProgram:
         """The new program.
@@ -86,6 +91,7 @@ class _Splitting(ProgramRewriter):
         Parts are added up as late as can be: what is between parts of several results
         would keep one kernel from computing all of them.
         """
+        self._chained = _chained_scans(program)
         found = super().program(program)
         last = {id(made) for made in self._last}
         late = {v for v in found.values if id(v.made) in last}
@@ -158,7 +164,12 @@ class _Splitting(ProgramRewriter):
         ordered = made.operand.through(permuted(shape, (*order, made.dim)))
         beside = next((shape[d] for d in _lines(made.operand) if d != made.dim), 1)
         none = neutral(function, value.dtype)
+        least = 0
+        if beside > 1:
+            least = _CHAINED if value in self._chained else _SCANNED
         for parts, each in _parts([n], prod(sizes), min(beside, _THREADS)):
+            if parts < least:
+                return made
             cut = ReshapedView((*sizes, parts, each))
             operand = _filled(ordered, rank, parts * each, none).through(cut)
             if _walked(operand, _DEEP):
@@ -245,6 +256,23 @@ class _Splitting(ProgramRewriter):
         last = ReducePrimitive(made.function, ViewedValue(part), (at, *behind))
         self._last.append(last)
         return last
+
+
+def _chained_scans(program: TensorProgram) -> set[ProgramValue]:
+    """Scans of maps of other scans, and these."""
+    found: set[ProgramValue] = set()
+    before: dict[ProgramValue, set[ProgramValue]] = {}
+    for value in program.values:
+        scans = {s for o in operands_of(value) for s in before.get(o.value, ())}
+        match value.made:
+            case ScanPrimitive():
+                found |= {value, *scans} if scans else set()
+                before[value] = {value}
+            case MapPrimitive() if scans:
+                before[value] = scans
+            case _:
+                pass
+    return found
 
 
 def _inside(made: ReducePrimitive) -> ReducePrimitive:

@@ -333,13 +333,12 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
     wide = power(size) if held else min(power(size), _ROW)
     whole = False
     dividing = max((n for n in _WHOLE if size % n == 0), default=0)
-    pairs = bool(pairs_of(group, whole=dividing > 0))
-    if single and passes > 1 and size > _HELD and not pairs:
+    if single and passes > 1 and size > _HELD and not pairs_of(group, whole=True):
         moved = sum(e.dtype.bits for e in group.elements)
         moved += sum(x.buffer.dtype.bits for x in group.stores)
         warps = 32 if moved <= 96 else 16
         return GroupTiling((TileAxis(vector, _LONG_ROW * warps),), False, warps)
-    if not held and pairs:
+    if not held and pairs_of(group, whole=True):
         whole, wide = dividing > 0, dividing or wide
     rows = prod(group.sizes[n] for n in group.rows)
     high, other = 1, ""
