@@ -107,7 +107,7 @@ WALKED: dict[str, tuple[Any, int]] = {
 
 @pytest.mark.parametrize("name", WALKED)
 def test_the_largest_and_the_sum_of_exponentials_are_had_in_one_walk(name: str) -> None:
-    """Of rows that tiles do not divide, too; one element of each is taken on the way."""
+    """Of rows that tiles do not divide, too; an element of each is taken on the way."""
     function, walks = WALKED[name]
     torch.manual_seed(0)
     inputs = (5 * torch.randn(70, 9001), torch.randint(0, 9001, (70,)))
@@ -115,7 +115,7 @@ def test_the_largest_and_the_sum_of_exponentials_are_had_in_one_walk(name: str) 
     assert not plan.left
     text = plan.kernels[0].source.text
     assert text.count(" in ag.range(") == walks, text
-    assert len(plan.kernels[0].written) == 1
+    assert len(plan.kernels[0].written) <= 2  # of a mean, whether a row counts, too
     small = (inputs[0][:3], inputs[1][:3])
     plan = plan_of(Formula(function), small)
     found = run_plan(plan, small, plan.program.tensors, in_interpreter)

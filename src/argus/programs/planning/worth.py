@@ -19,6 +19,7 @@ from argus.programs.products.product_tiles import (
 )
 from argus.programs.tensors.affine import Affine
 from argus.programs.tensors.joining import FEW, LONG
+from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,
     GatherPrimitive,
@@ -45,6 +46,8 @@ _OFTEN = 2
 _MANY, _VERY_OFTEN, _WALKED = 1 << 12, 64, 1 << 26
 """Elements of a map, times that a reduction walks them, and both together, from which
 it is stored."""
+_MANY_POINTS = 1 << 22
+"""The same of a copy that puts side by side what is read in a sector each."""
 _STEPS = 2
 """Maps of a normalised row, from which on they are stored where each result of a
 product would compute them anew."""
@@ -189,6 +192,8 @@ def is_recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
         times = _walked_again(value, reader.lowered)
         if times >= max(_VERY_OFTEN, _WALKED // value.size):
             return True
+    if points >= _MANY_POINTS and _is_turned(value):
+        return _walked_again(value, reader.lowered) >= _VERY_OFTEN
     if points >= max(_LARGE, _VERY_OFTEN * value.size):
         long, maps, reduced = _way_to(value)
         if long > FEW:
@@ -201,6 +206,19 @@ def is_recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
         made = max((o.value for o in operands_of(made)), key=lambda v: v.size)
     of_product = made is not value and isinstance(made.made, ContractPrimitive)
     return of_product and _read(value, reader.lowered) >= _OFTEN * value.size
+
+
+def _is_turned(value: ProgramValue) -> bool:
+    """Whether a value is a copy in which what lay apart in memory is side by side."""
+    match value.made:
+        case MapPrimitive(function="cast", operands=(ViewedValue() as operand,)):
+            found = offsets_through(operand)
+        case _:
+            return False
+    if found is None:
+        return False
+    steps = [s for n, s in zip(operand.shape, found[0], strict=True) if n > 1]
+    return bool(steps) and steps[-1] != 1
 
 
 def is_all_of_reductions(value: ProgramValue, readers: Sequence[ProgramValue]) -> bool:
