@@ -19,6 +19,9 @@ from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import UntranslatedError, ViewedValue
 from argus.programs.tensors.views import windowed
 
+_LARGE_WINDOW = 32
+"""Elements of windows from which on they are taken in along one dimension at a time."""
+
 
 def windows_of(
     x: TensorArray,
@@ -71,6 +74,35 @@ class WindowPool:
             x, self.kernel, self.stride, self.borders, self.dilation, fill
         )
 
+    def reduced(
+        self, x: TensorArray, function: Any, fill: float, *, together: bool = False
+    ) -> Any:
+        """The sum or extreme of each window.
+
+        Large windows that share elements are taken in along one dimension after the
+        other, of sums in f32, but where all are wanted ``together``.
+        """
+        dims = [d for d, k in enumerate(self.kernel) if k > 1]
+        shared = any(self.stride[d] < self.kernel[d] for d in dims)
+        small = len(dims) < 2 or math.prod(self.kernel) <= _LARGE_WINDOW
+        count = len(self.kernel)
+        if together or small or not shared:
+            return function(self.of(x, fill), tuple(range(-count, 0)))
+        found: Any = x
+        if function is np.sum and x.element.bits < f32.bits:
+            found = x.cast(f32)
+        # First that of which most is left out.
+        for d in sorted(range(count), key=lambda d: -self.stride[d]):
+            own = (self.kernel, self.stride, self.borders, self.dilation)
+            none: list[Any] = [1, 1, (0, 0), 1]
+            given = [
+                [part[e] if e == d else n for e in range(count)]
+                for part, n in zip(own, none, strict=True)
+            ]
+            windows = windows_of(found, *given, fill)
+            found = function(windows, tuple(range(-count, 0)))
+        return found
+
 
 @own("max_pool1d", "max_pool2d", "max_pool3d")
 def max_pool(
@@ -82,7 +114,7 @@ def max_pool(
     pool = WindowPool(x, kernel, stride, padding, dilation, ceil, count)
     if not x.element.is_float:
         raise UntranslatedError("the largest of whole numbers in windows")
-    return np.max(pool.of(x, -math.inf), tuple(range(-count, 0)))
+    return pool.reduced(x, np.max, -math.inf)
 
 
 @own("avg_pool1d", "avg_pool2d", "avg_pool3d")
@@ -93,11 +125,12 @@ def avg_pool(
     """The sum of each window over the number of its elements, or a divisor."""
     count = len(kernel)
     pool = WindowPool(x, kernel, stride, padding, 1, ceil, count)
-    total: Any = np.sum(pool.of(x, 0.0), tuple(range(-count, 0)))
     if divisor is not None:
-        return total / float(divisor)
-    found, number = total, 1.0
-    for size in element_counts(pool, total, include_padding):
+        return pool.reduced(x, np.sum, 0.0) / float(divisor)
+    sizes = element_counts(pool, x, include_padding)
+    alike = all(isinstance(size, float) for size in sizes)
+    found, number = pool.reduced(x, np.sum, 0.0, together=not alike), 1.0
+    for size in sizes:
         if isinstance(size, float):
             number *= size
         else:
@@ -110,7 +143,7 @@ def element_counts(
 ) -> list[float | TensorArray]:
     """Of each dimension how many elements windows have: a number, or numbers along it.
 
-    ``like`` has a place for each window.
+    ``like`` has as many dimensions as the result.
     """
     count = len(pool.kernel)
     found: list[float | TensorArray] = []
@@ -125,7 +158,8 @@ def element_counts(
             found.append(float(sizes.pop()))
         else:
             at = d - count
-            found.append(_sizes(like.recorder, like.shape, at, (k, s, p), low, high))
+            shape = (*[1] * (like.ndim - count), *pool.counts)
+            found.append(_sizes(like.recorder, shape, at, (k, s, p), low, high))
     return found
 
 
