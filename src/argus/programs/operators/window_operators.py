@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -40,6 +40,14 @@ def windows_of(
     ):
         raise UntranslatedError("a window that is larger than what it moves over")
     return wide.seen(windowed(wide.shape, kernel, stride, dilation))
+
+
+_Part = TypeVar("_Part")
+
+
+def _only(parts: Sequence[_Part], dim: int, none: _Part) -> list[_Part]:
+    """What a dimension has, and ``none`` for the others."""
+    return [part if d == dim else none for d, part in enumerate(parts)]
 
 
 class WindowPool:
@@ -93,13 +101,14 @@ class WindowPool:
             found = x.cast(f32)
         # First that of which most is left out.
         for d in sorted(range(count), key=lambda d: -self.stride[d]):
-            own = (self.kernel, self.stride, self.borders, self.dilation)
-            none: list[Any] = [1, 1, (0, 0), 1]
-            given = [
-                [part[e] if e == d else n for e in range(count)]
-                for part, n in zip(own, none, strict=True)
-            ]
-            windows = windows_of(found, *given, fill)
+            windows = windows_of(
+                found,
+                _only(self.kernel, d, 1),
+                _only(self.stride, d, 1),
+                _only(self.borders, d, (0, 0)),
+                _only(self.dilation, d, 1),
+                fill,
+            )
             found = function(windows, tuple(range(-count, 0)))
         return found
 
