@@ -93,3 +93,32 @@ def test_sums_of_exponentials_of_infinite_rows(length: int) -> None:
     found = torch.empty(6)
     kernel_of(step)(rows.numpy(), found.numpy())
     torch.testing.assert_close(found, rows.logsumexp(1), equal_nan=True)
+
+
+WALKED: dict[str, tuple[Any, int]] = {
+    # function of rows and classes, walks along the rows
+    "sum": (lambda x, c: x.logsumexp(-1), 1),
+    "chosen": (lambda x, c: functional.cross_entropy(x, c, reduction="none"), 1),
+    "16 bits": (lambda x, c: functional.cross_entropy(x.bfloat16().float(), c), 1),
+    "mean": (lambda x, c: functional.cross_entropy(x, c), 1),
+    "shares": (lambda x, c: x.softmax(-1), 2),
+}
+
+
+@pytest.mark.parametrize("name", WALKED)
+def test_the_largest_and_the_sum_of_exponentials_are_had_in_one_walk(name: str) -> None:
+    """Of rows that tiles do not divide, too; an element of each is taken on the way."""
+    function, walks = WALKED[name]
+    torch.manual_seed(0)
+    inputs = (5 * torch.randn(70, 9001), torch.randint(0, 9001, (70,)))
+    plan = plan_of(Formula(function), inputs)
+    assert not plan.left
+    text = plan.kernels[0].source.text
+    assert text.count(" in ag.range(") == walks, text
+    assert len(plan.kernels[0].written) <= 2  # of a mean, whether a row counts, too
+    small = (inputs[0][:3], inputs[1][:3])
+    plan = plan_of(Formula(function), small)
+    found = run_plan(plan, small, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(found, function(*small), rtol=1e-4, atol=1e-4)
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text

@@ -71,3 +71,99 @@ def test_sums_are_cut_where_loops_can_walk_the_parts() -> None:
     assert not plan.left
     assert len(plan.kernels) == 2
     assert 128 % plan.kernels[0].source.tensors[-1].buffer.shape[0] == 0
+
+
+UNEVEN: dict[str, tuple[Callable[..., Any], tuple[int, ...], int]] = {
+    # function, shape, kernels
+    "sum": (lambda x: x.sum(), (40009,), 2),
+    "columns": (lambda x: x.sum(0), (4099, 32), 2),
+    "several": (lambda x: x.sum((0, 1)), (211, 223, 8), 2),
+    "largest": (lambda x: x.amax(1), (2, 40009), 2),
+    "truths": (lambda x: (x > 4).any(1), (2, 40009), 2),
+    "products": (lambda x: (x * x).sum(), (199, 211), 2),
+    "scan": (lambda x: x.cumsum(0), (40009,), 4),
+    "scans of columns": (lambda x: x.cumsum(0), (4099, 32), 4),
+    "scans between": (lambda x: x.cumsum(1), (2, 1031, 40), 4),
+}
+
+
+@pytest.mark.parametrize("name", UNEVEN)
+def test_sizes_that_parts_do_not_divide_are_cut_too(name: str) -> None:
+    function, shape, kernels = UNEVEN[name]
+    torch.manual_seed(0)
+    x = torch.randn(shape)
+    plan = plan_of(Formula(function), (x,))
+    assert len(plan.kernels) == kernels
+    got = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    wanted = function(x.double())
+    torch.testing.assert_close(got.double(), wanted.double(), rtol=1e-4, atol=1e-3)
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+@pytest.mark.parametrize("shape, dim", [((4096, 32), 0), ((2, 1024, 40), 1)])
+def test_scans_across_memory_are_those_of_parts(
+    shape: tuple[int, ...], dim: int
+) -> None:
+    torch.manual_seed(0)
+    x = torch.randn(shape)
+    plan = plan_of(Formula(lambda x: x.cumsum(dim)), (x,))
+    assert len(plan.kernels) == 3
+    got = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(got, x.cumsum(dim), rtol=1e-4, atol=1e-4)
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+SLOW: dict[str, tuple[Callable[..., Any], tuple[int, ...], float]] = {
+    # what one block or few of them would take ten times as long for, or more
+    "sum": (lambda x: x.sum(), (16000057,), 30),
+    "columns": (lambda x: x.sum(0), (1000003, 64), 100),
+    "scan": (lambda x: x.cumsum(0), (1000000, 64), 300),
+    "uneven scan": (lambda x: x.cumsum(0), (1000003, 64), 400),
+}
+
+
+@pytest.mark.parametrize("name", SLOW)
+def test_no_few_blocks_walk_long_rows(name: str) -> None:
+    function, shape, most = SLOW[name]
+    plan = plan_of(Formula(function), (torch.empty(shape),))
+    assert not plan.left
+    assert sum(prediction_of(step).microseconds for step in plan.kernels) < most
+
+
+PRODUCTS: dict[str, tuple[tuple[int, ...], ...]] = {
+    # shapes of the factors, one of which is a vector
+    "rows": ((2, 300000), (300000,)),
+    "columns": ((1, 8192), (8192, 64)),
+    "line": ((300007,), (300007,)),
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products_of_a_matrix_by_a_vector_are_those_of_parts(name: str) -> None:
+    torch.manual_seed(0)
+    given = tuple(torch.randn(shape) for shape in PRODUCTS[name])
+    plan = plan_of(Formula(lambda x, y: x @ y), given)
+    assert len(plan.kernels) == 2
+    got = run_plan(plan, given, plan.program.tensors, in_interpreter)
+    wanted = given[0].double() @ given[1].double()
+    torch.testing.assert_close(got.double(), wanted, rtol=1e-4, atol=1e-3)
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def test_a_small_matrix_by_a_vector_is_one_launch() -> None:
+    given = torch.empty(1, 2048), torch.empty(2048, 1000)
+    assert len(plan_of(Formula(lambda x, y: x @ y), given).kernels) == 1
+
+
+def test_scans_of_scans_stay_one_kernel_where_parts_are_few() -> None:
+    def chained(x: Any, y: Any) -> Any:
+        return torch.cumsum(y / torch.cumprod(x, 1), 1)
+
+    given = torch.empty(8, 2048, 1024), torch.empty(8, 2048, 1024)
+    assert len(plan_of(Formula(chained), given).kernels) == 1
+    assert len(plan_of(Formula(lambda x: x.cumsum(1)), given[:1]).kernels) == 3
+    many = torch.empty(32, 2048, 1024)
+    assert len(plan_of(Formula(lambda x: x.cumsum(1)), (many,)).kernels) == 1

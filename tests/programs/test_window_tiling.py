@@ -11,6 +11,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from argus.programs.planning.plan import KernelStep, plan_of  # noqa: E402
+from argus.programs.planning.predictions import prediction_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.tiles.tile_axes import GroupTiling  # noqa: E402
@@ -164,3 +165,45 @@ def test_a_map_of_a_product_is_not_computed_anew_for_each_window() -> None:
     assert before.computes.endswith("maximum, minimum")
     assert over.computes == "mul, sum of products"
     assert all(proof_of(s).verdict is Verdict.EQUAL for s in plan.kernels)
+
+
+LARGE: dict[str, tuple[Any, tuple[int, ...], int]] = {
+    # function, shape, kernels
+    "means": (lambda x: functional.avg_pool2d(x, 9, 1), (2, 3, 12, 13), 2),
+    "with a border": (lambda x: functional.avg_pool2d(x, 9, 2, 4), (2, 3, 12, 13), 2),
+    "largest": (lambda x: functional.max_pool2d(x, 7, 1, 3, 2), (2, 3, 16, 15), 2),
+    "space": (lambda x: functional.max_pool3d(x, 5, 2, 2), (2, 3, 7, 8, 9), 3),
+    "none shared": (lambda x: functional.avg_pool2d(x, 9), (2, 3, 18, 27), 1),
+    "of different sizes": (
+        lambda x: functional.avg_pool2d(x, 9, 2, 4, count_include_pad=False),
+        (2, 3, 12, 13),
+        1,
+    ),
+}
+
+
+@pytest.mark.parametrize("name", LARGE)
+def test_large_windows_that_overlap_are_taken_in_along_one_dimension_at_a_time(
+    name: str,
+) -> None:
+    function, shape, kernels = LARGE[name]
+    torch.manual_seed(0)
+    x = torch.randn(shape)
+    plan = plan_of(Formula(function), (x,))
+    assert len(plan.kernels) == kernels
+    got = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(got, function(x), rtol=1e-5, atol=1e-5)
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def test_filters_of_channels_that_lie_last_are_put_side_by_side() -> None:
+    """Of each tap a warp read 32 sectors of filters: 599 us, and 50 now."""
+    x = torch.empty(32, 768, 7, 7, dtype=torch.bfloat16)
+    x = x.to(memory_format=torch.channels_last)
+    w = torch.empty(768, 1, 7, 7, dtype=torch.bfloat16)
+    plan = plan_of(
+        Formula(lambda x, w: functional.conv2d(x, w, padding=3, groups=768)), (x, w)
+    )
+    assert len(plan.kernels) == 2
+    assert sum(prediction_of(step).microseconds for step in plan.kernels) < 100

@@ -13,6 +13,7 @@ from argus.programs.lowering.expressions import (
     walked,
 )
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
+from argus.programs.tensors.recorder import COMPARISONS
 
 
 def require_provable(group: LoweredGroup) -> None:
@@ -20,6 +21,7 @@ def require_provable(group: LoweredGroup) -> None:
     _require_counted_once(group)
     _require_bounded_scans(group)
     _require_whole_rests(group)
+    _require_stored_shares(group)
 
 
 def _require_counted_once(group: LoweredGroup) -> None:
@@ -68,6 +70,21 @@ def _require_whole_rests(group: LoweredGroup) -> None:
                     raise NotFusedError("what is left of a sum of whole numbers")
             case _:
                 continue
+
+
+def _require_stored_shares(group: LoweredGroup) -> None:
+    """Raises NotFusedError where an extreme of what sums made is compared with that.
+
+    Which of the shares of a softmax are the largest, for one: they are stored first.
+    """
+    for node in group.nodes:
+        if not isinstance(node, ApplyNode) or node.function not in COMPARISONS:
+            continue
+        for extreme in walked(node.parts):
+            if isinstance(extreme, ReduceNode) and extreme.function in ("max", "min"):
+                inner = (n for n in walked([extreme.body]) if isinstance(n, ReduceNode))
+                if any(n.function == "sum" for n in inner):
+                    raise NotFusedError("an extreme of what sums made, compared")
 
 
 def _summands(node: ExpressionNode) -> Iterator[ExpressionNode]:

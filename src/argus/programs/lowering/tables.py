@@ -39,6 +39,12 @@ def chooses(element: ElementNode, axes: Sequence[str], group: LoweredGroup) -> b
     return True
 
 
+def table_in_memory(element: ElementNode) -> bool:
+    """Whether positions are read from memory, and not made of loop indices alone."""
+    nodes = walked([t.index for t in element.tables])
+    return any(isinstance(n, ElementNode) for n in nodes)
+
+
 def assumed_of(index: ExpressionNode) -> tuple[ElementNode, bool] | None:
     """The table whose numbers torch requires to lie inside, for positions from it.
 

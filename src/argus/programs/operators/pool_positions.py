@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import prod
 from typing import Any
 
@@ -17,6 +18,7 @@ import numpy
 
 from argus.ir.dtypes import f32, i64
 from argus.programs.operators.scattering_operators import scatter_add
+from argus.programs.operators.table_operators import rows_of
 from argus.programs.operators.window_gradients import PoolWindows
 from argus.programs.operators.window_operators import WindowPool, max_pool
 from argus.programs.tensors.operator_table import own
@@ -28,6 +30,8 @@ np: Any = numpy
 """Functions of numpy, which arrays of a program record."""
 _EXACT_FLOATS = 1 << 24
 """Whole numbers up to it are f32."""
+_SMALL_WINDOW = 16
+"""Elements of windows that are taken in along all dimensions together."""
 
 
 def _along(r: ProgramRecorder, rank: int, dim: int, n: int) -> Any:
@@ -133,30 +137,81 @@ def max_pool_backward(
 # ------------------------------------------------------- windows of different sizes
 
 
-def _window_of(r: ProgramRecorder, n: int, count: int) -> tuple[Any, Any]:
-    """Whether each of n elements is in each of the windows (count, n); their sizes."""
+def _ends(r: ProgramRecorder, n: int, count: int) -> tuple[Any, Any]:
+    """Where windows begin, and end (count, 1)."""
     window: Any = TensorArray(r, r.positions((count, 1), 0))
-    at: Any = TensorArray(r, r.positions((1, n), 1))
     begin = np.floor_divide(window * n, count)
-    end = np.floor_divide((window + 1) * n + count - 1, count)
-    return (at >= begin) & (at < end), (end - begin).reshape(count)
+    return begin, np.floor_divide((window + 1) * n + count - 1, count)
 
 
-def _over_windows(x: Any, dim: int, count: int, function: Any, fill: float) -> Any:
-    """A reduction over windows of a dimension, in the place of which they stand."""
-    inside, _ = _window_of(x.recorder, x.shape[dim], count)
-    rows: Any = np.moveaxis(x, dim, -1)[..., None, :]
-    found: Any = function(np.where(inside, rows, fill), -1)
-    return np.moveaxis(found, -1, dim)
+def _largest_window(n: int, count: int) -> int:
+    return max(-(-(o + 1) * n // count) - o * n // count for o in range(count))
+
+
+@dataclass(frozen=True)
+class _UnevenWindows:
+    """Windows of different sizes: each dimension is two, windows and places in one.
+
+    ``held``: what is there, or in the place of what is past the end any element;
+    ``inside``: whether something is. ``places``: positions along each dimension.
+    ``dims``: the places in windows.
+    """
+
+    held: Any
+    inside: Any
+    places: tuple[Any, ...]
+    dims: tuple[int, ...]
+
+    @classmethod
+    def of(cls, x: Any, first: int, sizes: Sequence[int]) -> _UnevenWindows:
+        """Those over dimensions from ``first`` on, of so many windows each."""
+        r, count = x.recorder, len(sizes)
+        behind = (1,) * (x.ndim - first - count)
+        places: list[Any] = []
+        held, inside = x, None
+        for d, windows in enumerate(sizes):
+            n = x.shape[first + d]
+            taps = _largest_window(n, windows)
+            tap: Any = TensorArray(r, r.positions((1, taps), 1))
+            begin, end = _ends(r, n, windows)
+            shape = [1] * (2 * count)
+            shape[2 * d : 2 * d + 2] = windows, taps
+            at = begin + tap
+            own = (at < end).reshape(*shape, *behind)
+            inside = own if inside is None else inside & own
+            place = np.minimum(at, n - 1)
+            held = rows_of(held, first + 2 * d, place)
+            places.append(place.reshape(shape))
+        taken = tuple(first + 2 * d + 1 for d in range(count))
+        spread = tuple(p.reshape(*p.shape, *behind) for p in places)
+        return cls(held, inside, spread, taken)
+
+
+def _steps(x: Any, sizes: Sequence[int]) -> list[tuple[int, tuple[int, ...]]]:
+    """Which dimensions are taken together, and from where on: all if windows are small.
+
+    Else the first one by itself, along which neighbours lie side by side.
+    """
+    first = x.ndim - len(sizes)
+    taps = prod(
+        _largest_window(n, o) for n, o in zip(x.shape[first:], sizes, strict=True)
+    )
+    if taps <= _SMALL_WINDOW:
+        return [(first, tuple(sizes))]
+    return [(first + d, (o,)) for d, o in enumerate(sizes)]
 
 
 def uneven_means(x: TensorArray, sizes: Sequence[int]) -> Any:
     """Means of windows of different sizes over the last dimensions."""
     found: Any = x.cast(f32)
-    for dim, count in enumerate(sizes, x.ndim - len(sizes)):
-        found = _over_windows(found, dim, count, np.sum, 0.0)
-        _, length = _window_of(x.recorder, x.shape[dim], count)
-        found = found / length.reshape(count, *[1] * (x.ndim - dim - 1)).cast(f32)
+    for first, counts in _steps(x, sizes):
+        windows = _UnevenWindows.of(found, first, counts)
+        shape = found.shape
+        found = np.sum(np.where(windows.inside, windows.held, 0.0), windows.dims)
+        for dim, count in enumerate(counts, first):
+            begin, end = _ends(x.recorder, shape[dim], count)
+            length = (end - begin).reshape(count, *[1] * (x.ndim - dim - 1))
+            found = found / length.cast(f32)
     return found
 
 
@@ -173,23 +228,31 @@ def adaptive_means_3d_backward(given: TensorArray, x: TensorArray) -> Any:
 
 
 def _to_each(given: TensorArray, x: TensorArray, count: int) -> Any:
+    """The windows of an element are those of n among the windows, as among elements."""
     found: Any = given.cast(f32)
-    for dim in range(x.ndim - count, x.ndim):
+    first = x.ndim - count
+    for dim in range(first, x.ndim):
         n, windows = x.shape[dim], given.shape[dim]
         if n == windows:
             continue
-        inside, length = _window_of(x.recorder, n, windows)
-        rows: Any = np.moveaxis(found, dim, -1) / length.cast(f32)
+        begin, end = _ends(x.recorder, n, windows)
+        length = (end - begin).reshape(windows, *[1] * (x.ndim - dim - 1))
+        found = found / length.cast(f32)
         if n % windows == 0:
-            wide = np.broadcast_to(rows[..., None], (*rows.shape, n // windows))
-            spread: Any = wide.reshape(*rows.shape[:-1], n)
-        else:
-            spread = np.sum(np.where(inside.T, rows[..., None, :], 0.0), -1)
-        found = np.moveaxis(spread, -1, dim)
+            shape = found.shape
+            wide: Any = found.reshape(*shape[: dim + 1], 1, *shape[dim + 1 :])
+            parts = (*shape[: dim + 1], n // windows, *shape[dim + 1 :])
+            wide = np.broadcast_to(wide, parts)
+            found = wide.reshape(*shape[:dim], n, *shape[dim + 1 :])
+    for start, sizes in _steps(found, x.shape[first:]):
+        if found.shape[start : start + len(sizes)] == tuple(sizes):
+            continue
+        own = _UnevenWindows.of(found, start, sizes)
+        found = np.sum(np.where(own.inside, own.held, 0.0), own.dims)
     return found
 
 
-@own("adaptive_max_pool2d", "adaptive_max_pool3d")
+@own("adaptive_max_pool1d", "adaptive_max_pool2d", "adaptive_max_pool3d")
 def adaptive_max_pool(x: TensorArray, sizes: Any) -> list[Any]:
     """The largest of each window, and its position in the image."""
     count = len(sizes)
@@ -198,26 +261,27 @@ def adaptive_max_pool(x: TensorArray, sizes: Any) -> list[Any]:
         kernel = [n // o for n, o in zip(extents, sizes, strict=True)]
         return max_pool_with_indices(x, kernel, kernel)
     r, first = x.recorder, x.ndim - count
+    large: Any = x
+    for start, counts in _steps(x, sizes):
+        windows = _UnevenWindows.of(large, start, counts)
+        held = np.where(windows.inside, windows.held, -math.inf)
+        large = np.max(held, windows.dims)
+    most = TensorArray(r, r.copied(large.operand))
+    windows = _UnevenWindows.of(x, first, sizes)
     place: Any = None
-    for d in range(count):
-        at = _along(r, x.ndim, first + d, extents[d])
-        place = _in_rows(place, at, extents[d])
-    most: Any = x
-    found_at: Any = np.broadcast_to(place.cast(f32), x.shape)
-    for d in reversed(range(count)):  # the first in a row, then of the first rows
-        dim, total = first + d, prod(extents)
-        rows: Any = np.moveaxis(most, dim, -1)[..., None, :]
-        places: Any = np.moveaxis(found_at, dim, -1)[..., None, :]
-        inside, _ = _window_of(r, extents[d], sizes[d])
-        held = np.where(inside, rows, -math.inf)
-        large: Any = np.max(held, -1)
-        large = TensorArray(r, r.copied(large.operand))
-        held_at = np.where(inside, places, -1.0)
-        found = _place_of(large[..., None], held, held_at, total, (-1,))
-        found = TensorArray(r, r.copied(found.operand))
-        most = np.moveaxis(large, -1, dim)
-        found_at = np.moveaxis(found, -1, dim).cast(f32)
-    return [most, found_at.cast(i64)]
+    for at, extent in zip(windows.places, extents, strict=True):
+        place = _in_rows(place, at, extent)
+    place = np.where(windows.inside, place, -1)
+    wide = [1] * (2 * count)
+    wide[::2] = sizes
+    found = _place_of(
+        most.reshape(*most.shape[:first], *wide),
+        windows.held,
+        place,
+        prod(extents),
+        windows.dims,
+    )
+    return [most, TensorArray(r, r.copied(found.operand))]
 
 
 @own("adaptive_max_pool2d_backward")

@@ -27,14 +27,33 @@ _LONGEST, _SHORT = 2048, 512
 _WORK, _LITTLE = 1 << 30, 1 << 28
 """Comparisons, at most, and of rows that are not short: torch sorts those faster. (An
 H200 takes 0.7 us for a million of them; 2**32 took seven times what torch takes.)"""
+_MOST_FOUND, _FOUND_OF = 16, 1 << 15
+"""Elements that are found one after the other, at most; times those of their row."""
+_LAUNCH, _READ = 5.0, 5e5
+_OF_RANKS, _COMPARED = 20.0, 1.4e6
+"""Microseconds of a launch, and elements that are read in one; the same of all launches
+that find ranks, and comparisons."""
 _LONG = 64
 """Elements of a row that is put in order in memory before they are compared."""
 
 
-def _require_short(x: Any) -> None:
+def _is_short(x: Any) -> bool:
     n = x.shape[-1]
-    if n > _LONGEST or x.size * n > (_LITTLE if n > _SHORT else _WORK):
-        raise UntranslatedError(f"rows of {n} elements in order")
+    return n <= _LONGEST and x.size * n <= (_LITTLE if n > _SHORT else _WORK)
+
+
+def _require_short(x: Any) -> None:
+    if not _is_short(x):
+        raise UntranslatedError(f"rows of {x.shape[-1]} elements in order")
+
+
+def _few(rows: Any, count: int) -> bool:
+    """Whether so few of the first elements are sooner found one after the other."""
+    n, size = rows.shape[-1], rows.size
+    if not rows.element.is_float or count > _MOST_FOUND or count * n > _FOUND_OF:
+        return False
+    walks = count * (_LAUNCH + size / _READ)
+    return walks < _OF_RANKS + size * n / _COMPARED or not _is_short(rows)
 
 
 def _ranks(x: Any, descending: bool) -> Any:
@@ -71,6 +90,40 @@ def _of_ranks(ranks: Any, wanted: Any) -> Any:
     return TensorArray(recorder, recorder.copied(found.operand))
 
 
+def _one_by_one(rows: Any, count: int, descending: bool) -> Any:
+    """Positions (..., count) of the first floats of each row in order.
+
+    Each is the extreme of those behind the one before it: by numbers, then by
+    positions. NaN has the number of an infinity, and a position ahead of all others in
+    descending order, behind them else.
+    """
+    n, r = rows.shape[-1], rows.recorder
+    aside = float(-n if descending else n)
+    number = np.equal(rows, rows)
+    key: Any = np.where(number, rows, np.inf)
+    place: Any = TensorArray(r, r.positions(rows.shape, rows.ndim - 1)).cast(f32)
+    place = place + np.where(number, 0.0, aside).cast(f32)
+    extreme, none = (np.max, -np.inf) if descending else (np.min, np.inf)
+    found: list[Any] = []
+    last: Any = None
+    for _ in range(count):
+        held, left = key, None
+        if found:
+            ahead: Any = np.less(key, last) if descending else np.greater(key, last)
+            left = ahead | (np.equal(key, last) & np.greater(place, found[-1]))
+            held = np.where(left, key, none)
+        most: Any = extreme(held, -1, keepdims=True)
+        last = TensorArray(r, r.copied(most.operand)).cast(rows.element)
+        hit: Any = np.equal(key, last)
+        hit = hit if left is None else hit & left
+        first: Any = np.min(np.where(hit, place, float(2 * n)), -1, keepdims=True)
+        found.append(TensorArray(r, r.copied(first.operand)))
+    at: Any = np.concatenate(found, -1) if count > 1 else found[0]
+    missing: Any = np.less(at, 0.0) if descending else np.greater_equal(at, float(n))
+    at = np.where(missing, at - aside, at).cast(i64)
+    return TensorArray(r, r.copied(at.operand))
+
+
 def _rows(x: Any, dim: int) -> Any:
     """A dimension as the last one; long rows that are compared lie in order."""
     rows: Any = np.moveaxis(x, dim, -1)
@@ -90,9 +143,12 @@ def _ordered(x: Any, dim: int, descending: bool, count: int | None = None) -> li
     rows = _rows(x, dim)
     number: int = rows.shape[-1] if count is None else count
     recorder = x.recorder
-    wanted = recorder.positions((*[1] * (x.ndim - 1), number), x.ndim - 1)
-    ranks: Any = _ranks(rows, descending)
-    at: Any = _of_ranks(ranks, TensorArray(recorder, wanted))
+    if _few(rows, number):
+        at: Any = _one_by_one(rows, number, descending)
+    else:
+        wanted = recorder.positions((*[1] * (x.ndim - 1), number), x.ndim - 1)
+        ranks: Any = _ranks(rows, descending)
+        at = _of_ranks(ranks, TensorArray(recorder, wanted))
     values: Any = gather(rows, -1, at)
     return [np.moveaxis(values, -1, dim), np.moveaxis(at, -1, dim)]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +16,16 @@ from argus.programs.lowering.known_tables import (
     quotient_table,
 )
 from argus.programs.tensors.operator_table import own
+from argus.programs.tensors.recorder import ProgramRecorder
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import (
     GatherPrimitive,
+    MapPrimitive,
     PositionPrimitive,
     UntranslatedError,
+    ViewedValue,
 )
-from argus.programs.tensors.views import BorderedView, LinearView, permuted
+from argus.programs.tensors.views import BorderedView, LinearView, permuted, sliced
 
 _EXTREME = 2
 """The mode of bags of which the largest is taken."""
@@ -38,7 +42,7 @@ def _chosen(x: TensorArray, view: LinearView, table: TensorArray) -> TensorArray
     return TensorArray(recorder, recorder.made("gather", at.shape, x.element, made))
 
 
-def _rows(x: TensorArray, dim: int, table: TensorArray) -> TensorArray:
+def rows_of(x: TensorArray, dim: int, table: TensorArray) -> TensorArray:
     """Positions of a dimension, in whose place those of the table stand.
 
     A view, where the table is known and moves elements by rule.
@@ -81,7 +85,7 @@ def _moved(
 @own("embedding")
 def embedding(weight: TensorArray, table: TensorArray, *_: Any) -> TensorArray:
     """Rows of a matrix."""
-    return _rows(weight, 0, table)
+    return rows_of(weight, 0, table)
 
 
 @own("index_select")
@@ -89,7 +93,7 @@ def index_select(x: TensorArray, dim: int, table: TensorArray) -> TensorArray:
     """Positions of a dimension."""
     if not x.ndim:  # torch says one number, of a line of positions, too
         return x
-    return _rows(x, dim % x.ndim, table)
+    return rows_of(x, dim % x.ndim, table)
 
 
 @own("_embedding_bag", "_embedding_bag_forward_only")
@@ -111,7 +115,7 @@ def embedding_bag(
     if not bags or not step or step * bags != table.shape[0]:
         raise UntranslatedError("bags of rows of different sizes")
     table = table.reshape(bags, step)
-    rows: Any = _rows(weight, 0, table)
+    rows: Any = rows_of(weight, 0, table)
     if factors is not None:
         rows = rows * factors.reshape(bags, step, 1)
     if padding < 0:
@@ -159,7 +163,7 @@ def index(x: TensorArray, indices: Sequence[Any]) -> TensorArray:
         if x.operand.views:  # no reshape chooses from what is not in order
             x = TensorArray(x.recorder, x.recorder.copied(x.operand))
         x = x.reshape(*x.shape[: dims[0]], -1, *x.shape[dims[0] + count :])
-    return _rows(x, dims[0], flat)
+    return rows_of(x, dims[0], flat)
 
 
 def _without_floats(table: TensorArray, n: int) -> Any:
@@ -204,14 +208,58 @@ def gather(x: TensorArray, dim: int, index: TensorArray, **_: Any) -> TensorArra
 
 
 def _one_of_each(x: TensorArray, axis: int, index: TensorArray) -> TensorArray:
-    """The sum of a row in which all elements but one are 0."""
-    rows = x[tuple(slice(0, n) if d != axis else slice(None)
-                   for d, n in enumerate(index.shape))]  # fmt: skip
+    """The sum of a row in which all elements but one are 0.
+
+    Of maps that is taken of their operands: so that of ``x - max(x)`` it is no sum
+    that needs the maximum, but another one of x.
+    """
+    wanted = tuple(
+        n if d == axis else k
+        for d, (n, k) in enumerate(zip(x.shape, index.shape, strict=True))
+    )
+    rows = x if wanted == x.shape else x[tuple(slice(0, n) for n in wanted)]
     recorder = x.recorder
     at = recorder.positions(rows.shape, axis)
     chosen = recorder.map("eq", at, index.operand)
-    zero = recorder.cast(0, x.element)
-    one = recorder.map("where", chosen, rows.operand, zero)
-    return TensorArray(recorder, recorder.reduce("sum", one, (axis,), True)).cast(
-        x.element
+    return TensorArray(recorder, _chosen_of(recorder, rows.operand, axis, chosen, {}))
+
+
+def _chosen_of(
+    recorder: ProgramRecorder,
+    operand: ViewedValue,
+    axis: int,
+    chosen: Any,
+    done: dict[ViewedValue, ViewedValue],
+) -> ViewedValue:
+    """Elements along an axis that are chosen, one of each row."""
+    if operand in done:
+        return done[operand]
+    made, shape = operand.value.made, operand.shape
+    if shape[axis] == 1 or _alike_along(operand, axis):
+        parts = [(0, 1, 1 if d == axis else n) for d, n in enumerate(shape)]
+        found = operand.through(sliced(shape, parts))
+    elif isinstance(made, MapPrimitive) and not operand.views:
+        each = [
+            _chosen_of(recorder, part, axis, chosen, done)
+            if isinstance(part, ViewedValue)
+            else part
+            for part in made.operands
+        ]
+        narrow = replace(made, operands=tuple(each))
+        wanted = tuple(1 if d == axis else n for d, n in enumerate(shape))
+        found = recorder.made("chosen", wanted, operand.value.dtype, narrow)
+    else:
+        dtype = operand.value.dtype
+        one = recorder.map("where", chosen, operand, recorder.cast(0, dtype))
+        total = recorder.reduce("sum", one, (axis,), True)
+        found = TensorArray(recorder, total).cast(dtype).operand
+    done[operand] = found
+    return found
+
+
+def _alike_along(operand: ViewedValue, axis: int) -> bool:
+    """Whether an operand is repeated along a dimension."""
+    last = operand.views[-1] if operand.views else None
+    return isinstance(last, LinearView) and all(
+        d != axis for pairs in last.factors for d, _ in pairs
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -18,6 +18,9 @@ from argus.programs.tensors.recorder import ProgramRecorder
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import UntranslatedError, ViewedValue
 from argus.programs.tensors.views import windowed
+
+_LARGE_WINDOW = 32
+"""Elements of windows from which on they are taken in along one dimension at a time."""
 
 
 def windows_of(
@@ -37,6 +40,14 @@ def windows_of(
     ):
         raise UntranslatedError("a window that is larger than what it moves over")
     return wide.seen(windowed(wide.shape, kernel, stride, dilation))
+
+
+_Part = TypeVar("_Part")
+
+
+def _only(parts: Sequence[_Part], dim: int, none: _Part) -> list[_Part]:
+    """What a dimension has, and ``none`` for the others."""
+    return [part if d == dim else none for d, part in enumerate(parts)]
 
 
 class WindowPool:
@@ -71,6 +82,36 @@ class WindowPool:
             x, self.kernel, self.stride, self.borders, self.dilation, fill
         )
 
+    def reduced(
+        self, x: TensorArray, function: Any, fill: float, *, together: bool = False
+    ) -> Any:
+        """The sum or extreme of each window.
+
+        Large windows that share elements are taken in along one dimension after the
+        other, of sums in f32, but where all are wanted ``together``.
+        """
+        dims = [d for d, k in enumerate(self.kernel) if k > 1]
+        shared = any(self.stride[d] < self.kernel[d] for d in dims)
+        small = len(dims) < 2 or math.prod(self.kernel) <= _LARGE_WINDOW
+        count = len(self.kernel)
+        if together or small or not shared:
+            return function(self.of(x, fill), tuple(range(-count, 0)))
+        found: Any = x
+        if function is np.sum and x.element.bits < f32.bits:
+            found = x.cast(f32)
+        # First that of which most is left out.
+        for d in sorted(range(count), key=lambda d: -self.stride[d]):
+            windows = windows_of(
+                found,
+                _only(self.kernel, d, 1),
+                _only(self.stride, d, 1),
+                _only(self.borders, d, (0, 0)),
+                _only(self.dilation, d, 1),
+                fill,
+            )
+            found = function(windows, tuple(range(-count, 0)))
+        return found
+
 
 @own("max_pool1d", "max_pool2d", "max_pool3d")
 def max_pool(
@@ -82,7 +123,7 @@ def max_pool(
     pool = WindowPool(x, kernel, stride, padding, dilation, ceil, count)
     if not x.element.is_float:
         raise UntranslatedError("the largest of whole numbers in windows")
-    return np.max(pool.of(x, -math.inf), tuple(range(-count, 0)))
+    return pool.reduced(x, np.max, -math.inf)
 
 
 @own("avg_pool1d", "avg_pool2d", "avg_pool3d")
@@ -93,11 +134,12 @@ def avg_pool(
     """The sum of each window over the number of its elements, or a divisor."""
     count = len(kernel)
     pool = WindowPool(x, kernel, stride, padding, 1, ceil, count)
-    total: Any = np.sum(pool.of(x, 0.0), tuple(range(-count, 0)))
     if divisor is not None:
-        return total / float(divisor)
-    found, number = total, 1.0
-    for size in element_counts(pool, total, include_padding):
+        return pool.reduced(x, np.sum, 0.0) / float(divisor)
+    sizes = element_counts(pool, x, include_padding)
+    alike = all(isinstance(size, float) for size in sizes)
+    found, number = pool.reduced(x, np.sum, 0.0, together=not alike), 1.0
+    for size in sizes:
         if isinstance(size, float):
             number *= size
         else:
@@ -110,7 +152,7 @@ def element_counts(
 ) -> list[float | TensorArray]:
     """Of each dimension how many elements windows have: a number, or numbers along it.
 
-    ``like`` has a place for each window.
+    ``like`` has as many dimensions as the result.
     """
     count = len(pool.kernel)
     found: list[float | TensorArray] = []
@@ -125,7 +167,8 @@ def element_counts(
             found.append(float(sizes.pop()))
         else:
             at = d - count
-            found.append(_sizes(like.recorder, like.shape, at, (k, s, p), low, high))
+            shape = (*[1] * (like.ndim - count), *pool.counts)
+            found.append(_sizes(like.recorder, shape, at, (k, s, p), low, high))
     return found
 
 

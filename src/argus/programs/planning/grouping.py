@@ -26,6 +26,7 @@ from argus.programs.planning.forms import KernelForm, formed, source_of
 from argus.programs.planning.kernel_group import KernelGroup
 from argus.programs.planning.large_kernels import maps_to_try
 from argus.programs.planning.worth import (
+    is_all_of_reductions,
     is_alone,
     is_of_computed,
     is_recomputed,
@@ -42,6 +43,7 @@ from argus.programs.tensors.loops import NotAffineError
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,
     FilledPrimitive,
+    GatherPrimitive,
     GivenPrimitive,
     JoinedPrimitive,
     MapPrimitive,
@@ -202,6 +204,7 @@ class _Grouping:
     def _place(self, value: ProgramValue, readers: list[ProgramValue]) -> None:
         roots: set[ProgramValue] = set()
         stored = value in self.needed or is_of_computed(value)
+        stored |= is_all_of_reductions(value, readers)
         for reader in readers:
             found = self.root.get(reader)
             if found is None:  # torch reads it
@@ -478,11 +481,30 @@ class _Grouping:
                 return plain and self._joins_chained(value, root)
             inside = {*self.inside[root], value}
             return plain and self._set_attention(root, inside, kernel.beside)
-        try:
-            self._set(root, {*self.inside[root], value}, strict=True)
-        except NotFusedError:
-            return False
-        return True
+        tables = self._positions_of(value)
+        for beside in [tables, set[ProgramValue]()] if tables else [tables]:
+            try:
+                self._set(root, {*self.inside[root], value, *beside}, strict=True)
+            except NotFusedError:
+                continue
+            return True
+        return False
+
+    def _positions_of(self, value: ProgramValue) -> set[ProgramValue]:
+        """What makes the table of a value that it chooses, where that is positions.
+
+        It joins with the value: a table in memory is walked in other tiles.
+        """
+        rest = (
+            [value.made.table.value] if isinstance(value.made, GatherPrimitive) else []
+        )
+        found: set[ProgramValue] = set()
+        while rest:
+            one = rest.pop()
+            if one in self.free and one not in found and one not in self.needed:
+                found.add(one)
+                rest += [o.value for o in operands_of(one)]
+        return found
 
     def _without(self, root: ProgramValue, value: ProgramValue) -> None:
         """The kernel of a root as it was before a value joined."""

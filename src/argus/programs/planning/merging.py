@@ -52,8 +52,8 @@ _MOST_PLACES = 4
 """Ways in which the dimensions of one result may be among those of another."""
 _NEAR = 48
 """Kernels before one that may join it."""
-_SMALL = 1 << 18
-"""Elements for which a launch takes as long as the work."""
+_SMALL, _OF_BLOCK = 1 << 18, 1 << 13
+"""Elements for which a launch takes as long as the work, and those of each block."""
 
 
 def merged(
@@ -291,9 +291,9 @@ def _slower(
     for offset in offsets:
         if vector in offset.loops and offset.factor(vector) != 1:
             return True
-    if _points(group) <= _SMALL:
-        return False
     blocks = _blocks(group, form)
+    if _points(group) <= max(_SMALL, blocks * _OF_BLOCK):
+        return False
     return blocks < FEW_BLOCKS and any(
         isinstance(g.form, GroupTiling)
         and g.lowered is not None

@@ -304,6 +304,7 @@ class _Preparing(ProgramRewriter):
             element=dtype,
             terms=len(TERMS) if split else max(1, len(made.terms)),
             repeats=sizes.get(most, 1),
+            split=split,
         )
         if counts == (1, 1) or made.left is made.right or made.between:
             return made

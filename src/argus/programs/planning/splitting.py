@@ -12,7 +12,9 @@ from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from math import prod
 
+from argus.ir.dtypes import f32
 from argus.programs.lowering.expression_text import COMBINE
+from argus.programs.lowering.lowering import over_windows
 from argus.programs.tensors.loops import LoopSpace, NeedsSplitError, NotAffineError
 from argus.programs.tensors.numbers import neutral
 from argus.programs.tensors.offsets import (
@@ -23,6 +25,7 @@ from argus.programs.tensors.offsets import (
 )
 from argus.programs.tensors.rewriting import ProgramRewriter
 from argus.programs.tensors.tensor_program import (
+    ContractPrimitive,
     GivenPrimitive,
     MapPrimitive,
     Primitive,
@@ -48,10 +51,21 @@ _LEAST = 2048
 """Elements of a part, at least."""
 _FEW_PARTS, _FEW_BLOCKS = 3, 66
 """Fewer parts of so many blocks are no faster than one launch less."""
+_UNEVEN = 4
+"""How many times fewer parts divide a sum where it is cut into others."""
 _WIDE = 32
 """Results side by side in memory that a block computes, at least."""
+_THREADS = 128
+"""The same of a scan, where each result is a thread's."""
+_SCANNED, _CHAINED = 8, 32
+"""Parts from which on a scan across memory is faster, though it is read twice; and
+where scans of scans are a kernel's otherwise."""
 _PIECE = 64
 """Elements of rows side by side that are no row by themselves."""
+_LONG = 1 << 18
+"""Elements of a matrix that a block multiplies by a vector sooner than two launches."""
+_PART_LETTER = "P"
+"""Of the dimension of parts; letters of factors are small."""
 _MANY = 512
 """Elements of a result beside others that take a block longer than a launch does."""
 _DEEP = 4
@@ -68,6 +82,8 @@ class _Splitting(ProgramRewriter):
         super().__init__()
         self._last: list[Primitive] = []
         """Reductions of parts."""
+        self._chained: set[ProgramValue] = set()
+        """Scans of what others give."""
 
     def program(self, program: TensorProgram) -> TensorProgram:
         """The new program.
@@ -75,6 +91,7 @@ class _Splitting(ProgramRewriter):
         Parts are added up as late as can be: what is between parts of several results
         would keep one kernel from computing all of them.
         """
+        self._chained = _chained_scans(program)
         found = super().program(program)
         last = {id(made) for made in self._last}
         late = {v for v in found.values if id(v.made) in last}
@@ -87,8 +104,56 @@ class _Splitting(ProgramRewriter):
                 return self._parted(value, _inside(made))
             case ScanPrimitive():
                 return self._scanned(value, made)
+            case ContractPrimitive(terms=(), between=()):
+                return self._multiplied(value, made)
             case _:
                 return made
+
+    def _multiplied(self, value: ProgramValue, made: ContractPrimitive) -> Primitive:
+        """The sum of parts of products of a matrix by a vector, of any batch of them.
+
+        Others are tensor cores' (`product_operands.py`).
+        """
+        sizes, both = made.sizes, set(made.left_letters) & set(made.right_letters)
+        own = [set(x) - both for x in (made.left_letters, made.right_letters)]
+        if all(prod(sizes[s] for s in x) > 1 for x in own):
+            return made
+        summed = [s for s in sizes if s not in made.result and s in both]
+        floats = made.left.value.dtype.is_float and value.dtype.bits <= f32.bits
+        if not summed or not floats or over_windows(made):
+            return made
+        cut = max(summed, key=sizes.__getitem__)
+        factors = ((made.left, made.left_letters), (made.right, made.right_letters))
+        matrix, letters = max(factors, key=lambda f: prod(f[0].shape))
+        beside = next((letters[d] for d in _lines(matrix)), "")
+        wide = min(sizes[beside], _WIDE) if beside in made.result and beside else 1
+        rows = prod(sizes[s] for s in made.result)
+        if sizes[cut] * wide < _LONG:
+            return made
+        for parts, each in _parts([sizes[cut]], rows, wide):
+            left, right = (_cut(*f, cut, parts, each) for f in factors)
+            if _walked(left, _DEEP) and _walked(right, _DEEP):
+                break
+        else:
+            return made
+        part = replace(
+            made,
+            left=left,
+            right=right,
+            left_letters=made.left_letters.replace(cut, _PART_LETTER + cut),
+            right_letters=made.right_letters.replace(cut, _PART_LETTER + cut),
+            result=_PART_LETTER + made.result,
+        )
+        shape = (parts, *value.shape)
+        products = ProgramValue(f"{value.name}_parts", shape, f32, part)
+        last = ReducePrimitive("sum", ViewedValue(products), (0,))
+        self._last.append(last)
+        self.values.append(products)
+        if value.dtype == f32:
+            return last
+        whole = ProgramValue(f"{value.name}_sum", value.shape, f32, last)
+        self.values.append(whole)
+        return MapPrimitive("cast", (ViewedValue(whole),))
 
     def _scanned(self, value: ProgramValue, made: ScanPrimitive) -> Primitive:
         """The scan of each part after the reduction of all parts before."""
@@ -97,14 +162,20 @@ class _Splitting(ProgramRewriter):
         order = [d for d in range(len(shape)) if d != made.dim]
         sizes, rank = tuple(shape[d] for d in order), len(order)
         ordered = made.operand.through(permuted(shape, (*order, made.dim)))
-        for parts in _counts([n], prod(sizes)):
-            cut = ReshapedView((*sizes, parts, n // parts))
-            operand = ordered.through(cut)
+        beside = next((shape[d] for d in _lines(made.operand) if d != made.dim), 1)
+        none = neutral(function, value.dtype)
+        least = 0
+        if beside > 1:
+            least = _CHAINED if value in self._chained else _SCANNED
+        for parts, each in _parts([n], prod(sizes), min(beside, _THREADS)):
+            if parts < least:
+                return made
+            cut = ReshapedView((*sizes, parts, each))
+            operand = _filled(ordered, rank, parts * each, none).through(cut)
             if _walked(operand, _DEEP):
                 break
         else:
             return made
-        order.append(made.dim)
 
         def made_of(name: str, shape: tuple[int, ...], made: Primitive) -> ViewedValue:
             found = ProgramValue(f"{value.name}_{name}", shape, value.dtype, made)
@@ -114,22 +185,32 @@ class _Splitting(ProgramRewriter):
         whole = made_of(
             "parts", cut.shape[:-1], ReducePrimitive(function, operand, (rank + 1,))
         )
-        wider = bordered(
-            cut.shape[:-1], [(0, 0)] * rank + [(1, 0)], neutral(function, value.dtype)
-        )
+        wider = bordered(cut.shape[:-1], [(0, 0)] * rank + [(1, 0)], none)
         kept = sliced(wider.shape, [(0, 1, s) for s in cut.shape[:-1]])
         earlier = ScanPrimitive(whole.through(wider).through(kept), rank, function)
         before = made_of("before", cut.shape[:-1], earlier)
         inner = made_of("inside", cut.shape, ScanPrimitive(operand, rank + 1, function))
         line = (*cut.shape[:-1], 1)
         spread = before.through(ReshapedView(line)).through(repeated(line, cut.shape))
-        back = [order.index(d) for d in range(len(shape))]
-
-        def whole_rows(part: ViewedValue) -> ViewedValue:
-            rows = (*sizes, n)
-            return part.through(ReshapedView(rows)).through(permuted(rows, back))
-
-        return MapPrimitive(COMBINE[function], (whole_rows(inner), whole_rows(spread)))
+        back = [order.index(d) for d in range(made.dim)]
+        back += [
+            rank,
+            rank + 1,
+            *(order.index(d) for d in range(made.dim + 1, rank + 1)),
+        ]
+        both = [p.through(permuted(cut.shape, back)) for p in (inner, spread)]
+        if parts * each == n:
+            whole_rows = ReshapedView(shape)
+            both = [p.through(whole_rows) for p in both]
+            return MapPrimitive(COMBINE[function], tuple(both))
+        # No loop over the row has parts that do not divide it: they are stored first.
+        added = MapPrimitive(COMBINE[function], tuple(both))
+        found = made_of("longer", both[0].shape, added)
+        rows = (*shape[: made.dim], parts * each, *shape[made.dim + 1 :])
+        found = found.through(ReshapedView(rows))
+        return MapPrimitive(
+            "cast", (found.through(sliced(rows, [(0, 1, s) for s in shape])),)
+        )
 
     def _parted(self, value: ProgramValue, made: ReducePrimitive) -> ReducePrimitive:
         """The reduction of parts, which are a value of their own.
@@ -148,16 +229,18 @@ class _Splitting(ProgramRewriter):
         wide = next((shape[d] for d in _lines(whole_rows) if d in kept), 1)
         wide = _WIDE if pieces else wide
         cuts = [shape[d] for d in gone]
-        for parts in _counts(cuts, prod(sizes), min(wide, _WIDE)):
-            rest, rank = prod(cuts) // parts, len(few)
+        none = neutral(made.function, value.dtype)
+        for parts, each in _parts(cuts, prod(sizes), min(wide, _WIDE)):
+            rank = len(few)
             if wide > 1:  # of parts, too, results lie side by side
-                at, whole, inner = 0, (parts, *sizes), 1
-                order, cut = (*gone, *few), (parts, rest, *sizes)
+                first, at, whole, inner = 0, 0, (parts, *sizes), 1
+                order, cut = (*gone, *few), (parts, each, *sizes)
             else:
-                at, whole, inner = rank, (*sizes, parts), rank + 1
-                order, cut = (*few, *gone), (*sizes, parts, rest)
+                first, at, whole, inner = rank, rank, (*sizes, parts), rank + 1
+                order, cut = (*few, *gone), (*sizes, parts, each)
             ordered = whole_rows.through(permuted(shape, order))
-            operand = ordered.through(ReshapedView(cut))
+            longer = parts * each // prod(cuts[1:])
+            operand = _filled(ordered, first, longer, none).through(ReshapedView(cut))
             if _walked(operand, _DEEP) or not _walked(made.operand, _DEEP):
                 break
         else:
@@ -173,6 +256,23 @@ class _Splitting(ProgramRewriter):
         last = ReducePrimitive(made.function, ViewedValue(part), (at, *behind))
         self._last.append(last)
         return last
+
+
+def _chained_scans(program: TensorProgram) -> set[ProgramValue]:
+    """Scans of maps of other scans, and these."""
+    found: set[ProgramValue] = set()
+    before: dict[ProgramValue, set[ProgramValue]] = {}
+    for value in program.values:
+        scans = {s for o in operands_of(value) for s in before.get(o.value, ())}
+        match value.made:
+            case ScanPrimitive():
+                found |= {value, *scans} if scans else set()
+                before[value] = {value}
+            case MapPrimitive() if scans:
+                before[value] = scans
+            case _:
+                pass
+    return found
 
 
 def _inside(made: ReducePrimitive) -> ReducePrimitive:
@@ -320,11 +420,33 @@ def _walked(operand: ViewedValue, deep: int) -> bool:
     return False
 
 
-def _counts(sizes: list[int], rows: int, wide: int = 1) -> Iterator[int]:
-    """Into how many parts, the most first; few blocks are no better than one.
+def _cut(
+    factor: ViewedValue, letters: str, letter: str, parts: int, each: int
+) -> ViewedValue:
+    """A factor of which a dimension is two: parts, and positions in a part."""
+    at = letters.index(letter)
+    longer = _filled(factor, at, parts * each, 0.0)
+    shape = factor.shape
+    return longer.through(ReshapedView((*shape[:at], parts, each, *shape[at + 1 :])))
 
-    The outermost sizes are cut, so that parts lie together. ``wide`` of the rows lie
-    side by side, and are a block's.
+
+def _filled(
+    operand: ViewedValue, dim: int, size: int, fill: float | int | bool
+) -> ViewedValue:
+    """An operand of which a dimension has ``size`` elements, with ``fill`` behind."""
+    behind = size - operand.shape[dim]
+    if not behind:
+        return operand
+    widths = [(0, behind if d == dim else 0) for d in range(len(operand.shape))]
+    return operand.through(bordered(operand.shape, widths, fill))
+
+
+def _parts(sizes: list[int], rows: int, wide: int = 1) -> Iterator[tuple[int, int]]:
+    """Into how many parts, the most first, and the elements of each.
+
+    Few blocks are no better than one. The outermost sizes are cut, so that parts lie
+    together. ``wide`` of the rows lie side by side, and are a block's. Where hardly
+    any numbers of parts divide the elements, the outermost size is longer in parts.
     """
     total = prod(sizes)
     wanted = min(_BLOCKS * wide // max(1, rows), total * wide // _LEAST)
@@ -337,9 +459,10 @@ def _counts(sizes: list[int], rows: int, wide: int = 1) -> Iterator[int]:
         parts *= n
         if parts > wanted:
             break
+    if max(found, default=1) * _UNEVEN < wanted <= sizes[0] and wanted >= _FEW_PARTS:
+        lines = -(-sizes[0] // wanted)
+        yield -(-sizes[0] // lines), lines * prod(sizes[1:])
     blocks = rows // wide
-    yield from (
-        n
-        for n in sorted(found - {1}, reverse=True)
-        if n >= _FEW_PARTS or blocks < _FEW_BLOCKS
-    )
+    for n in sorted(found - {1}, reverse=True):
+        if n >= _FEW_PARTS or blocks < _FEW_BLOCKS:
+            yield n, total // n

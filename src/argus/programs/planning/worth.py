@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from math import prod
 
 import numpy as np
@@ -18,6 +19,7 @@ from argus.programs.products.product_tiles import (
 )
 from argus.programs.tensors.affine import Affine
 from argus.programs.tensors.joining import FEW, LONG
+from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,
     GatherPrimitive,
@@ -29,8 +31,8 @@ from argus.programs.tensors.tensor_program import (
 )
 
 __all__ = [
-    "MOST_NODES", "is_alone", "is_of_computed", "is_recomputed", "no_empty_tiles",
-    "no_gaps", "no_long_epilogue", "no_product", "no_short_sums",
+    "MOST_NODES", "is_all_of_reductions", "is_alone", "is_of_computed", "is_recomputed",
+    "no_empty_tiles", "no_gaps", "no_long_epilogue", "no_product", "no_short_sums",
     "no_turned_rows", "worthwhile",
 ]  # fmt: skip
 
@@ -44,9 +46,13 @@ _OFTEN = 2
 _MANY, _VERY_OFTEN, _WALKED = 1 << 12, 64, 1 << 26
 """Elements of a map, times that a reduction walks them, and both together, from which
 it is stored."""
+_MANY_POINTS = 1 << 22
+"""The same of a copy that puts side by side what is read in a sector each."""
 _STEPS = 2
 """Maps of a normalised row, from which on they are stored where each result of a
 product would compute them anew."""
+_MUCH = 64
+"""Elements that a reduction takes in for each of its results, at least."""
 _LARGE = 1 << 20
 """Elements for each of which functions that take long are not computed again."""
 
@@ -186,6 +192,8 @@ def is_recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
         times = _walked_again(value, reader.lowered)
         if times >= max(_VERY_OFTEN, _WALKED // value.size):
             return True
+    if points >= _MANY_POINTS and _is_turned(value):
+        return _walked_again(value, reader.lowered) >= _VERY_OFTEN
     if points >= max(_LARGE, _VERY_OFTEN * value.size):
         long, maps, reduced = _way_to(value)
         if long > FEW:
@@ -198,6 +206,44 @@ def is_recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
         made = max((o.value for o in operands_of(made)), key=lambda v: v.size)
     of_product = made is not value and isinstance(made.made, ContractPrimitive)
     return of_product and _read(value, reader.lowered) >= _OFTEN * value.size
+
+
+def _is_turned(value: ProgramValue) -> bool:
+    """Whether a value is a copy in which what lay apart in memory is side by side."""
+    match value.made:
+        case MapPrimitive(function="cast", operands=(ViewedValue() as operand,)):
+            found = offsets_through(operand)
+        case _:
+            return False
+    if found is None:
+        return False
+    steps = [s for n, s in zip(operand.shape, found[0], strict=True) if n > 1]
+    return bool(steps) and steps[-1] != 1
+
+
+def is_all_of_reductions(value: ProgramValue, readers: Sequence[ProgramValue]) -> bool:
+    """Whether a map has all that is known of several reductions, and is reduced itself.
+
+    Stored by their kernel it is one result; else each of them is, and none of them can
+    be had with another in one walk.
+    """
+    if not isinstance(value.made, MapPrimitive) or not readers:
+        return False
+    if not all(isinstance(r.made, ReducePrimitive) for r in readers):
+        return False
+    found: set[ProgramValue] = set()
+    rest, seen = [value], set[ProgramValue]()
+    while rest and len(seen) < MOST_NODES:
+        one = rest.pop()
+        if one in seen or one.size > value.size:
+            continue
+        seen.add(one)
+        if isinstance(one.made, ReducePrimitive):
+            if one.made.operand.value.size >= _MUCH * value.size:
+                found.add(one)
+        elif isinstance(one.made, MapPrimitive):
+            rest += [o.value for o in operands_of(one)]
+    return len(found) > 1
 
 
 def _read(value: ProgramValue, group: LoweredGroup) -> float:

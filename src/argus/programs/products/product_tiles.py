@@ -68,8 +68,12 @@ _BESIDE_SPLIT = 168
 """Registers of a thread that multiplies, beside a warpgroup that splits."""
 _BESIDE_OTHERS = 96
 """Registers of a thread of one of two warpgroups, beside another such block."""
-_SPLIT = ProductTile(128, 128, 32, 2, 2, apart=True, split=120)
-"""The tile of a product whose kernel splits its factors."""
+_SPLIT = (
+    (ProductTile(128, 128, 32, 2, 2, apart=True, split=120), 1.0),
+    (ProductTile(64, 64, 64, 2, 1, apart=True, split=168), 1.7),
+)
+"""Tiles of products whose kernels split their factors. What the second costs is what is
+predicted: the role that splits waits least where a step is long."""
 _WIDE = (
     (ProductTile(128, 256, 32, 4, 2), 1.0),
     (ProductTile(128, 128, 32, 6, 2), 1.13),
@@ -145,7 +149,7 @@ def chosen_tile(
     computed transposed. ``rows``: see `Rows`.
     """
     if split:
-        return _SPLIT
+        return _of_table(m, n, batch, _SPLIT)[0]
     if element != f32 and factors == (1, 1):
         best, _ = _measured(m, n, k, batch * outer, batch, turned, straight, rows)
         return _of_library(best)
@@ -197,7 +201,7 @@ _LEAST_STEP, _TILE_US = {2: 0.11, 4: 0.2}, 4.0
 of f32 took 101, 72 of bf16 took 8), and of a tile beside its steps."""
 _MOST_BYTES = 128 * 256 * LINE / 0.56
 """Bytes of K of elements of a tile that tensor cores multiply in a microsecond."""
-_MOST_PARTS = 64
+_MOST_PARTS, _MOST_OF_CHANNELS = 132, 64
 _LEAST_PART = 256
 _PART = 64
 """Into how many parts a sum is cut at most; elements of a sum below which no part is
@@ -206,21 +210,21 @@ worth a block; and what parts of K are multiples of."""
 
 def parts_of_sum(
     m: int, n: int, k: int, batch: int, outer: int, *, element: DType, terms: int = 1,
-    repeats: int = 1,
+    repeats: int = 1, split: bool = False,
 ) -> tuple[int, int]:  # fmt: skip
     """Into how many equal parts a sum is cut, which are results first.
 
     Those of ``repeats``, a divisor of ``outer`` that may be cut, and those of K: what
     is predicted to take least, by the library's table. ``element``: of the factors that
-    are multiplied, ``terms`` times each.
+    are multiplied, ``terms`` times each. ``split``: the kernel splits them.
     """
-    found = table()
+    found, tiles = table(), _SPLIT if split else _tiles(element)
 
     def time(parts: tuple[int, int]) -> float:
         count, rest, inner = prod(parts), outer // parts[0], k // parts[1]
         groups = batch * count
         if element == f32 or terms > 1:
-            _, waves = _of_table(m, n, groups, _tiles(element))
+            _, waves = _of_table(m, n, groups, tiles)
             us = waves * _STEP_COST[element == f32] * inner * rest * terms
         else:
             us = _measured(m, n, inner, groups * rest, groups, (False, False), False)[1]
@@ -258,7 +262,7 @@ def parts_of_channels(
         us = waves * (each * ceil(channels // parts / step) * taps + _TILE_US)
         return us + (found.sum(parts, prod(pixels), filters) if parts > 1 else 0.0)
 
-    most = min(_MOST_PARTS, channels * taps // _LEAST_PART)
+    most = min(_MOST_OF_CHANNELS, channels * taps // _LEAST_PART)
     able = [n for n in range(2, most + 1) if channels % (n * step // 2) == 0]
     return min([1, *able], key=time)
 

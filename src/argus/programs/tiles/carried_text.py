@@ -57,10 +57,12 @@ class MomentPair:
 Pair = ExponentialPair | MomentPair
 
 
-def pairs_of(group: LoweredGroup) -> list[Pair]:
+def pairs_of(group: LoweredGroup, *, whole: bool) -> list[Pair]:
     """Reductions of which one needs the other, and both can be had in one walk.
 
-    A block walks one loop; of f32 or f64, in which parts are put together.
+    A block walks one loop; of f32 or f64, in which parts are put together. ``whole``:
+    tiles divide it. Else there are no moments, of which each element of a tile has
+    seen equally many numbers.
     """
     if len(group.columns) != 1:
         return []
@@ -68,7 +70,8 @@ def pairs_of(group: LoweredGroup) -> list[Pair]:
     for second in group.reductions:
         wide = second.dtype.is_float and second.dtype == arithmetic(second.dtype)
         if second.function == "sum" and wide:
-            pair = _exponentials(group, second) or _moments(group, second)
+            pair = _exponentials(group, second)
+            pair = pair or (_moments(group, second) if whole else None)
             if pair is not None and all(p.first is not pair.first for p in found):
                 found.append(pair)
     return found
@@ -148,40 +151,56 @@ class CarriedLines:
     finish: Callable[[], None]
 
 
-def begun(writer: ColumnWriter, pair: Pair) -> CarriedLines:
+def begun(writer: ColumnWriter, pair: Pair, rows: Sequence[str]) -> CarriedLines:
     """The lines before the loop of two reductions in one walk, and what is next."""
     match pair:
         case ExponentialPair():
-            return _rescaled(writer, pair)
+            return _rescaled(writer, pair, rows)
         case MomentPair():
             return _moved(writer, pair)
 
 
-def _rescaled(writer: ColumnWriter, pair: ExponentialPair) -> CarriedLines:
-    """Online softmax, of each element of a tile by itself.
+def _rescaled(
+    writer: ColumnWriter, pair: ExponentialPair, rows: Sequence[str]
+) -> CarriedLines:
+    """Online softmax, of each element of a tile by itself where tiles are whole.
+
+    Else of each row: an element of a tile may have seen no number.
 
     Milakov and Gimelshein, "Online normalizer calculation for softmax" (2018).
     """
     (loop,) = writer.group.columns
     letter = writer.letters[loop]
-    axes = [a.loop for a in writer.tiling.axes]
+    each = writer.tiling.whole
+    axes = [a.loop for a in writer.tiling.axes] if each else rows
     dtype = pair.second.dtype
     most, part = writer.names.fresh("most"), writer.names.fresh("sum_part")
     largest = repr(largest_number(dtype))
-    writer.line(f"{most} = {writer.full(axes, f'-{largest}', dtype)}")
-    writer.line(f"{part} = {writer.full(axes, '0.0', dtype)}")
+    least = writer.full(axes, f"-{largest}", dtype)
+    writer.line(f"{most} = {bare(least)}")
+    writer.line(f"{part} = {bare(writer.full(axes, '0.0', dtype))}")
 
     def step() -> None:
-        x = writer.tile_of(pair.first.body)
+        x = writer.tile_of(pair.first.body) if each else writer.masked(pair.first, None)
+        if not x.isidentifier():
+            name = writer.names.fresh("x")
+            writer.line(f"{name} = {bare(x)}")
+            x = name
         larger = writer.names.fresh("larger")
-        text = f"ag.maximum({most}, {x})"
+        text = x if each else f'ag.max({x}, "{letter}")'
+        text = f"ag.maximum({most}, {text})"
         text = f"ag.minimum({text}, {largest})" if pair.bounded else text
         writer.line(f"{larger} = {text}")
         rest = f"ag.exp({x} - {larger})"
+        rest = rest if each else f'ag.sum({rest}, "{letter}")'
         writer.line(f"{part} = {part} * ag.exp({most} - {larger}) + {rest}")
         writer.line(f"{most} = {larger}")
 
     def finish() -> None:
+        if not each:
+            writer.assign(pair.first, "max", most)
+            writer.assign(pair.second, "sum", part)
+            return
         name = writer.assign(pair.first, "max", f'ag.max({most}, "{letter}")')
         text = f'ag.sum({part} * ag.exp({most} - {name}), "{letter}")'
         writer.assign(pair.second, "sum", text)

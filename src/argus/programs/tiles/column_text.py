@@ -21,6 +21,7 @@ from argus.programs.lowering.expressions import (
     ApplyNode,
     ElementNode,
     ExpressionNode,
+    NumberNode,
     ReduceNode,
     ScanNode,
     walked,
@@ -137,7 +138,7 @@ class ColumnWriter(TileWriter):
                     r, r.function, self.full(rows, neutral[r], r.dtype)
                 )
         carried = [place(self, r, rows, level) for r in places]
-        carried += [begun(self, p) for p in pairs]
+        carried += [begun(self, p, rows) for p in pairs]
         with self.along(others):
             for r in sums:
                 kept = rows if r.function == "prod" else axes
@@ -172,5 +173,9 @@ class ColumnWriter(TileWriter):
                 return not fill and loop in free
             case ApplyNode(function="mul" | "cast", parts=parts):
                 return all(self._vanishes(p, loop) for p in parts)
+            case ApplyNode(function="where", parts=(_, *parts)):
+                return all(self._vanishes(p, loop) for p in parts)
+            case NumberNode(value=value):
+                return value == 0
             case _:
                 return False

@@ -147,7 +147,8 @@ class KernelWriter(ColumnWriter):
 
     def passes(self) -> None:
         """Reductions in their order, then what is stored."""
-        pairs = pairs_of(self.group) if self.tiling.whole else []
+        tiling = self.tiling
+        pairs = [] if tiling.held else pairs_of(self.group, whole=tiling.whole)
         done = {p.second for p in pairs}
         for level in levels_of(self.group):
             left = [r for r in level if r not in done]

@@ -47,6 +47,8 @@ class ScanWriter(KernelWriter):
             self.hoisted(s.body)
             neutral = neutral_text(s.function, s.dtype)
             self.line(f"{carried[s]} = {self.full(rows, neutral, s.dtype)}")
+        for store in self.group.stores:
+            self.hoisted(store.node)
         with self.along([loop]):
             if self.reverse:
                 self.first = self.names.fresh("first")

@@ -12,7 +12,7 @@ from math import prod
 from argus.ir.dtypes import DType
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
 from argus.programs.lowering.naming import accessed, fixed_loops
-from argus.programs.lowering.tables import chooses
+from argus.programs.lowering.tables import chooses, table_in_memory
 from argus.programs.tensors.affine import Affine
 from argus.programs.tiles.carried_text import pairs_of
 from argus.programs.tiles.row_tiling import WARP_ROW, by_threads, by_warps
@@ -59,6 +59,8 @@ _LEAST_TILE, _MOST_TILE = 1024, 8192
 _MANY_RESULTS, _LOADED_TAPS = 1 << 16, 16
 """Results that fill a device where each is a thread's sum of its own; elements of such
 a sum that a thread loads at a time, so that fewer results may do the same."""
+_LONG_PART = 256
+"""Elements that each result is made of, from which they may be parts of a long row."""
 _SHARED, _MOST_ROWS, _FULL = 512, 16, 1024
 """Elements and rows of a tile whose rows share what is read; blocks from which on such
 tiles are half as large: more warps would have no registers beside them. (A step of six
@@ -112,7 +114,7 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     if group.scans:
         return _scan(group, accesses)
     fixed = fixed_loops(group)
-    windows = [n for n in group.columns if n in fixed]
+    windows = [n for n in group.columns if n in fixed and not _of_parts(group, n)]
     if windows and _of_pixels(group, accesses, fixed):
         return _along(group, _vector(group, accesses))
     if len(windows) > 1 or (windows and group.sizes[windows[0]] <= LARGEST_WINDOW):
@@ -127,7 +129,8 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     taps = prod(group.sizes[n] for n in group.columns)
     few = taps <= FEW_TAPS
     few &= not any(r.function.startswith("arg") for r in group.reductions)
-    few &= not any(e.tables for e in group.elements)  # rows of a tile, not taps
+    # What tables in memory choose are rows of a tile, not taps.
+    few &= not any(table_in_memory(e) for e in group.elements)
     few &= len(levels_of(group)) == 1 and not _stores_columns(group)
     results = prod(group.sizes[n] for n in group.rows)
     able = results >= _MANY_RESULTS or taps <= _LOADED_TAPS
@@ -140,6 +143,22 @@ def _reducing(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         return _across(group, apart) if apart else _along(group, vector)
     rows = [n for n in _vectors(group, accesses) if n in group.rows]
     return _across(group, max(rows, key=lambda n: min(group.sizes[n], SQUARE)))
+
+
+def _of_parts(group: LoweredGroup, loop: str) -> bool:
+    """Whether a column walks long parts of rows, with a border behind the last one.
+
+    They are no windows: none shares elements with another.
+    """
+    size = group.sizes[loop]
+    indices = [b.index for e in group.elements for b in e.borders]
+    return prod(group.sizes[n] for n in group.columns) >= _LONG_PART and all(
+        abs(factor) >= size * abs(index.factor(loop))
+        for index in indices
+        if loop in index.loops
+        for name, factor in index.terms
+        if name in group.rows
+    )
 
 
 def _of_pixels(
@@ -313,14 +332,14 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
     held |= not single and passes == 1 and size <= _ROW and not product
     wide = power(size) if held else min(power(size), _ROW)
     whole = False
-    if single and passes > 1 and size > _HELD and not pairs_of(group):
+    dividing = max((n for n in _WHOLE if size % n == 0), default=0)
+    if single and passes > 1 and size > _HELD and not pairs_of(group, whole=True):
         moved = sum(e.dtype.bits for e in group.elements)
         moved += sum(x.buffer.dtype.bits for x in group.stores)
         warps = 32 if moved <= 96 else 16
         return GroupTiling((TileAxis(vector, _LONG_ROW * warps),), False, warps)
-    if not held and pairs_of(group):
-        dividing = [n for n in _WHOLE if size % n == 0]
-        whole, wide = bool(dividing), max((*dividing, 0)) or wide
+    if not held and pairs_of(group, whole=True):
+        whole, wide = dividing > 0, dividing or wide
     rows = prod(group.sizes[n] for n in group.rows)
     high, other = 1, ""
     across = _lies_across(group, vector) if held and passes > 1 else ""

@@ -35,8 +35,10 @@ _LEAST_ACROSS = 4
 _LONGEST = 256
 _EACH, _MANY_TAPS = 8, 16
 """Results of a thread, and taps from which they are half as many: each tap of each
-result is a load in flight, which needs a register.
+result is a load in flight, which needs a register. (Of 16 bits two of them share one.)
 """
+_HALF = 16
+"""Bits of elements of which a register holds two."""
 _RESIDENT = 32
 """Warps of a multiprocessor that there is room for then, with 64 registers a thread."""
 
@@ -73,7 +75,7 @@ def windows_tiling(
             whole = windows  # one number of it cannot lie outside
     taps = tuple(n for n in group.columns if n not in whole)
     steps = prod(group.sizes[n] for n in taps)
-    each = _EACH if steps < _MANY_TAPS else _EACH // 2
+    each = _EACH if steps < _MANY_TAPS or _pairs(group, vector) else _EACH // 2
     axes = [TileAxis(n, power(group.sizes[n])) for n in windows if n in whole]
     axes += _of_rows(group, vector, prod(a.size for a in axes))
     points = prod(a.size for a in axes)
@@ -108,6 +110,17 @@ def _of_rows(group: LoweredGroup, vector: str, window: int) -> list[TileAxis]:
     if len(axes) > 2:  # no tile of many axes is turned before it is stored
         axes.sort(key=lambda a: group.rows.index(a.loop))
     return axes
+
+
+def _pairs(group: LoweredGroup, vector: str) -> bool:
+    """Whether all that is read next to each other are 16 bits, several at a time."""
+    found = [e for e in group.elements if vector in e.whole.loops]
+    return bool(found) and all(
+        e.dtype.bits <= _HALF
+        and e.whole.factor(vector) == 1
+        and all(vector not in b.index.loops for b in e.borders)
+        for e in found
+    )
 
 
 def _stores(group: LoweredGroup) -> frozenset[str]:
