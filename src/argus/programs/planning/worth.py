@@ -18,6 +18,7 @@ from argus.programs.products.product_tiles import (
 )
 from argus.programs.tensors.affine import Affine
 from argus.programs.tensors.joining import FEW, LONG
+from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,
     GatherPrimitive,
@@ -44,6 +45,8 @@ _OFTEN = 2
 _MANY, _VERY_OFTEN, _WALKED = 1 << 12, 64, 1 << 26
 """Elements of a map, times that a reduction walks them, and both together, from which
 it is stored."""
+_ACROSS = 16
+"""How many times as long elements take that lie apart in what a map reads."""
 _STEPS = 2
 """Maps of a normalised row, from which on they are stored where each result of a
 product would compute them anew."""
@@ -182,9 +185,10 @@ def is_recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
         return False
     points = prod(reader.lowered.sizes.values())
     chosen = isinstance(value.made, GatherPrimitive)  # nothing is computed of it
-    if not chosen and value.size >= _MANY and points >= _WALKED:
+    walked = _WALKED // _ACROSS if _turned(value) else _WALKED
+    if not chosen and value.size >= _MANY and points >= walked:
         times = _walked_again(value, reader.lowered)
-        if times >= max(_VERY_OFTEN, _WALKED // value.size):
+        if times >= max(_VERY_OFTEN, walked // value.size):
             return True
     if points >= max(_LARGE, _VERY_OFTEN * value.size):
         long, maps, reduced = _way_to(value)
@@ -198,6 +202,16 @@ def is_recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
         made = max((o.value for o in operands_of(made)), key=lambda v: v.size)
     of_product = made is not value and isinstance(made.made, ContractPrimitive)
     return of_product and _read(value, reader.lowered) >= _OFTEN * value.size
+
+
+def _turned(value: ProgramValue) -> bool:
+    """Whether elements side by side are apart in an operand of the same size."""
+    last = max((d for d, n in enumerate(value.shape) if n > 1), default=0)
+    for operand in operands_of(value) if isinstance(value.made, MapPrimitive) else ():
+        found = offsets_through(operand) if operand.value.size == value.size else None
+        if found is not None and value.shape and found[0][last] > 1:
+            return True
+    return False
 
 
 def _read(value: ProgramValue, group: LoweredGroup) -> float:
