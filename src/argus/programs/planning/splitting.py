@@ -145,7 +145,7 @@ class _Splitting(ProgramRewriter):
         few = [*kept, *pieces]
         sizes = tuple(shape[d] for d in few)
         wide = next((shape[d] for d in _lines(whole_rows) if d in kept), 1)
-        wide = _WIDE if pieces else wide
+        wide = prod(shape[d] for d in pieces) if pieces else wide
         cuts = [shape[d] for d in gone]
         for parts in _counts(cuts, prod(sizes), min(wide, _WIDE)):
             rest, rank = prod(cuts) // parts, len(few)
