@@ -26,7 +26,7 @@ from argus.programs.tensors.tensor_program import (
 )
 from argus.programs.tensors.views import BorderedView, ReshapedView, permuted
 
-__all__ = ["MemoryOrder", "common_order", "order_of"]
+__all__ = ["MemoryOrder", "common_order", "in_order", "order_of"]
 
 _MOST_DIGITS = 5
 """Dimensions of what is stored, at most, where one that is shown is several of them."""
@@ -42,7 +42,7 @@ class MemoryOrder:
     """Digits of dimensions, the outermost in memory first.
 
     A digit is a dimension of ``shape``, its place among that dimension's digits, of
-    which 0 is the outermost one, and a size. Sizes of one dimension multiply to its size.
+    which 0 is the outermost one, and a size. Those of a dimension multiply to its size.
     """
 
     shape: tuple[int, ...]
@@ -75,6 +75,8 @@ class MemoryOrder:
 
     def laid(self, operand: ViewedValue) -> ViewedValue:
         """An operand of this shape with the digits as its dimensions."""
+        if self.natural:
+            return operand
         apart, order = self._split()
         if not self.whole:
             operand = operand.through(ReshapedView(apart))

@@ -11,7 +11,6 @@ from argus.ir.dtypes import DType, boolean, f32, f64, i16, i32, i64
 from argus.programs.tensors.memory_order import (
     MemoryOrder,
     common_order,
-    order_of,
 )
 from argus.programs.tensors.numbers import number_of
 from argus.programs.tensors.offsets import offsets_through
@@ -132,6 +131,11 @@ class ProgramRecorder:
             yield
         finally:
             self._follows = before
+
+    def order_of(self, operands: Sequence[Part]) -> MemoryOrder | None:
+        """How what is made of operands of one shape lies; None: as its dimensions."""
+        seen = [o for o in operands if isinstance(o, ViewedValue)]
+        return common_order(seen) if self._follows else None
 
     def given(
         self, name: str, shape: Sequence[int], dtype: DType, made: GivenPrimitive
@@ -299,8 +303,7 @@ class ProgramRecorder:
         self, wish: str, shape: Sequence[int], dtype: DType, made: MapPrimitive
     ) -> ViewedValue:
         """A map that lies as most of what it reads does."""
-        seen = [o for o in made.operands if isinstance(o, ViewedValue)]
-        order = common_order(seen) if self._follows else None
+        order = self.order_of(made.operands)
         if order is None or order.natural:
             return self._value(wish, shape, dtype, made)
         parts = tuple(
@@ -356,8 +359,8 @@ class ProgramRecorder:
     def _reduced(
         self, function: str, part: ViewedValue, gone: Sequence[int], dtype: DType
     ) -> ViewedValue:
-        """A reduction, of which the dimensions that are left lie as in what it reads."""
-        whole = order_of(part) if self._follows else None
+        """A reduction, of which what is left lies as it does in what it reads."""
+        whole = self.order_of([part])
         order = None if whole is None else whole.without(gone)
         if order is None or order.natural:
             kept = [n for d, n in enumerate(part.shape) if d not in gone]
