@@ -19,11 +19,13 @@ from argus.programs.planning.predictions import prediction_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.products.product_forms import ProductForm  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.tensors import joining  # noqa: E402
 from argus.programs.tensors.memory_order import common_order, order_of  # noqa: E402
 from argus.programs.tensors.offsets import digits_through, offsets_through  # noqa: E402
 from argus.programs.tensors.recorder import ProgramRecorder  # noqa: E402
 from argus.programs.tensors.tensor_program import (  # noqa: E402
     GivenPrimitive,
+    JoinedPrimitive,
     MapPrimitive,
     ViewedValue,
 )
@@ -263,3 +265,30 @@ def test_filters_that_each_pixel_reads_are_turned_once() -> None:
         Formula(lambda x, w: torch.conv2d(x, w, padding=3, groups=192)), (x, w)
     )
     assert sum(prediction_of(step).microseconds for step in plan.kernels) < 80
+
+
+def test_parts_of_a_join_lie_side_by_side_in_pixels(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Products store rows of channels in what is joined, and nothing is copied."""
+    monkeypatch.setattr(joining, "_LEAST", 0)
+
+    def call(x: Any, a: Any, b: Any) -> Any:
+        wide = torch.relu(torch.conv2d(x, b, padding=1))
+        return torch.cat([torch.relu(torch.conv2d(x, a)), wide], 1)
+
+    torch.manual_seed(0)
+    given = tuple(
+        torch.randn(s, dtype=HALF).to(memory_format=torch.channels_last)
+        for s in ((2, 16, 8, 16), (16, 16, 1, 1), (24, 16, 3, 3))
+    )
+    plan = plan_of(Formula(call), given)
+    homes = [v for v in plan.program.values if isinstance(v.made, JoinedPrimitive)]
+    assert [(v.shape, v.made.dim) for v in homes] == [((2, 8, 16, 40), 3)]  # type: ignore[union-attr]
+    assert len(plan.kernels) == 2
+    got = run_plan(plan, given, plan.program.tensors, in_interpreter)
+    wanted = call(*(t.double() for t in given))
+    assert got.stride() == wanted.stride()
+    assert float((got.double() - wanted).norm() / wanted.norm()) < 1e-2
+    for step in plan.kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text

@@ -17,6 +17,7 @@ from dataclasses import replace
 from itertools import accumulate
 from math import prod
 
+from argus.programs.tensors.offsets import digits_through
 from argus.programs.tensors.recorder import ProgramRecorder
 from argus.programs.tensors.rewriting import ProgramRewriter
 from argus.programs.tensors.tensor_program import (
@@ -57,8 +58,23 @@ def may_lie_in_one(operands: Sequence[ViewedValue]) -> bool:
     """Whether tensors may be parts of one value: many, or large and values as such."""
     if len(operands) >= _MANY:
         return True
-    plain = all(isinstance(v, ReshapedView) for o in operands for v in o.views)
-    return plain and sum(o.value.size for o in operands) >= _LEAST
+    whole = all(map(_whole, operands))
+    return whole and sum(o.value.size for o in operands) >= _LEAST
+
+
+def _whole(operand: ViewedValue) -> bool:
+    """Whether an operand shows each element of its value once, in any order.
+
+    The kernel that makes the value may store it so.
+    """
+    if all(isinstance(v, ReshapedView) for v in operand.views):
+        return True
+    found = digits_through(operand)
+    return (
+        found is not None
+        and prod(operand.shape) == operand.value.size
+        and all(step for digits in found[0] for n, step in digits if n > 1)
+    )
 
 
 def grows(operands: Sequence[ViewedValue]) -> bool:

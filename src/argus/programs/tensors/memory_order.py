@@ -113,7 +113,8 @@ def _natural(shape: Sequence[int]) -> tuple[Digit, ...]:
 def common_order(operands: Sequence[ViewedValue]) -> MemoryOrder | None:
     """The order of most bytes of operands of one shape; None where none has one.
 
-    Of as many bytes, it is that of what is computed, then the first one's.
+    Of as many bytes, it is that of what is computed; then another one than that of the
+    dimensions, in which a kernel stores because it stores in no other; then the first.
     """
     votes: dict[MemoryOrder, list[int]] = {}
     for operand in operands:
@@ -121,7 +122,7 @@ def common_order(operands: Sequence[ViewedValue]) -> MemoryOrder | None:
         if order is not None:
             size = min(operand.value.size, prod(operand.shape))
             computed = not isinstance(operand.value.made, GivenPrimitive)
-            found = votes.setdefault(order, [0, 0])
+            found = votes.setdefault(order, [0, 0, not order.natural])
             found[0] += size * operand.value.dtype.bits
             found[1] += computed
     return max(votes, key=votes.__getitem__, default=None)
