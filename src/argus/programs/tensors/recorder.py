@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 from math import prod
 from typing import Any, cast
@@ -124,7 +124,7 @@ class ProgramRecorder:
         return name
 
     @contextmanager
-    def in_order_of_dimensions(self) -> Iterator[None]:
+    def in_order_of_dimensions(self) -> Generator[None]:
         """Let values lie in the order of their dimensions: somebody counts on it."""
         before, self._follows = self._follows, False
         try:
