@@ -147,7 +147,10 @@ class _Splitting(ProgramRewriter):
         wide = next((shape[d] for d in _lines(whole_rows) if d in kept), 1)
         wide = prod(shape[d] for d in pieces) if pieces else wide
         cuts = [shape[d] for d in gone]
-        for parts in _counts(cuts, prod(sizes), min(wide, _WIDE)):
+        able = [*_counts(cuts, prod(sizes), min(wide, _WIDE))]
+        if pieces and not able:  # any parts are better than rows in pieces
+            able = [*_counts(cuts, prod(sizes), _WIDE)]
+        for parts in able:
             rest, rank = prod(cuts) // parts, len(few)
             # Of parts, too, results lie side by side; pieces lie beside their parts.
             at = len(kept) if pieces else 0 if wide > 1 else rank
