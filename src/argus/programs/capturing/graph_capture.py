@@ -87,7 +87,7 @@ class GraphCapture:
 
     def __init__(self, graph: Any, said: Callable[[Any], Any]) -> None:
         self.graph, self.said = graph, said
-        self.recorder = ProgramRecorder()
+        self.recorder = ProgramRecorder(follows=True)
         self.values: dict[Any, Any] = {}
         self.tensors: dict[str, Any] = {}
         self.fixed: dict[int, Any] = {}

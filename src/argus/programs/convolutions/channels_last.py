@@ -109,17 +109,15 @@ def channels_last(
     Of f32 in full, there are twice the channels: a number is high + low, both of 11
     bits; first are all that are high.
     """
-    wide = _filled_up(x, precision, borders)
-    if _in_full(x, precision):
-        r, rank = x.recorder, wide.ndim
-        high, low = _high_and_low(_before_channels(wide))
-        number = r.positions((*wide.shape[:-1], 2, wide.shape[-1]), rank - 1)
-        parts = r.map("where", r.map("eq", number, 1), low, high)
-        return TensorArray(r, parts).reshape(*wide.shape[:-1], 2 * wide.shape[-1])
-    copied = nearest(wide, precision)
-    if copied is wide:
-        return TensorArray(x.recorder, x.recorder.copied(wide.operand))
-    return copied
+    wide, r = _filled_up(x, precision, borders), x.recorder
+    with r.in_order_of_dimensions():
+        if _in_full(x, precision):
+            high, low = _high_and_low(_before_channels(wide))
+            number = r.positions((*wide.shape[:-1], 2, wide.shape[-1]), wide.ndim - 1)
+            parts = r.map("where", r.map("eq", number, 1), low, high)
+            return TensorArray(r, parts).reshape(*wide.shape[:-1], 2 * wide.shape[-1])
+        copied = nearest(wide, precision)
+    return TensorArray(r, r.copied(wide.operand)) if copied is wide else copied
 
 
 def filters_last(weight: TensorArray, *, precision: str) -> TensorArray:
@@ -132,11 +130,12 @@ def filters_last(weight: TensorArray, *, precision: str) -> TensorArray:
     if not _in_full(weight, precision):
         return channels_last(weight, precision=precision)[None]
     r, rank = weight.recorder, wide.ndim
-    high, low = _high_and_low(_before_channels(wide)[None])
     shape = (2, *wide.shape[:-1], 2, wide.shape[-1])
-    first = r.map("eq", r.positions(shape, 0), 0)
-    other = r.map("where", r.map("eq", r.positions(shape, rank), 0), low, 0.0)
-    parts = TensorArray(r, r.map("where", first, high, other))
+    with r.in_order_of_dimensions():
+        high, low = _high_and_low(_before_channels(wide)[None])
+        first = r.map("eq", r.positions(shape, 0), 0)
+        other = r.map("where", r.map("eq", r.positions(shape, rank), 0), low, 0.0)
+        parts = TensorArray(r, r.map("where", first, high, other))
     return parts.reshape(*shape[:-2], 2 * shape[-1])
 
 

@@ -61,7 +61,8 @@ def convolution_backward(
     if wanted[1]:
         narrow, wide = (x, given) if transposed else (given, x)
         taps = weight.shape[2:]
-        found[1] = _of_filters(narrow, wide, taps, steps, pads, gaps, groups)
+        with x.recorder.in_order_of_dimensions():
+            found[1] = _of_filters(narrow, wide, taps, steps, pads, gaps, groups)
     if wanted[2]:
         found[2] = np.sum(given, (0, *range(2, given.ndim)))  # type: ignore[call-overload]
     return found

@@ -157,8 +157,9 @@ def _one_window(
     precision = convolution_precision(weight.shape[1], taps)
     wide = windows_of(x, taps, one, borders, dilation, 0.0)
     kept = (slice(None), slice(None), *[slice(0, 1)] * len(taps))
-    rows = nearest(wide[kept].reshape(len(x), groups, -1), precision)
-    filters = nearest(weight.reshape(groups, len(weight) // groups, -1), precision)
+    with x.recorder.in_order_of_dimensions():  # a sum is one row
+        rows = nearest(wide[kept].reshape(len(x), groups, -1), precision)
+        filters = nearest(weight.reshape(groups, len(weight) // groups, -1), precision)
     made = contracted(
         x.recorder, rows.operand, filters.operand, "ngc", "gkc", "ngk",
         precision=precision,

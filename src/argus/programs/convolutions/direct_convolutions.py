@@ -26,7 +26,7 @@ from argus.programs.operators.window_operators import windows_of
 from argus.programs.products.box_tiles import boxes_fill_tiles, provable
 from argus.programs.products.product_tiles import parts_of_channels
 from argus.programs.tensors.numpy_functions import contracted
-from argus.programs.tensors.offsets import offsets_through
+from argus.programs.tensors.offsets import digits_through, offsets_through
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import MapPrimitive, ViewedValue
 from argus.programs.tensors.views import permuted, repeated
@@ -166,7 +166,11 @@ def _parts(operand: ViewedValue) -> Iterator[ViewedValue]:
 
 
 def _beside(operand: ViewedValue) -> bool:
-    return bool(prod(operand.shape)) and operand.shape[1] > 1 and _step(operand) == 1
+    """Whether channels lie side by side, perhaps of pixels that are repeated."""
+    found = digits_through(operand) if prod(operand.shape) else None
+    if found is None or operand.shape[1] < 2:
+        return False
+    return [step for _, step in found[0][1]] == [1]
 
 
 def _of_channels(operand: ViewedValue) -> bool:
@@ -215,10 +219,5 @@ def _filters(weight: TensorArray, precision: str) -> TensorArray:
 def _lies_so(x: TensorArray) -> bool:
     """Whether channels lie side by side, as many as fill whole steps of 16 bytes."""
     whole = channels_of(x.element, x.shape[1], "") == x.shape[1]
-    return whole and _step(x.operand) == 1
-
-
-def _step(operand: ViewedValue) -> int:
-    """How far apart channels lie; 0: here and there."""
-    found = offsets_through(operand)
-    return 0 if found is None else found[0][1]
+    found = offsets_through(x.operand)
+    return whole and found is not None and found[0][1] == 1

@@ -33,6 +33,7 @@ from argus.programs.convolutions.flat_convolutions import (
 from argus.programs.operators.window_operators import windows_of
 from argus.programs.products.product_forms import TMA_BYTES
 from argus.programs.products.product_tiles import predicted_time
+from argus.programs.tensors.memory_order import order_of
 from argus.programs.tensors.numpy_functions import contracted
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.views import permuted
@@ -88,13 +89,22 @@ def unstrided_products(
 
 
 def pixel_products(x: TensorArray, weight: TensorArray, precision: str) -> TensorArray:
-    """The product (N, K, *space) of x (N, C, *space) and weight (K, C), `nearest`."""
-    space = "xyz"[: x.ndim - 2]
+    """The product (N, K, *space) of x (N, C, *space) and weight (K, C), `nearest`.
+
+    Where channels lie side by side, those of the result do.
+    """
+    rank, space = x.ndim, "xyz"[: x.ndim - 2]
+    order = order_of(x.operand)
+    last = order is not None and order.innermost == 1
     product = contracted(
         x.recorder, x.operand, weight.operand,
-        f"nc{space}", "kc", f"nk{space}", precision=precision,
+        f"nc{space}", "kc", f"n{space}k" if last else f"nk{space}",
+        precision=precision,
     )  # fmt: skip
-    return TensorArray(x.recorder, product)
+    made = TensorArray(x.recorder, product)
+    if last:
+        made = made.seen(permuted(made.shape, [0, rank - 1, *range(1, rank - 1)]))
+    return made
 
 
 def _patch_products(
@@ -116,7 +126,8 @@ def _patch_products(
     if before < (inf if full else _GAIN_OF_PATCHES * time):
         return None
     rows = patches.reshape(len(x), -1, *lengths)
-    found = nearest(rows, precision)
+    with x.recorder.in_order_of_dimensions():
+        found = nearest(rows, precision)
     if found is rows:  # read where it lies, a sum has no more than a tap's elements
         found = _copied_by_pixels(rows)
     return pixel_products(found, nearest(filters, precision), precision)

@@ -14,6 +14,7 @@ import numpy as np
 from argus.ir.dtypes import f32, i64
 from argus.programs.operators.table_operators import index_select
 from argus.programs.tensors.joining import choice, grows, may_lie_in_one
+from argus.programs.tensors.memory_order import in_order
 from argus.programs.tensors.numpy_functions import expand_dims, flip, records
 from argus.programs.tensors.operator_table import each, own
 from argus.programs.tensors.recorder import promoted
@@ -30,15 +31,19 @@ from argus.programs.tensors.views import bordered, repeated
 def joined(arrays: Sequence[TensorArray], axis: int = 0) -> TensorArray:
     """One after the other along a dimension, perhaps as parts of one value."""
     parts, dim = _parts(arrays, axis)
+    recorder = parts[0].recorder
     operands = tuple(p.operand for p in parts)
-    growing = len(parts) > 1 and parts[0].recorder.open_sizes and grows(operands)
-    if len(parts) < 2 or not (growing or may_lie_in_one(operands)):
-        return concatenated(arrays, axis)
-    made = JoinPrimitive(operands, dim, growing)
     shape = [*parts[0].shape]
     shape[dim] = sum(p.shape[dim] for p in parts)
-    recorder = parts[0].recorder
-    return TensorArray(recorder, recorder.made("join", shape, parts[0].element, made))
+    order = recorder.order_of(operands)
+    order = in_order(shape, order.dims if order and order.whole else range(len(shape)))
+    laid = tuple(in_order(o.shape, order.dims).laid(o) for o in operands)
+    growing = len(parts) > 1 and recorder.open_sizes and grows(laid)
+    if len(parts) < 2 or not (growing or may_lie_in_one(laid)):
+        return concatenated(arrays, axis)
+    made = JoinPrimitive(laid, order.dims.index(dim), growing)
+    value = recorder.made("join", order.stored, parts[0].element, made)
+    return TensorArray(recorder, value if order.natural else order.shown(value))
 
 
 @own("stack")

@@ -26,7 +26,6 @@ from argus.programs.tensors.offsets import (
 from argus.programs.tensors.rewriting import ProgramRewriter
 from argus.programs.tensors.tensor_program import (
     ContractPrimitive,
-    GivenPrimitive,
     MapPrimitive,
     Primitive,
     ProgramValue,
@@ -227,20 +226,21 @@ class _Splitting(ProgramRewriter):
         few = [*kept, *pieces]
         sizes = tuple(shape[d] for d in few)
         wide = next((shape[d] for d in _lines(whole_rows) if d in kept), 1)
-        wide = _WIDE if pieces else wide
+        wide = prod(shape[d] for d in pieces) if pieces else wide
         cuts = [shape[d] for d in gone]
         none = neutral(made.function, value.dtype)
-        for parts, each in _parts(cuts, prod(sizes), min(wide, _WIDE)):
-            rank = len(few)
-            if wide > 1:  # of parts, too, results lie side by side
-                first, at, whole, inner = 0, 0, (parts, *sizes), 1
-                order, cut = (*gone, *few), (parts, each, *sizes)
-            else:
-                first, at, whole, inner = rank, rank, (*sizes, parts), rank + 1
-                order, cut = (*few, *gone), (*sizes, parts, each)
+        able = [*_parts(cuts, prod(sizes), min(wide, _WIDE))]
+        if pieces and not able:  # any parts are better than rows in pieces
+            able = [*_parts(cuts, prod(sizes), _WIDE)]
+        for parts, each in able:
+            # Of parts, too, results lie side by side; pieces lie beside their parts.
+            at = len(kept) if pieces else 0 if wide > 1 else len(few)
+            order = (*few[:at], *gone, *few[at:])
+            cut = (*sizes[:at], parts, each, *sizes[at:])
+            whole, inner = (*sizes[:at], parts, *sizes[at:]), at + 1
             ordered = whole_rows.through(permuted(shape, order))
             longer = parts * each // prod(cuts[1:])
-            operand = _filled(ordered, first, longer, none).through(ReshapedView(cut))
+            operand = _filled(ordered, at, longer, none).through(ReshapedView(cut))
             if _walked(operand, _DEEP) or not _walked(made.operand, _DEEP):
                 break
         else:
@@ -252,7 +252,7 @@ class _Splitting(ProgramRewriter):
             ReducePrimitive(made.function, operand, (inner,)),
         )
         self.values.append(part)
-        behind = tuple(1 + len(kept) + i for i in range(len(pieces)))
+        behind = range(at + 1, at + 1 + len(pieces))
         last = ReducePrimitive(made.function, ViewedValue(part), (at, *behind))
         self._last.append(last)
         return last
@@ -355,29 +355,24 @@ def _pieces(
     """The operand and dimensions of a reduction, and which of these are short pieces.
 
     A dimension that is several in memory, one of which is such a piece, becomes those.
-    Of given tensors alone: others may be stored in the order in which they are shown.
     """
-    operand, total = made.operand, prod(made.operand.shape)
-    for leaf in _read(operand):
-        given = isinstance(leaf.value.made, GivenPrimitive)
-        found = digits_through(leaf) if given else None
-        if found is None or 2 * prod(n for d in found[0] for n, s in d if s) < total:
-            continue
-        sides = [
-            [n for n, _ in found[0][d]] if d in made.dims else [size]
-            for d, size in enumerate(operand.shape)
-        ]
-        starts = [sum(map(len, sides[:d])) for d in range(len(sides))]
-        dims = [starts[d] + i for d in made.dims for i in range(len(sides[d]))]
-        steps = {
-            starts[d] + i: digit
-            for d in made.dims
-            for i, digit in enumerate(found[0][d])
-        }
-        pieces = tuple(d for d, (n, s) in steps.items() if s == 1 and 1 < n <= _PIECE)
-        if pieces and len(pieces) < len(dims):
-            shape = tuple(n for side in sides for n in side)
-            return operand.through(ReshapedView(shape)), tuple(dims), pieces
+    operand = made.operand
+    found = digits_through(operand)
+    if found is None or any(s == 0 for digits in found[0] for n, s in digits if n > 1):
+        return operand, made.dims, ()
+    sides = [
+        [n for n, _ in found[0][d]] if d in made.dims else [size]
+        for d, size in enumerate(operand.shape)
+    ]
+    starts = [sum(map(len, sides[:d])) for d in range(len(sides))]
+    dims = [starts[d] + i for d in made.dims for i in range(len(sides[d]))]
+    steps = {
+        starts[d] + i: digit for d in made.dims for i, digit in enumerate(found[0][d])
+    }
+    pieces = tuple(d for d, (n, s) in steps.items() if s == 1 and 1 < n <= _PIECE)
+    if pieces and len(pieces) < len(dims):
+        shape = tuple(n for side in sides for n in side)
+        return operand.through(ReshapedView(shape)), tuple(dims), pieces
     return operand, made.dims, ()
 
 

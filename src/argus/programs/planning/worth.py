@@ -47,7 +47,8 @@ _MANY, _VERY_OFTEN, _WALKED = 1 << 12, 64, 1 << 26
 """Elements of a map, times that a reduction walks them, and both together, from which
 it is stored."""
 _MANY_POINTS = 1 << 22
-"""The same of a copy that puts side by side what is read in a sector each."""
+"""The same of both where elements that are read side by side lie apart, each in a
+sector of memory: a copy that puts them side by side may be as small as it likes."""
 _STEPS = 2
 """Maps of a normalised row, from which on they are stored where each result of a
 product would compute them anew."""
@@ -188,11 +189,13 @@ def is_recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
         return False
     points = prod(reader.lowered.sizes.values())
     chosen = isinstance(value.made, GatherPrimitive)  # nothing is computed of it
-    if not chosen and value.size >= _MANY and points >= _WALKED:
+    turned = _is_turned(value)
+    walked = _MANY_POINTS if turned else _WALKED
+    if not chosen and value.size >= _MANY and points >= walked:
         times = _walked_again(value, reader.lowered)
-        if times >= max(_VERY_OFTEN, _WALKED // value.size):
+        if times >= max(_VERY_OFTEN, walked // value.size):
             return True
-    if points >= _MANY_POINTS and _is_turned(value):
+    if turned and points >= _MANY_POINTS and _is_copy(value):
         return _walked_again(value, reader.lowered) >= _VERY_OFTEN
     if points >= max(_LARGE, _VERY_OFTEN * value.size):
         long, maps, reduced = _way_to(value)
@@ -208,17 +211,28 @@ def is_recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
     return of_product and _read(value, reader.lowered) >= _OFTEN * value.size
 
 
-def _is_turned(value: ProgramValue) -> bool:
-    """Whether a value is a copy in which what lay apart in memory is side by side."""
+def _is_copy(value: ProgramValue) -> bool:
     match value.made:
-        case MapPrimitive(function="cast", operands=(ViewedValue() as operand,)):
-            found = offsets_through(operand)
+        case MapPrimitive(function="cast", operands=(ViewedValue(),)):
+            return True
         case _:
             return False
-    if found is None:
-        return False
-    steps = [s for n, s in zip(operand.shape, found[0], strict=True) if n > 1]
-    return bool(steps) and steps[-1] != 1
+
+
+def _is_turned(value: ProgramValue) -> bool:
+    """Whether elements side by side are apart in what it reads.
+
+    That is what it is a copy of, or else an operand of the same size.
+    """
+    copied = _is_copy(value)
+    last = max((d for d, n in enumerate(value.shape) if n > 1), default=None)
+    for operand in operands_of(value) if isinstance(value.made, MapPrimitive) else ():
+        if last is None or not (copied or operand.value.size == value.size):
+            continue
+        found = offsets_through(operand)
+        if found is not None and found[0][last] > 1:
+            return True
+    return False
 
 
 def is_all_of_reductions(value: ProgramValue, readers: Sequence[ProgramValue]) -> bool:

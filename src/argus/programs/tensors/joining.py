@@ -12,11 +12,14 @@ tensors, each with a border, in the kernel that reads it.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from itertools import accumulate
 from math import prod
 
+from argus.programs.tensors.memory_order import in_order, order_of
+from argus.programs.tensors.offsets import digits_through
 from argus.programs.tensors.recorder import ProgramRecorder
 from argus.programs.tensors.rewriting import ProgramRewriter
 from argus.programs.tensors.tensor_program import (
@@ -50,6 +53,7 @@ _FRACTION = 8
 
 def join(program: TensorProgram) -> TensorProgram:
     """The program without `JoinPrimitive`."""
+    program = _Turning(program).program(program)
     return _Joining(program).program(program)
 
 
@@ -57,8 +61,23 @@ def may_lie_in_one(operands: Sequence[ViewedValue]) -> bool:
     """Whether tensors may be parts of one value: many, or large and values as such."""
     if len(operands) >= _MANY:
         return True
-    plain = all(isinstance(v, ReshapedView) for o in operands for v in o.views)
-    return plain and sum(o.value.size for o in operands) >= _LEAST
+    whole = all(map(_whole, operands))
+    return whole and sum(o.value.size for o in operands) >= _LEAST
+
+
+def _whole(operand: ViewedValue) -> bool:
+    """Whether an operand shows each element of its value once, in any order.
+
+    The kernel that makes the value may store it so.
+    """
+    if all(isinstance(v, ReshapedView) for v in operand.views):
+        return True
+    found = digits_through(operand)
+    return (
+        found is not None
+        and prod(operand.shape) == operand.value.size
+        and all(step for digits in found[0] for n, step in digits if n > 1)
+    )
 
 
 def grows(operands: Sequence[ViewedValue]) -> bool:
@@ -92,6 +111,57 @@ def choice(
         end -= n
     assert found is not None
     return found
+
+
+class _Turning(ProgramRewriter):
+    """Joins that are only copied in another order (a result) are made in that order.
+
+    No kernel stores what several parts are made of, and could turn it on the way.
+    """
+
+    def __init__(self, program: TensorProgram) -> None:
+        super().__init__()
+        read = Counter(o.value for v in program.values for o in operands_of(v))
+        read.update(r.value for r in program.results if isinstance(r, ViewedValue))
+        self._turned: dict[ProgramValue, tuple[int, ...]] = {}
+        """Which dimensions of a join those of its copy are, by the copies."""
+        self._gone: set[ProgramValue] = set()
+        for value in program.values:
+            match value.made:
+                case MapPrimitive("cast", (ViewedValue(value=joined) as seen,)) if (
+                    isinstance(joined.made, JoinPrimitive)
+                    and read[joined] == 1
+                    and joined.dtype == value.dtype
+                ):
+                    order, found = order_of(seen), digits_through(seen)
+                    if not order or not found or order.stored != joined.shape:
+                        continue
+                    steps = [step for digits in found[0] for _, step in digits]
+                    if order.whole and not found[1] and min(steps) >= 0:
+                        dims = range(len(joined.shape))
+                        self._turned[value] = tuple(map(order.dims.index, dims))
+                        self._gone.add(joined)
+                case _:
+                    pass
+
+    def rewrite(self, value: ProgramValue) -> None:
+        """Leave out a join that its copy becomes."""
+        super().rewrite(value)
+        if value in self._gone:
+            self.values.pop()
+
+    def replaced(self, value: ProgramValue, made: Primitive) -> Primitive:
+        """A copy of a join as the join of parts that are seen in its order."""
+        dims = self._turned.get(value)
+        if dims is None:
+            return made
+        assert isinstance(made, MapPrimitive)
+        (seen,) = made.operands
+        assert isinstance(seen, ViewedValue)
+        joined = seen.value.made
+        assert isinstance(joined, JoinPrimitive)
+        parts = tuple(in_order(o.shape, dims).laid(o) for o in joined.operands)
+        return JoinPrimitive(parts, dims.index(joined.dim), joined.grows)
 
 
 class _Home:

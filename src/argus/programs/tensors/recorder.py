@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager
 from math import prod
 from typing import Any, cast
 
 from argus.ir.dtypes import DType, boolean, f32, f64, i16, i32, i64
+from argus.programs.tensors.memory_order import (
+    MemoryOrder,
+    common_order,
+)
 from argus.programs.tensors.numbers import number_of
 from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.tensor_program import (
@@ -91,10 +96,15 @@ def type_of(part: Part, beside: Sequence[DType] = ()) -> DType:
 
 
 class ProgramRecorder:
-    """The values made so far. A primitive that was made before is not made again."""
+    """The values made so far. A primitive that was made before is not made again.
 
-    def __init__(self) -> None:
+    ``follows``: maps and reductions lie as most of what they read does
+    (`memory_order.py`); else in the order of their dimensions.
+    """
+
+    def __init__(self, *, follows: bool = False) -> None:
         self.values: list[ProgramValue] = []
+        self._follows = follows
         self.open_sizes = False
         """Whether other calls have other sizes: there are plans for these."""
         self._made: dict[object, ProgramValue] = {}
@@ -112,6 +122,20 @@ class ProgramRecorder:
             self._names[wish] = count
         self._names[name] = 1
         return name
+
+    @contextmanager
+    def in_order_of_dimensions(self) -> Generator[None]:
+        """Let values lie in the order of their dimensions: somebody counts on it."""
+        before, self._follows = self._follows, False
+        try:
+            yield
+        finally:
+            self._follows = before
+
+    def order_of(self, operands: Sequence[Part]) -> MemoryOrder | None:
+        """How what is made of operands of one shape lies; None: as its dimensions."""
+        seen = [o for o in operands if isinstance(o, ViewedValue)]
+        return common_order(seen) if self._follows else None
 
     def given(
         self, name: str, shape: Sequence[int], dtype: DType, made: GivenPrimitive
@@ -167,14 +191,14 @@ class ProgramRecorder:
             return part
         shape = part.shape
         if dtype.kind == "bool":
-            return self._value("truth", shape, dtype, MapPrimitive("ne", (part, 0)))
+            return self._laid("truth", shape, dtype, MapPrimitive("ne", (part, 0)))
         if part.value.dtype.kind == "bool":
             one, zero = (1.0, 0.0) if dtype.is_float else (1, 0)
             made = MapPrimitive("where", (part, one, zero))
-            return self._value("number", shape, dtype, made)
+            return self._laid("number", shape, dtype, made)
         if part.value.dtype.kind == dtype.kind == "int":
             part = self._wrapped(part, dtype)
-        return self._value("cast", shape, dtype, MapPrimitive("cast", (part,)))
+        return self._laid("cast", shape, dtype, MapPrimitive("cast", (part,)))
 
     def _wrapped(self, part: ViewedValue, dtype: DType) -> ViewedValue:
         """Whole numbers as fewer bits hold them: what is left of them, as in torch."""
@@ -273,7 +297,20 @@ class ProgramRecorder:
         spread = tuple(
             self.broadcast(p, shape) if isinstance(p, ViewedValue) else p for p in parts
         )
-        return self._value(function, shape, result, MapPrimitive(function, spread))
+        return self._laid(function, shape, result, MapPrimitive(function, spread))
+
+    def _laid(
+        self, wish: str, shape: Sequence[int], dtype: DType, made: MapPrimitive
+    ) -> ViewedValue:
+        """A map that lies as most of what it reads does."""
+        order = self.order_of(made.operands)
+        if order is None or order.natural:
+            return self._value(wish, shape, dtype, made)
+        parts = tuple(
+            order.laid(o) if isinstance(o, ViewedValue) else o for o in made.operands
+        )
+        made = MapPrimitive(made.function, parts)
+        return order.shown(self._value(wish, order.stored, dtype, made))
 
     def broadcast(self, part: ViewedValue, shape: Sequence[int]) -> ViewedValue:
         """Repeated to a shape, as numpy does."""
@@ -308,9 +345,8 @@ class ProgramRecorder:
         shape = tuple(n for d, n in enumerate(part.shape) if d not in gone)
         result = part
         if gone:
-            made = ReducePrimitive(function, part, gone)
             chosen = i64 if function.startswith("arg") else dtype
-            result = self._value(function, shape, chosen, made)
+            result = self._reduced(function, part, gone, chosen)
         elif function.startswith("arg"):
             result = self.filled(shape, 0, i64)
         if not keep:
@@ -319,6 +355,25 @@ class ProgramRecorder:
             None if d in gone else (0, 1, n) for d, n in enumerate(part.shape)
         ]
         return result.through(sliced(shape, parts)) if gone else result
+
+    def _reduced(
+        self, function: str, part: ViewedValue, gone: Sequence[int], dtype: DType
+    ) -> ViewedValue:
+        """A reduction, of which what is left lies as it does in what it reads."""
+        whole = self.order_of([part])
+        order = None if whole is None else whole.without(gone)
+        if order is None or order.natural:
+            kept = [n for d, n in enumerate(part.shape) if d not in gone]
+            made = ReducePrimitive(function, part, tuple(gone))
+            return self._value(function, kept, dtype, made)
+        kept = [d for d in range(len(part.shape)) if d not in gone]
+        digits = [(kept[d], i, n) for d, i, n in order.digits]
+        rows = MemoryOrder(
+            part.shape, (*digits, *((d, 0, part.shape[d]) for d in gone))
+        )
+        dims = tuple(range(len(digits), len(digits) + len(gone)))
+        made = ReducePrimitive(function, rows.laid(part), dims)
+        return order.shown(self._value(function, order.stored, dtype, made))
 
     def _of_nothing(
         self, function: str, part: ViewedValue, gone: Sequence[int], keep: bool

@@ -245,7 +245,8 @@ def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
     ]  # fmt: skip
     if across and min(size, group.sizes[across[0]]) >= 4:
         other = across[0]
-        high = min(SQUARE, power(group.sizes[other]))
+        short = min(SQUARE, power(size))  # a row that is short is one of more of them
+        high = min(max(SQUARE, tile // short), power(group.sizes[other]))
         wide = min(max(2 * SQUARE, tile // high), power(size))
         wide = min(wide, 2 * SQUARE) if high == SQUARE else wide
         axes = (TileAxis(other, high), TileAxis(vector, wide))
