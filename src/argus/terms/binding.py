@@ -198,9 +198,12 @@ class BoundVariables(PartedVariables):
 
     def _pack(self, idle: Sequence[Variable]) -> None:
         """Two variables that are only counted, as one where that is one to one."""
-        for left, right in permutations(idle, 2):
-            said = affine.factors(self.world, self.domain, left, right)
-            for size in dict.fromkeys((*said, *_PACKED)):
+        # What the set says of two comes first: a tile and what it counts are one index.
+        pairs = [*permutations(idle, 2)]
+        said = [affine.factors(self.world, self.domain, *pair) for pair in pairs]
+        every = [*zip(pairs, said, strict=True), *((pair, _PACKED) for pair in pairs)]
+        for (left, right), sizes in every:
+            for size in dict.fromkeys(sizes):
                 if left not in self.variables or right not in self.variables:
                     break
                 if self._packs(left, right, size):

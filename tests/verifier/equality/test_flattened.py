@@ -203,3 +203,32 @@ def test_a_sum_of_three_dimensions() -> None:
 )
 def test_a_sum_of_less(count: str, column: str) -> None:
     assert not decided_text(REDUCED.format(count=count, column=column)).equal
+
+
+PARTS = """
+@ag.kernel
+def k(X: f32["E"], M: f32["1"], Y: f32["I"], *, E: int = 1000003, I: int = 488):
+    parts = X.view("I J", shape=(I, 2050), at=lambda i, j: (i * 2050 + j,))
+    i = ag.block(I)
+    mean = ag.full((), M[0], f32)
+    total = ag.full((2048,), 0.0, f32, dims="J")
+    for j in ag.range(0, 2050, 2048):
+        at = i * 2050 + j + ag.index(total, "J")
+        x = ag.load(parts[i, j:], (2048,)) - mean
+        inside = (at < E) & (j + ag.index(total, "J") < {inner})
+        total = total + ag.where(inside, x * x, 0.0)
+    Y[i] = ag.sum(total, "J")
+
+
+@ag.reference
+def ref(X, M, E, I):
+    at = np.arange(I)[:, None] * 2050 + np.arange(2050)
+    x = np.pad(X, (0, I * 2050 - E))[at] - M[0]
+    return np.where(at < E, x * x, 0.0).sum(1)
+"""
+
+
+def test_what_tiles_of_parts_count_is_one_index() -> None:
+    found = decided_text(PARTS.format(inner=2050))
+    assert found.equal, found.reason
+    assert not decided_text(PARTS.format(inner=2049)).equal
