@@ -93,7 +93,7 @@ def test_a_design_of_each_form_is_proved(name: str, form: str) -> None:
     design = family.sample_of([form], problem, Random(form))
     candidate = family.candidate(design, problem)
     report = prove(request_of(problem, candidate, "candidate.py")).report
-    assert report.verdict is Verdict.PROVED, candidate.design
+    assert report.verdict >= Verdict.PROVED, candidate.design
 
 
 @pytest.mark.compiler
