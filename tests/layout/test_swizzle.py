@@ -67,15 +67,6 @@ def test_swizzles_with_one_geometry_commute(a: Swizzle, b: Swizzle, x: int) -> N
     assert a(b(x)) == b(a(x))
 
 
-@given(st.sampled_from([1, 2, 4, 8, 16]), st.sampled_from([32, 64, 128]))
-def test_per_element_is_the_same_permutation(size: int, row_bytes: int) -> None:
-    swizzle = MODES[row_bytes]
-    elements = np.arange(2 * swizzle.period // size)
-    assert np.array_equal(
-        swizzle.per_element(size)(elements) * size, swizzle(elements * size)
-    )
-
-
 @pytest.mark.parametrize("row_bytes", [0, 32, 64, 128])
 def test_modes_xor_the_chunk_with_the_row_of_128_bytes(row_bytes: int) -> None:
     """Chunk c of 16 bytes in 128-byte line l moves to c ^ (l mod row_bytes/16)."""
@@ -110,9 +101,6 @@ def test_other_swizzles_and_modes_are_refused() -> None:
             Swizzle(*arguments)
     with pytest.raises(ValueError, match="no swizzle of 96 bytes"):
         swizzle_mode(96)
-    for size in (3, 32, 0):
-        with pytest.raises(ValueError, match="splits elements"):
-            SWIZZLE_128B.per_element(size)
     with pytest.raises(ValueError, match="negative offset"):
         Swizzled(SWIZZLE_32B, -1, Layout(4, 1))
 

@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from argus.ir.dtypes import DTYPES, DType
+from argus.ir.dtypes import DType
 from argus.ir.functions import FUNCTIONS
 
 __all__ = ["Combination", "CombinationStep", "CombinationValue"]
@@ -148,11 +148,6 @@ def split(name: str) -> tuple[str, int]:
     if found is None:
         raise ValueError(f"no number of a combination: {name!r}")
     return found[1], int(found[2])
-
-
-def step_type(name: str) -> DType:
-    """An element type by its name. Raises KeyError for none."""
-    return DTYPES[name]
 
 
 def _shown(value: CombinationValue) -> str:

@@ -76,17 +76,6 @@ class Swizzle:
         """The swizzle that undoes this one: itself."""
         return self
 
-    def per_element(self, element_bytes: int) -> Swizzle:
-        """The same permutation of bytes, counted in elements of `element_bytes`.
-
-        Raises ValueError unless whole elements stay together.
-        """
-        if element_bytes < 1 or self.unit % element_bytes != 0:
-            raise ValueError(f"{self} splits elements of {element_bytes} bytes")
-        return Swizzle(
-            self.bits, self.base - (element_bytes.bit_length() - 1), self.shift
-        )
-
 
 SWIZZLE_NONE = Swizzle(0, 4, 3)
 """No swizzle (CU_TENSOR_MAP_SWIZZLE_NONE; wgmma layout type 0)."""
