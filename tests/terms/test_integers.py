@@ -1,9 +1,11 @@
 """Integers have one form, and it is the integer."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from argus.terms import Integer, World
+from argus.terms.sums import variable_of
 
 numbers = st.integers(-20, 20)
 
@@ -108,3 +110,25 @@ def test_what_is_rounded_up_is_one_atom_however_it_is_spelt() -> None:
     assert n - world.quotient(127 * n, 128) == world.quotient(n + 127, 128)
     assert -world.quotient(-n - 3 * k - 1, 8) == world.quotient(n + 3 * k + 8, 8)
     assert world.quotient(n, 3) != world.quotient(n + 2, 3)
+
+
+@pytest.mark.parametrize("divisor", [3, 5, 7, 128])
+@pytest.mark.parametrize("more", [0, 1, 2])
+def test_a_quotient_of_a_tile_is_that_of_its_index(divisor: int, more: int) -> None:
+    """There and back: which one of two names a position has is of no matter."""
+    world = World()
+    tile, lane, whole = (world.variable(name, 0) for name in ("t", "l", "w"))
+    names = {name: variable_of(x) for name, x in (("l", lane), ("w", whole))}
+    one = world.quotient(whole + more, divisor)
+    other = world.quotient(128 * tile + lane + more, divisor)
+    assert world.substitute(one, {names["w"]: 128 * tile + lane}) == other
+    assert world.substitute(other, {names["l"]: whole - 128 * tile}) == one
+
+
+@pytest.mark.parametrize("divisor", [3, 5, 7, 128])
+def test_what_is_rounded_up_has_one_form(divisor: int) -> None:
+    world = World()
+    x, y = world.variable("x", 0), world.variable("y", 0)
+    for number in (x, 2 * x + y, 3 * x + 2 * y + 1, 127 * x + y):
+        up = world.quotient(number + (divisor - 1), divisor)
+        assert up == -world.quotient(-number, divisor)

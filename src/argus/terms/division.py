@@ -3,10 +3,10 @@
 ``a // b`` is split into what ``b`` divides, term by term, and the rest. What is left of
 a quotient by a number has coefficients from 0 to ``b - 1``, and no constant beside what
 every launch has as a multiple of ``b``; of what is rounded down and of what is rounded
-up it is the one with smaller coefficients. So equal quotients are equal atoms. ``a mod
-b`` is ``a - b * (a // b)``, so that there are quotients only. The rest has quotient
-0 where its facts say that it lies between 0 and ``b``: Euclid's division, also of mixed
-radix with symbolic divisors.
+up it is the one with the smaller sum of coefficients. So equal quotients are equal
+atoms. ``a mod b`` is ``a - b * (a // b)``, so that there are quotients only. The rest
+has quotient 0 where its facts say that it lies between 0 and ``b``: Euclid's division,
+also of mixed radix with symbolic divisors.
 
 Divisors are not 0: a convention of each quotient by what may be 0.
 """
@@ -93,7 +93,7 @@ def _of_rest(world: World, rest: Integer, number: int) -> Integer:
     if smaller is not None:
         return smaller
     up = complement(rest, number)
-    if _coefficients(up) < _coefficients(rest):
+    if _coefficients(up) != _coefficients(rest) and _weight(up) < _weight(rest):
         return parts(rest) - _of_rest(world, up, number)
     return Integer.atom(Opaque("div", (rest, Integer.of(number))))
 
@@ -114,6 +114,12 @@ def parts(rest: Integer) -> Integer:
 
 def _coefficients(rest: Integer) -> list[int]:
     return [c for m, c in rest.terms.items() if m]
+
+
+def _weight(rest: Integer) -> tuple[int, int, list[int]]:
+    """Of a rest and its complement the lighter one is the form of both."""
+    coefficients = _coefficients(rest)
+    return sum(coefficients), rest.terms.get((), 0), coefficients
 
 
 def _without_low_part(world: World, rest: Integer, number: int) -> Integer | None:
