@@ -44,11 +44,7 @@ class PairFact:
 
     def inside(self, world: World, place: _Place) -> IndexSet:
         """Where a place is one of the tables'."""
-        found = IndexSet.universe
-        for index, extent in zip(place, self.extents, strict=True):
-            found = found & world.compare(index, ">=", 0)
-            found = found & world.compare(index, "<", extent)
-        return found
+        return world.inside(place, self.extents)
 
 
 def places(world: World, where: IndexSet) -> IndexSet:

@@ -19,6 +19,8 @@ from argus.terms.keyed import Keyed, keys
 
 Operation: TypeAlias = Literal["div", "mod", "min", "max"]
 Comparison: TypeAlias = Literal["==", "!=", "<", "<=", ">", ">="]
+EXTREMES: dict[str, Comparison] = {"min": "<=", "max": ">="}
+"""What the number that a minimum, or a maximum, is, is to the other one."""
 
 
 class DataTerm(Protocol):

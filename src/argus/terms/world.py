@@ -21,6 +21,7 @@ from typing import Literal, Protocol, TypeVar, cast, runtime_checkable
 from argus.terms import division, entries, facts, substitution
 from argus.terms.entries import PairFact
 from argus.terms.integers import (
+    EXTREMES,
     Atom,
     Comparison,
     DataTerm,
@@ -232,6 +233,16 @@ class World:
         """Where ``left op right``."""
         return self.space.compare(Integer.of(left) - right, op)
 
+    def inside(
+        self, indices: Sequence[Integer], extents: Sequence[Integer]
+    ) -> IndexSet:
+        """Where a position is one of those that a shape has."""
+        found = IndexSet.universe
+        for index, extent in zip(indices, extents, strict=True):
+            found = found & self.compare(index, ">=", 0)
+            found = found & self.compare(index, "<", extent)
+        return found
+
     def quotient(self, dividend: Integer | int, divisor: Integer | int) -> Integer:
         """``dividend // divisor``, rounded down."""
         return division.quotient(self, Integer.of(dividend), Integer.of(divisor))
@@ -414,10 +425,7 @@ def _arms(monomial: Monomial) -> tuple[Comparison, Integer, Integer] | None:
     if len(monomial) != 1 or not isinstance(atom, Opaque):
         return None
     left, right = atom.args
-    return None if atom.op not in _CHOSEN else (_CHOSEN[atom.op], left, right)
-
-
-_CHOSEN: dict[str, Comparison] = {"min": "<=", "max": ">="}
+    return None if atom.op not in EXTREMES else (EXTREMES[atom.op], left, right)
 
 
 def _union(sets: Iterable[IndexSet]) -> IndexSet:

@@ -189,13 +189,13 @@ def is_recomputed(value: ProgramValue, reader: KernelGroup) -> bool:
         return False
     points = prod(reader.lowered.sizes.values())
     chosen = isinstance(value.made, GatherPrimitive)  # nothing is computed of it
-    turned = _is_turned(value)
+    turned = points >= _MANY_POINTS and _is_turned(value)
     walked = _MANY_POINTS if turned else _WALKED
     if not chosen and value.size >= _MANY and points >= walked:
         times = _walked_again(value, reader.lowered)
         if times >= max(_VERY_OFTEN, walked // value.size):
             return True
-    if turned and points >= _MANY_POINTS and _is_copy(value):
+    if turned and _is_copy(value):
         return _walked_again(value, reader.lowered) >= _VERY_OFTEN
     if points >= max(_LARGE, _VERY_OFTEN * value.size):
         long, maps, reduced = _way_to(value)

@@ -213,9 +213,7 @@ def _without_borders(operand: ViewedValue) -> ViewedValue | None:
         return None
     shape = operand.views[at].shape
     wide = in_order(shape, order.dims)
-    like = replace(
-        operand.value, shape=wide.stored, pitch=0, home=None, begin=0
-    )  # fmt: skip
+    like = replace(operand.value, shape=wide.stored, pitch=0, home=None, begin=0)
     seen = wide.shown(ViewedValue(like))
     for view in operand.views[at + 1 :]:
         seen = seen.through(view)

@@ -26,7 +26,12 @@ from argus.terms import (
     World,
 )
 from argus.verify.denotation.scalars import integer, scalars, truth
-from argus.verify.denotation.state import Context, ranges, variable_of
+from argus.verify.denotation.state import (
+    Context,
+    RoleValues,
+    ranges,
+    variable_of,
+)
 
 __all__ = ["assume", "require", "require_elements"]
 
@@ -156,20 +161,9 @@ def assume(context: Context, op: o.Assume) -> None:
     scope = context.state.copy()
 
     def fact(indices: tuple[Integer, ...], _: Integer) -> IndexSet:
-        world = context.world
-        inside = IndexSet.universe
-        for index, extent in zip(indices, shape, strict=True):
-            inside = inside & world.compare(index, ">=", 0)
-            inside = inside & world.compare(index, "<", extent)
-        entries = {
-            sym.name: Value.whole(world.entry(t.name, indices))
-            for t, sym in zip(op.tables, op.elements, strict=True)
-        }
-        kept, context.state = context.state, scope
-        try:
-            return ~(inside & reached) | truth(context, op.cond, entries)
-        finally:
-            context.state = kept
+        inside = context.world.inside(indices, shape)
+        holds = _holding(context, scope, op, (op.elements, indices))
+        return ~(inside & reached) | holds
 
     for table in op.tables:
         context.world.assume_entries(table.name, fact)
@@ -194,18 +188,28 @@ def _assume_of_pairs(context: Context, op: o.Assume) -> None:
     scope = context.state.copy()
 
     def holds(one: tuple[Integer, ...], other: tuple[Integer, ...]) -> IndexSet:
-        entries = {
-            sym.name: Value.whole(world.entry(name, place))
-            for syms, place in ((op.elements, one), (op.others, other))
-            for name, sym in zip(names, syms, strict=True)
-        }
-        kept, context.state = context.state, scope
-        try:
-            return truth(context, op.cond, entries)
-        finally:
-            context.state = kept
+        return _holding(context, scope, op, (op.elements, one), (op.others, other))
 
     world.assume_pairs(PairFact(names, shape, holds))
+
+
+def _holding(
+    context: Context,
+    scope: RoleValues,
+    op: o.Assume,
+    *places: tuple[Sequence[Sym], Sequence[Integer]],
+) -> IndexSet:
+    """Where what is assumed holds of entries at places, in the scope that says it."""
+    entries = {
+        sym.name: Value.whole(context.world.entry(table.name, place))
+        for syms, place in places
+        for table, sym in zip(op.tables, syms, strict=True)
+    }
+    kept, context.state = context.state, scope
+    try:
+        return truth(context, op.cond, entries)
+    finally:
+        context.state = kept
 
 
 def _says_different(condition: Expr, names: set[str]) -> bool:

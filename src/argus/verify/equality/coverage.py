@@ -13,10 +13,9 @@ from argus.terms import (
     Value,
     Variable,
     World,
-    apply,
     element,
-    reduce,
 )
+from argus.terms.arithmetic import some_points
 from argus.terms.integers import Atom, Monomial, Opaque
 from argus.verify.denotation import Store
 from argus.verify.equality.permuted import relabelled
@@ -35,11 +34,7 @@ def positions(
     found = [
         world.fresh(dim.lower(), 0, size) for dim, size in zip(dims, sizes, strict=True)
     ]
-    inside = IndexSet.universe
-    for position, size in zip(found, sizes, strict=True):
-        inside = inside & world.compare(position, ">=", 0)
-        inside = inside & world.compare(position, "<", size)
-    return found, inside
+    return found, world.inside(found, sizes)
 
 
 def unwritten(
@@ -81,9 +76,7 @@ def _counted(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:
     where = store.where
     for coord, position in zip(store.coords, at, strict=True):
         where = where & world.compare(coord, "==", position)
-    one = Value.whole(Integer.of(1))
-    count = reduce(world, "sum", store.variables, one, where)
-    return apply(world, "ge", count, one).where
+    return some_points(world, [(store.variables, where)])
 
 
 def image(world: World, store: Store, at: Sequence[Integer]) -> IndexSet:

@@ -21,7 +21,7 @@ from argus.terms.absorbing import absorbed
 from argus.terms.affine import equal_to, fixed, stride_of
 from argus.terms.domains import is_log_of_zero
 from argus.terms.fractions import divided
-from argus.terms.integers import Comparison
+from argus.terms.integers import EXTREMES
 from argus.terms.restrict import cut_in_set, restrict
 from argus.terms.sums import tidy
 from argus.terms.unrolled import unrolled, written_out
@@ -45,8 +45,6 @@ INFINITE = "an element that is infinite"
 
 _SPLITS = 4
 """How often a set is split on the way to equality."""
-_ORDER: dict[str, Comparison] = {"min": "<=", "max": ">="}
-"""What the side of a minimum, or maximum, is to the other side."""
 
 
 def same(
@@ -140,7 +138,7 @@ def _chosen(world: World, here: IndexSet, left: Term, right: Term) -> IndexSet:
     for atom in choices(left, right):
         a, b = atom.args
         for one, other in ((a, b), (b, a)):
-            if world.is_subset(here, world.compare(one, _ORDER[atom.op], other)):
+            if world.is_subset(here, world.compare(one, EXTREMES[atom.op], other)):
                 here = here & world.compare(Integer.atom(atom), "==", one)
                 break
     return here
@@ -228,7 +226,7 @@ def _split(world: World, here: IndexSet, term: Term) -> IndexSet | None:
             return some
     for atom in choices(term):
         a, b = atom.args
-        first = world.compare(a, _ORDER[atom.op], b)
+        first = world.compare(a, EXTREMES[atom.op], b)
         if not world.is_empty(here & first) and not world.is_empty(here - first):
             return first
     return None

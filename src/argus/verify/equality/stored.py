@@ -22,11 +22,11 @@ from argus.terms import (
     Unknown,
     Value,
     World,
-    apply,
     joined,
     reduce,
     union,
 )
+from argus.terms.arithmetic import some_points
 from argus.terms.sums import renamed
 from argus.verify.denotation import Denotation, Store
 from argus.verify.denotation.cases import free_variables
@@ -68,17 +68,10 @@ class StoredArray:
             if not self.world.is_empty(where & taken):
                 raise Unknown("an element that two statements store", store.span)
             parts.append((where, value))
-        left = self._inside(indices) - union(w for w, _ in parts)
+        left = self.world.inside(indices, self.sizes) - union(w for w, _ in parts)
         if not self.world.is_empty(left):
             parts.append((left, initial(self.world, stores[0], indices)))
         return joined(self.world, parts)
-
-    def _inside(self, indices: Sequence[Integer]) -> IndexSet:
-        found = IndexSet.universe
-        for index, size in zip(indices, self.sizes, strict=True):
-            found = found & self.world.compare(index, ">=", 0)
-            found = found & self.world.compare(index, "<", size)
-        return found
 
 
 def _by_digits(
@@ -109,9 +102,9 @@ def _of_one_point(
     apart = union(world.compare(Integer.atom(v), "!=", again[v]) for v in names)
     if not world.is_empty(where & world.substitute(where, again) & apart):
         raise why
-    one = Value.whole(Integer.of(1))
-    written = apply(world, "ge", reduce(world, "sum", names, one, where), one).where
-    return written, reduce(world, "sum", names, value, where)
+    return some_points(world, [(names, where)]), reduce(
+        world, "sum", names, value, where
+    )
 
 
 def stored_arrays(denotation: Denotation) -> dict[str, StoredArray]:
