@@ -241,7 +241,6 @@ def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         for access in accesses
         for name, factor in access.terms
         if factor == 1 and name != vector and access.factor(vector)
-        and 4 * prod(group.sizes[n] for n in access.loops) >= points
     ]  # fmt: skip
     if across and min(size, group.sizes[across[0]]) >= 4:
         other = across[0]
@@ -395,13 +394,15 @@ def _shared(
 
 
 def _lies_across(group: LoweredGroup, vector: str) -> str:
-    """The row along which a large tensor lies that has all columns; "": none."""
+    """The row along which a tensor lies that has all columns; "": none.
+
+    A small one, too: each row would read it in sectors of which it needs one element.
+    """
     accesses = [e.offset for e in group.elements] + [s.offset for s in group.stores]
-    points = {a: prod(group.sizes[n] for n in a.loops) for a in accesses}
     found = [
         n
         for a in accesses
-        if a.factor(vector) > 1 and 4 * points[a] >= max(points.values())
+        if a.factor(vector) > 1
         for n, factor in a.terms
         if factor == 1 and n in group.rows
     ]
