@@ -57,8 +57,11 @@ def test_tiles_of_narrow_heads_fill_waves(heads: int, rows: int, queries: int) -
 
 @pytest.mark.parametrize(
     ("heads", "rows", "longer"),
-    [(32, 10253, True), (256, 3921, True), (64, 1024, False), (64, 549, False)],
-)
+    [
+        (32, 10253, True), (256, 3921, True), (32, 4096, True), (8, 8192, True),
+        (32, 2048, False), (64, 1024, False), (64, 549, False), (96, 512, False),
+    ],
+)  # fmt: skip
 def test_tiles_of_narrow_heads_under_a_causal_mask(
     heads: int, rows: int, longer: bool
 ) -> None:
