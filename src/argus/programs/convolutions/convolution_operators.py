@@ -6,7 +6,7 @@ Of tensors with channels last where tensor cores take them so (`channels_last.py
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import gcd, prod
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,11 @@ from argus.programs.convolutions.separate_windows import separate_products
 from argus.programs.convolutions.strided_convolutions import (
     pixel_products,
     unstrided_products,
+)
+from argus.programs.convolutions.zeros_between import (
+    transposed_lengths,
+    worth_between_zeros,
+    zeros_between,
 )
 from argus.programs.operators.window_operators import windows_of
 from argus.programs.tensors.numpy_functions import contracted, flip
@@ -226,6 +231,9 @@ def _transposed(
     found = separate_products(x, weight, stride, padding, dilation, more, groups)
     if found is not None:
         return found
+    found = _between_zeros(x, weight, stride, padding, dilation, more, groups)
+    if found is not None:
+        return found
     whole = all(d % s == 1 % s for s, d in zip(stride, dilation, strict=True))
     if not whole:
         return _spread_out(x, weight, stride, padding, dilation, more, groups)
@@ -244,6 +252,34 @@ def _transposed(
     return found[(slice(None), slice(None), *kept)]
 
 
+def _between_zeros(
+    x: TensorArray, weight: TensorArray, stride: list[int], padding: list[int],
+    dilation: list[int], more: list[int], groups: int,
+) -> TensorArray | None:  # fmt: skip
+    """The results at multiples of what divides stride and dilation; others are 0.
+
+    ``i * s + r * d = o + p`` has no solution where g, which divides s and d, does not
+    divide o + p. Where it does, it is that of s / g, d / g and (o + p) / g. None where
+    there is no such g, or copying results takes longer than multiplying zeros.
+    """
+    common = [gcd(s, d) for s, d in zip(stride, dilation, strict=True)]
+    lengths = transposed_lengths(x, weight, stride, padding, dilation, more)
+    first = [-(-p // g) for p, g in zip(padding, common, strict=True)]
+    last = [(n - 1 + p) // g for n, p, g in zip(lengths, padding, common, strict=True)]
+    if any(a > b for a, b in zip(first, last, strict=True)):
+        return None
+    if not worth_between_zeros(x, weight, groups, prod(lengths), prod(common)):
+        return None
+    steps = [s // g for s, g in zip(stride, common, strict=True)]
+    gaps = [d // g for d, g in zip(dilation, common, strict=True)]
+    none = [0] * len(steps)
+    whole = transposed_lengths(x, weight, steps, first, gaps, none)
+    rest = [b - a + 1 - n for a, b, n in zip(first, last, whole, strict=True)]
+    made = _transposed(x, weight, steps, first, gaps, rest, groups)
+    ahead = [f * g - p for f, g, p in zip(first, common, padding, strict=True)]
+    return zeros_between(made, common, ahead, lengths)
+
+
 def _spread_out(
     x: TensorArray, weight: TensorArray, stride: list[int], padding: list[int],
     dilation: list[int], more: list[int], groups: int,
@@ -252,16 +288,9 @@ def _spread_out(
 
     The taps are in reverse; the input with zeros is a tensor of its own.
     """
-    spread: Any = x
-    for dim, s in enumerate(stride, 2):
-        apart: Any = np.expand_dims(spread, dim + 1)
-        width = [(0, s - 1) if d == dim + 1 else (0, 0) for d in range(apart.ndim)]
-        size = spread.shape[dim] * s
-        shape = (*spread.shape[:dim], size, *spread.shape[dim + 1 :])
-        apart = np.pad(apart, width).reshape(*shape)
-        made = x.recorder.copied(apart.operand)
-        kept = (slice(None),) * dim + (slice(0, size - s + 1),)
-        spread = TensorArray(x.recorder, made)[kept]
+    none = [0] * len(stride)
+    lengths = [(n - 1) * s + 1 for n, s in zip(x.shape[2:], stride, strict=True)]
+    spread = zeros_between(x, stride, none, lengths)
     borders = [
         ((k - 1) * d - p, (k - 1) * d - p + m)
         for k, d, p, m in zip(weight.shape[2:], dilation, padding, more, strict=True)
