@@ -148,8 +148,18 @@ def with_slice(
 def _with_steps(
     x: TensorArray, part: TensorArray, axis: int, first: int, step: int
 ) -> TensorArray:
-    """A copy in which every so many positions have one of another tensor."""
+    """A copy in which every so many positions have one of another tensor.
+
+    Where each of all ``step`` positions has one, the dimension is two: which of them is
+    another tensor's is known without a division.
+    """
     n, count = x.shape[axis], part.shape[axis]
+    if count * step == n and first < step:
+        shape = (*x.shape[:axis], count, step, *x.shape[axis + 1 :])
+        each: Any = np.broadcast_to(expand_dims(part, axis + 1), shape)
+        which: Any = TensorArray(x.recorder, x.recorder.positions(shape, axis + 1))
+        put: Any = np.where(np.equal(which, first), each, x.reshape(*shape))
+        return put.reshape(*x.shape)
     wide = _times(expand_dims(part, axis + 1), axis + 1, step)
     line = wide.reshape(*part.shape[:axis], count * step, *part.shape[axis + 1 :])
     widths = [(0, 0)] * x.ndim
