@@ -67,3 +67,19 @@ def test_any_part_of_a_dimension(first: int, step: int) -> None:
         plan = plan_of(Formula(function), inputs)
         found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
         assert torch.equal(found, function(*inputs))
+
+
+@pytest.mark.parametrize(("parts", "stores"), [(2, 2), (3, 1), (4, 1)])
+def test_neighbours_are_stored_together_where_they_are_more_than_pairs(
+    parts: int, stores: int
+) -> None:
+    def function(x: Any) -> Any:
+        return torch.stack([x * n for n in range(parts)], -1)
+
+    inputs = (torch.randn(5, 700),)
+    plan = plan_of(Formula(function), inputs)
+    (step,) = plan.kernels
+    assert len(step.source.outputs) == stores
+    assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+    found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(found, function(*inputs))
