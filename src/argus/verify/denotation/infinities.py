@@ -95,6 +95,8 @@ class _Infinities(FactDomain[_Is]):
             return args[0] | _negative(args[1])
         if law == "mul":
             return _times(op, args[0], args[1])
+        if law == "fma":
+            return _times(op, args[0], args[1]) | args[2]
         if law in ("maximum", "minimum"):
             both = _Is.LOW if law == "maximum" else _Is.HIGH
             return _extreme(args[0], args[1], both)
