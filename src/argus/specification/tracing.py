@@ -256,3 +256,13 @@ def factor_of(whole: Integer, product: Integer) -> Integer | None:
 def depends_on_data(value: Integer) -> bool:
     """Whether an integer depends on entries of tensors, not only on sizes and loops."""
     return any(isinstance(a, Entry | Truth | Truncated) for a in value.all_atoms())
+
+
+def of_data(where: IndexSet) -> bool:
+    """Whether a set depends on entries of tensors."""
+    return any(
+        isinstance(a, Entry | Truth | Truncated)
+        for monomial in where.monomials
+        for atom in monomial
+        for a in (atom, *Integer.atom(atom).all_atoms())
+    )
