@@ -249,8 +249,13 @@ def _supported(world: World, part: Product) -> IndexSet:
         if isinstance(leaf, Sum):
             known = some_points(world, [(leaf.variables, leaf.domain)])
             own = _at_twins(world, leaf) | _at_places(world, leaf)
-            some = some & (known | own)
+            some = some & (known | own | _at_first(world, leaf))
     return some
+
+
+def _at_first(world: World, leaf: Sum) -> IndexSet:
+    """Where its first point is one: of several sums by data one has it, whichever."""
+    return world.substitute(leaf.domain, dict.fromkeys(leaf.variables, Integer.of(0)))
 
 
 def _at_twins(world: World, leaf: Sum) -> IndexSet:
