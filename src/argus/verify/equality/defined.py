@@ -46,7 +46,10 @@ from argus.verify.equality.dominated import is_asked
 from argus.verify.equality.mentioned import leaves
 from argus.verify.equality.stored_axes import by_stores
 
-__all__ = ["asked", "empty_maximum", "unmet", "zero_divisor"]
+__all__ = ["SOME", "asked", "empty_maximum", "unmet", "zero_divisor"]
+
+SOME = "is one of some number"
+"""What is not known of a maximum beside a number that stands for infinity."""
 
 
 def asked(world: World) -> tuple[str, ...]:
@@ -93,7 +96,7 @@ def unmet(
                     return f"whether {_text(obligation)} is finite: {obligation.why}"
             case "some":
                 if not all(_some(world, one, of) for one, of in read):
-                    return f"whether {_text(obligation)} is one of some number"
+                    return f"whether {_text(obligation)} {SOME}"
             case "divisor" | "root" | "logarithm":
                 pass  # see `cancelled.py`
     return ""
@@ -176,7 +179,7 @@ def empty_maximum(world: World, where: IndexSet, term: Term) -> str:
         if isinstance(leaf, Max):
             some = points(world, leaf)
             if some is None or not world.is_subset(where, some):
-                return f"whether {show(leaf_term(leaf))} is one of some number"
+                return f"whether {show(leaf_term(leaf))} {SOME}"
         domain = leaf.domain if isinstance(leaf, Sum) else IndexSet.universe
         for inner in leaf.terms:
             found = empty_maximum(world, where & domain, inner)
