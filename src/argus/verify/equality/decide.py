@@ -330,8 +330,7 @@ class _Comparison:
 
     def _defined(self, output: OutputDecision) -> OutputDecision:
         stores = [s for s in self.denotation.stores if s.tensor.name == output.tensor]
-        known = [(x.where, x.theirs) for x in self.shown.get(output.tensor, ())]
-        reason = unmet(self.world, stores, self.noted, known)
+        reason = unmet(self.world, stores, self.noted)
         for store in stores:
             for held, x in store.value.cases:
                 if isinstance(x, Term):

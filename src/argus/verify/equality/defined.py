@@ -41,7 +41,6 @@ from argus.terms.show import show
 from argus.terms.term import ONE_PRODUCT
 from argus.verify.denotation import Store
 from argus.verify.equality.cancelled import is_also_needed
-from argus.verify.equality.divided import Compared, shares_divisor
 from argus.verify.equality.dominated import is_asked
 from argus.verify.equality.mentioned import leaves
 from argus.verify.equality.stored_axes import by_stores
@@ -63,12 +62,10 @@ def unmet(
     world: World,
     stores: Sequence[Store],
     noted: int,
-    compared: Sequence[Compared] = (),
 ) -> str:
     """An obligation that is not shown; "" where all are.
 
-    ``noted``: how many are the kernel's. Later ones are those of its specification,
-    of which ``compared`` has the terms that were shown to be the kernel's.
+    ``noted``: how many are the kernel's. Later ones are those of its specification.
     """
     for number, obligation in enumerate(world.obligations):
         read = by_stores(world, obligation, stores)
@@ -83,7 +80,6 @@ def unmet(
                 if number < noted and not all(
                     _has_points(world, one, of)
                     or _is_guarded(world, one, of)
-                    or _is_shared(world, one, of, compared)
                     or is_also_needed(world, one, of, noted)
                     for one, of in read
                 ):
@@ -218,20 +214,6 @@ def _is_guarded(world: World, found: TermObligation, stores: Sequence[Store]) ->
     term = found.term
     return isinstance(term, Term) and all(
         is_asked(world, world.close(found.where & store.where), term)
-        for store in stores
-    )
-
-
-def _is_shared(
-    world: World,
-    found: TermObligation,
-    stores: Sequence[Store],
-    compared: Sequence[Compared],
-) -> bool:
-    """Whether the reference divides by the same wherever a store is reached."""
-    term = found.term
-    return isinstance(term, Term) and all(
-        shares_divisor(world, found.where & store.where, term, compared)
         for store in stores
     )
 
