@@ -4,10 +4,10 @@ So a sum that stands in another one says only what it is over at the points of t
 two terms that differ elsewhere only become equal. A sum over no point is 0, a maximum
 over none is minus infinity.
 
-Of a product with a sum over no point nothing is left: what does not depend on the points
-stands beside the sum in normal form, be it a maximum of none. A program that multiplies
-such a sum with infinity itself says so (`World.multiplies_infinity`), and that it divides
-by none is an obligation.
+Of a product with a sum over no point nothing is left: what does not depend on the
+points stands beside the sum in normal form, be it a maximum of none. A program that
+multiplies such a sum with infinity says so (`World.multiplies_infinity`), and that it
+divides by none is an obligation.
 """
 
 from __future__ import annotations
