@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from argus.specification.cases import Cases
 from argus.specification.tracing import Tracing
 from argus.terms import IndexSet, Integer, Variable
-from argus.terms.integers import Atom, Entry, Truncated, Truth
+from argus.terms.integers import Entry, Truncated, Truth
 
 
 def assume_entries(
@@ -25,7 +25,8 @@ def assume_entries(
     world = tracing.world
     if not (tracing.here & tracing.local).is_universe:
         return
-    atoms = {a for where, index in cases for a in _atoms(where, index)}
+    every = [x for case in cases for x in case]
+    atoms = {a for x in every for a in x.all_atoms()}
     entries = {a for a in atoms if isinstance(a, Entry)}
     if len(entries) != 1 or any(isinstance(a, Truth | Truncated) for a in atoms):
         return
@@ -35,13 +36,16 @@ def assume_entries(
     bound = {v for p in places for v in p.variables()}
     if len(set(names)) != len(walked) or not set(names) <= bound:
         return
-    if {a for a in atoms if isinstance(a, Variable)} & bound - set(names):
+    beside = bound - set(names)
+    if beside & {a for a in atoms if isinstance(a, Variable)}:
         return
+    if any(v.upper is None or v.upper.constant != 1 for v in beside):
+        return  # where such a dimension is empty, no entry is read
     inside = IndexSet.universe
     for where, index in cases:
         held = world.compare(index, ">=", 0) & world.compare(index, "<", size)
         inside = inside & (held | ~where)
-    if inside.variables() & bound - set(names):
+    if inside.variables() & beside:
         return
 
     def fact(at: Sequence[Integer], _: Integer) -> IndexSet:
@@ -54,12 +58,3 @@ def assume_entries(
         return world.substitute(inside, env) | ~there
 
     world.assume_entries(entry.tensor, fact)
-
-
-def _atoms(where: IndexSet, index: Integer) -> set[Atom]:
-    """What a case of an index is made of."""
-    found = set(index.all_atoms())
-    for monomial in where.monomials:
-        for atom in monomial:
-            found |= {atom, *Integer.atom(atom).all_atoms()}
-    return found

@@ -260,9 +260,4 @@ def depends_on_data(value: Integer) -> bool:
 
 def of_data(where: IndexSet) -> bool:
     """Whether a set depends on entries of tensors."""
-    return any(
-        isinstance(a, Entry | Truth | Truncated)
-        for monomial in where.monomials
-        for atom in monomial
-        for a in (atom, *Integer.atom(atom).all_atoms())
-    )
+    return any(isinstance(a, Entry | Truth | Truncated) for a in where.all_atoms())

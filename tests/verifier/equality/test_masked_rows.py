@@ -202,3 +202,34 @@ def ref(X, Z):
 def test_64_bits_that_are_stored_may_wrap(value: str, wanted: str, right: bool) -> None:
     """A reference has the same bits; what decides is asked for its number."""
     assert decided_text(WRAPS.format(value=value, wanted=wanted)).equal == right
+
+
+BUCKETS = """
+@ag.kernel
+def k(W: f32["E"], Y: f32["J K"]):
+    J = ag.dim("J")
+    K = ag.dim("K")
+    E = ag.dim("E")
+    ag.require(E >= 16, "what is chosen is there")
+    j, k = ag.block(J, ag.cdiv(K, 64))
+    at = (k * 64 + ag.index(ag.full((64,), 0, i64, dims="K"), "K")).to(i64)
+    n = ag.abs(at - j)
+    v = ag.log(n.to(f32) / 8.0) * 2.0
+    bucket = ag.where(n < 8, n, ag.minimum(v.to(i64) + 8, 15))
+    Y[j, k * 64 :] = ag.load(W[bucket], (64,))
+
+
+@ag.reference
+def ref(W, J, K):
+    import numpy as np
+
+    n = np.abs(np.arange(K)[None, :] - np.arange(J)[:, None])
+    v = np.log(n.astype(np.float64) / 8.0) * 2.0
+    return W[np.where(n < 8, n, np.minimum(v.astype(np.int64) + 8, {most}))]
+"""
+
+
+def test_an_index_that_a_logarithm_makes_is_a_position() -> None:
+    """Buckets of distances: the least of such a number and another one is one, too."""
+    assert decided_text(BUCKETS.format(most=15)).equal
+    assert not decided_text(BUCKETS.format(most=14)).equal

@@ -115,11 +115,9 @@ def is_also_needed(
 def _is_of_data(term: Term) -> bool:
     """Whether the number of points of a sum depends on entries or on data."""
     return any(
-        isinstance(inner, Entry | Truth | Truncated)
+        isinstance(atom, Entry | Truth | Truncated)
         for over in overs(term)
-        for monomial in over.domain.monomials
-        for atom in monomial
-        for inner in Integer.atom(atom).all_atoms()
+        for atom in over.domain.all_atoms()
     )
 
 

@@ -81,7 +81,7 @@ def decide(
 
 def _is_data(where: IndexSet) -> bool:
     """Whether a set depends on entries of tables, or on whole numbers of floats."""
-    return any(isinstance(a, Entry | Truncated) for m in where.monomials for a in m)
+    return any(isinstance(a, Entry | Truncated) for a in where.all_atoms())
 
 
 class _Comparison:
