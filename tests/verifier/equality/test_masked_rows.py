@@ -233,3 +233,33 @@ def test_an_index_that_a_logarithm_makes_is_a_position() -> None:
     """Buckets of distances: the least of such a number and another one is one, too."""
     assert decided_text(BUCKETS.format(most=15)).equal
     assert not decided_text(BUCKETS.format(most=14)).equal
+
+
+PADDED = """
+@ag.kernel
+def k(X: f32["I"], Y: boolean["I"]):
+    I = ag.dim("I")
+    i = ag.block(ag.cdiv(I, 16))
+    x = ag.load(X[i * 16 :], (16,))
+    y = ag.load(X[i * 16 :], (16,), fill={fill})
+    Y[i * 16 :] = {value}
+
+
+@ag.reference
+def ref(X):
+    return {wanted}
+"""
+
+
+def test_padding_that_is_divided_by_is_compared_nowhere() -> None:
+    """Signs of zeros: elements behind the end are 0, and none of them is stored."""
+    value, wanted = "(x == 0.0) & (1.0 / x < 0.0)", "(X == 0) & (1 / X < 0)"
+    assert decided_text(PADDED.format(value=value, wanted=wanted, fill=0.0)).equal
+    other = wanted.replace("< 0)", "> 0)")
+    assert not decided_text(PADDED.format(value=value, wanted=other, fill=0.0)).equal
+
+
+def test_what_is_stored_is_compared_where_it_is_defined() -> None:
+    """`x - x` divides everywhere."""
+    value, wanted = "1.0 / (x - y) < 0.0", "X != X"
+    assert not decided_text(PADDED.format(value=value, wanted=wanted, fill=0.0)).equal
