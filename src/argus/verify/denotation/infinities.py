@@ -20,7 +20,7 @@ from argus.ir.expr import Const, Expr
 from argus.ir.functions import FUNCTIONS
 from argus.ir.program import Program
 from argus.ir.tile_facts import FactDomain, walked
-from argus.ir.walk import walk
+from argus.ir.walk import used, walk
 
 __all__ = ["FiniteTiles"]
 
@@ -43,8 +43,9 @@ class FiniteTiles:
     def __init__(self, program: Program) -> None:
         domain = _Infinities()
         self._facts = walked(program, domain)
-        seen = (op.src for op in walk(program.body) if isinstance(op, o.Extract))
-        self.factors = not domain.multiplied and all(map(self._is_finite, seen))
+        bound = (op for op in walk(program.body) if isinstance(op, o.Binding))
+        scalars = (tile for op in bound for tile in used(op))
+        self.factors = not domain.multiplied and all(map(self._is_finite, scalars))
         """Whether all that tiles are multiplied with is finite, but for constants."""
 
     def _is_finite(self, tile: o.Tile) -> bool:

@@ -61,12 +61,11 @@ def last_bits(program: Program) -> set[o.Tile]:
 
 def _is_last(op: o.AnyOp, tile: o.Tile, seen: Set[str]) -> bool:
     """Whether an operation stores a tile as a reference says it: in 64 bits."""
+    tensor = op.stored_as_it_is(tile)
     return (
-        isinstance(op, o.StoreGlobal)
-        and op.atomic is None
-        and tile is op.src
-        and tile.dtype.name == op.view.tensor.dtype.name == "i64"
-        and op.view.tensor.name not in seen
+        tensor is not None
+        and tile.dtype.name == tensor.dtype.name == "i64"
+        and tensor.name not in seen
     )
 
 
