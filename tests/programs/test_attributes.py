@@ -12,7 +12,7 @@ torch = pytest.importorskip("torch")
 
 from argus.diagnostics import ArgusError  # noqa: E402
 from argus.programs.capturing.capture import capture_shapes  # noqa: E402
-from argus.programs.compiled import bound  # noqa: E402
+from argus.programs.compiled import CompiledProgram, bound  # noqa: E402
 from argus.programs.planning.plan import plan_of, plan_program  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from programs.modules import Formula  # noqa: E402
@@ -203,3 +203,31 @@ def test_state_that_has_no_place_is_refused(kind: Any) -> None:
     with pytest.raises(ArgusError, match=r"AG1041.*into `kept`"):
         plan_of(model, (torch.randn(2, 3, 4),))
     assert model.kept is before
+
+
+class Named(torch.nn.Module):
+    """What torch's graphs are called themselves, and a buffer that changes."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.code = torch.nn.Embedding(5, 4)
+        self.register_buffer("graph", torch.randn(3, 3), persistent=False)
+
+    def forward(self, x: Any) -> Any:
+        self.graph.mul_(2.0)
+        return self.graph @ self.code(x) @ self.code.weight.t()
+
+
+def test_parts_are_called_as_a_graph_of_torch_calls_its_own() -> None:
+    """Torch did not find them: `code_weight references nonexistent attribute`."""
+    torch.manual_seed(0)
+    model = Named()
+    eager = copy.deepcopy(model)
+    x = torch.tensor([1, 2, 4])
+    call = CompiledProgram(plan_of(model, (x,)), run=in_interpreter)
+    assert set(call.plan.program.tensors) == {"code.weight", "graph"}
+    for _ in range(2):
+        with torch.no_grad():
+            wanted = eager(x)
+        torch.testing.assert_close(call(x), wanted, rtol=1e-5, atol=1e-5)
+    assert torch.equal(model.graph, eager.graph)

@@ -169,3 +169,18 @@ def test_scans_are_refused_by_no_proof(name: str) -> None:
     assert not found.plan.left
     wanted = SCANS[name](X)
     torch.testing.assert_close(found(X), wanted)
+
+
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int8, torch.int16, torch.int64])
+def test_arithmetic_that_wraps_is_proved(kind: Any) -> None:
+    """The reference says where few bits wrap; 64 bits wrap in it, too."""
+    torch.manual_seed(0)
+    a, b = (torch.randint(-100, 100, (6, 40)).to(kind) for _ in range(2))
+    few = kind != torch.int64
+
+    def call(a: Any, b: Any) -> tuple[Any, ...]:
+        decides = ((a + b) > a, (a * 3) >> 1) if few else ()
+        return a + b, a * b, -a, a << 2, abs(a - b), *decides
+
+    for step in same(call, a, b).kernels:
+        assert proof_of(step).verdict is Verdict.EQUAL, step.source.text

@@ -55,6 +55,7 @@ from argus.verify.denotation import Denotation
 from argus.verify.denotation.ranges import assume_range
 from argus.verify.equality import decide, untraced_part
 from argus.verify.equality.coverage import positions
+from argus.verify.equality.defined import SOME
 from argus.verify.equality.result import Array
 from argus.verify.equality.same import INFINITE
 from argus.verify.equality.stored import shape_of
@@ -132,10 +133,10 @@ def _compared(
 ) -> Decided:
     """Kernel and reference, with large numbers as infinity, or as what they are.
 
-    The latter where an element is one of them: both may store -1e30.
+    The latter where an element is one of them: both may store -1e30, or what is larger.
     """
     made = _compared_once(request, given, seconds, programs)
-    if made.reason != INFINITE:
+    if made.reason != INFINITE and not made.reason.endswith(SOME):
         return made
     other = _compared_once(request, given, seconds, programs, large=True)
     return other if other.equal else made

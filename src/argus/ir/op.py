@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from argus.diagnostics import Span
     from argus.ir.dtypes import DType
     from argus.ir.expr import Expr
+    from argus.ir.memory import GlobalTensor
     from argus.ir.ops.tile import Tile
 
 
@@ -69,6 +70,11 @@ class Op:
         """
         del tile
         return False
+
+    def stored_as_it_is(self, tile: Tile) -> GlobalTensor | None:
+        """The tensor of which elements become those of an operand; None: of none."""
+        del tile
+        return None
 
     def observed_scalars(self) -> Iterator[tuple[Expr, DType]]:
         """Its scalars whose value matters, as whole numbers of a type of tiles.

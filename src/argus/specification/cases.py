@@ -74,15 +74,17 @@ def read_by_cases(world: World, read: Read, indices: Sequence[Cases]) -> Value:
     """An element at positions that differ by cases."""
     if all(len(i) == 1 and i[0][0].is_universe for i in indices):
         return read(tuple(i[0][1] for i in indices))
-    parts: list[tuple[IndexSet, Value]] = []
+    parts: list[tuple[IndexSet, tuple[Integer, ...]]] = []
     for choice in itertools.product(*indices):
         where = IndexSet.universe
         for condition, _ in choice:
             where = where & condition
-        if where.is_universe or not world.is_empty(where):
-            at = tuple(x for _, x in choice)
-            parts.append((where, needed(world, where, partial(read, at))))
-    return joined(world, parts)
+        parts.append((where, tuple(x for _, x in choice)))
+    some = [p for p in parts if p[0].is_universe or not world.is_empty(p[0])]
+    # Of an empty slice no element is read: it is one of the array all the same.
+    return joined(
+        world, [(s, needed(world, s, partial(read, at))) for s, at in some or parts[:1]]
+    )
 
 
 def mapped(read: Read, change: Callable[[Value], Value]) -> Read:

@@ -15,7 +15,8 @@ import numpy as np
 from argus.specification.array import INTEGER, SymbolicArray, positions
 from argus.specification.cases import Cases, as_kind, integers
 from argus.specification.casting import converted, lifted
-from argus.specification.tracing import Tracing, depends_on_data
+from argus.specification.index_entries import assume_entries
+from argus.specification.tracing import Tracing, depends_on_data, of_data
 from argus.terms import IndexSet, Integer, Opaque, Unknown, Value, Variable
 
 
@@ -112,8 +113,10 @@ def items_of(array: SymbolicArray, key: Any) -> list[Item]:
                 found.append(Point(size, cases))
             case _:
                 indices = cast(SymbolicArray, part)
-                every = indices.at(positions(tracing, indices.sizes, "i"))
-                plain = are_positions(tracing, integers(every), size)
+                places = positions(tracing, indices.sizes, "i")
+                every = integers(indices.at(places))
+                plain = are_positions(tracing, every, size)
+                assume_entries(tracing, places, every, size)
                 found.append(Gather(size, indices, plain))
         dim += 1
     return found
@@ -159,8 +162,12 @@ def are_positions(tracing: Tracing, cases: Cases, size: Integer) -> bool:
                 tracing.assume(text, signed=tracing.never(below))
                 plain = False
             continue
-        if not tracing.never(beyond) and not _grouped(tracing, index, size):
-            tracing.need(~beyond, f"{index} < {size} (an index)", shape=True)
+        if not tracing.never(beyond):
+            if of_data(where):
+                tracing.assume(f"{index} < {size}: it is an index", signed=False)
+                plain = False
+            elif not _grouped(tracing, index, size):
+                tracing.need(~beyond, f"{index} < {size} (an index)", shape=True)
         if not tracing.never(below):
             plain = False
             too_low = where & world.compare(index, "<", -size)
@@ -200,10 +207,13 @@ def positioned(tracing: Tracing, cases: Cases, size: Integer) -> Cases:
     found: list[tuple[IndexSet, Integer]] = []
     for where, index in cases:
         below = world.compare(index, "<", 0)
+        beyond = world.compare(index, ">=", size)
         if depends_on_data(index):
-            beyond = world.compare(index, ">=", size)
             found.append((where - below - beyond, index))
-        elif tracing.never(where & below):
+            continue
+        if of_data(where):
+            where = where - beyond
+        if tracing.never(where & below):
             found.append((where, index))
         elif tracing.never(where - below):
             found.append((where, index + size))

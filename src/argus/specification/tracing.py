@@ -256,3 +256,8 @@ def factor_of(whole: Integer, product: Integer) -> Integer | None:
 def depends_on_data(value: Integer) -> bool:
     """Whether an integer depends on entries of tensors, not only on sizes and loops."""
     return any(isinstance(a, Entry | Truth | Truncated) for a in value.all_atoms())
+
+
+def of_data(where: IndexSet) -> bool:
+    """Whether a set depends on entries of tensors."""
+    return any(isinstance(a, Entry | Truth | Truncated) for a in where.all_atoms())

@@ -47,6 +47,7 @@ from argus.terms.domains import (
 from argus.terms.ends import is_whole
 from argus.terms.folds import together
 from argus.terms.integers import Comparison, Integer
+from argus.terms.obligations import TermObligation
 from argus.terms.sets import IndexSet, union
 from argus.terms.sums import sum_over, tidy
 from argus.terms.term import LN2, ONE, ZERO, Product, Term, leaf_term, number, whole
@@ -178,13 +179,26 @@ def compared(world: World, op: Comparison, left: Value, right: Value) -> Value:
     left, right = to_real(world, left), to_real(world, right)
     for (s, x), (t, y) in choices(left.terms, right.terms):
         where = _meet(world, [s, t])
-        if where is not None:
+        if where is not None and not _undefined(world, where, x, y):
             holds = compared_terms(world, op, x, y)
             needed = needs(world, x) | needs(world, y)
             if needed:
                 note_lost(world, where, [x, y], needed, needs(world, holds))
             found.append(where & holds)
     return Value.truth(union(found))
+
+
+def _undefined(world: World, where: IndexSet, *terms: Term) -> bool:
+    """Whether a term is not defined there: padding that is divided by.
+
+    What it compares with is nothing to go by, and no store gets there: this is noted.
+    """
+    found = next((t for t in terms if t.undefined is not None), None)
+    if found is not None:
+        why = "it is compared, and not defined"
+        nowhere = IndexSet.nothing
+        world.obligations.add(TermObligation("finite", found, where, nowhere, why))
+    return found is not None
 
 
 def compared_terms(world: World, op: Comparison, left: Term, right: Term) -> IndexSet:

@@ -35,7 +35,7 @@ class TermObligation:
       numbers that are at least 0, one of which is.
     - "finite": a maximum that is subtracted in an exponent is one of at least one
       number. With a finite stand-in for minus infinity nothing follows from it; the
-      difference of two infinities is not a number.
+      difference of two infinities is not a number. Or what is compared is defined.
     - "some": a maximum is one of at least one number, in a reference, too: that of
       exponentials over no points would be 0, and not minus infinity.
     - "divisor", "root", "logarithm": a number that cancels is not 0, is at least 0, is

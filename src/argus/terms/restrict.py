@@ -3,6 +3,11 @@
 So a sum that stands in another one says only what it is over at the points of that one:
 two terms that differ elsewhere only become equal. A sum over no point is 0, a maximum
 over none is minus infinity.
+
+Of a product with a sum over no point nothing is left: what does not depend on the
+points stands beside the sum in normal form, be it a maximum of none. A program that
+multiplies such a sum with infinity says so (`World.multiplies_infinity`), and that it
+divides by none is an obligation.
 """
 
 from __future__ import annotations
@@ -57,9 +62,13 @@ def _restricted(
     total = ZERO
     for part, coefficient in term.parts.items():
         made = number(coefficient)
-        for leaf, power in part.factors:
-            factor = raised(_in_leaf(world, leaf, where, hidden), power)
-            made = multiply(world, where, made, factor)
+        factors = [(x, p, _in_leaf(world, x, where, hidden)) for x, p in part.factors]
+        if not world.infinite_factors and any(
+            isinstance(x, Sum) and p > 0 and not f.parts for x, p, f in factors
+        ):
+            continue
+        for _, power, factor in factors:
+            made = multiply(world, where, made, raised(factor, power))
         if part.exponent is not None:
             scale = exponential(restrict(world, part.exponent, where, hidden))
             made = multiply(world, where, made, scale)

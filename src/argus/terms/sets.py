@@ -14,12 +14,19 @@ Sets are made by a world (`world.compare`), and combined here:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, ClassVar
 
 import islpy as isl
 
-from argus.terms.integers import Comparison, Monomial, Opaque, Variable
+from argus.terms.integers import (
+    Atom,
+    Comparison,
+    Integer,
+    Monomial,
+    Opaque,
+    Variable,
+)
 from argus.terms.isl_sets import (
     PARAMETER,
     Asking,
@@ -227,6 +234,12 @@ class IndexSet:
                 found = tuple(self.space.monomial(name) for name in names)
             self._monomials = found
         return self._monomials
+
+    def all_atoms(self) -> Iterator[Atom]:
+        """Atoms of its monomials, each followed by those in its definition."""
+        for monomial in self.monomials:
+            for atom in monomial:
+                yield from Integer.atom(atom).all_atoms()
 
     @property
     def height(self) -> int:

@@ -82,9 +82,16 @@ def _of_product(
         counted = _count(world, variables, domain)
         if counted is not None:
             return Term({outside: 1}) * counted
+    outer = Term({outside: 1})
+    for name in variables:
+        # What a body does not mention is counted, whichever sum was made first.
+        extent = None if name in inside.free else _apart(world, variables, domain, name)
+        if extent is not None:
+            times, domain = extent
+            outer = outer * times
+            variables = [v for v in variables if v is not name]
     binding = BoundVariables(world, variables, domain, Term({inside: 1}))
     found = binding.canonical(counted=True)
-    outer = Term({outside: 1})
     if not found.body.parts or found.domain.is_nothing:
         return ZERO
     if not _is_body(found.body, frozenset(found.variables)):
@@ -213,6 +220,22 @@ def _count(world: World, names: Sequence[Variable], domain: IndexSet) -> Term | 
         total = total * whole(extent)
         closed = closed.without([world.space.name((name,))])
     return total * indicator(world, closed | none)
+
+
+def _apart(
+    world: World, names: Sequence[Variable], domain: IndexSet, name: Variable
+) -> tuple[Term, IndexSet] | None:
+    """How many values a variable has beside each of the others, and the set of these.
+
+    None where that is not one number for all of them, or it is rounded.
+    """
+    found = affine.extent(world, domain, name)
+    if found is None or (found[1] - found[0]).variables() & frozenset(names):
+        return None
+    if any(_rounds_positions(atom) for end in found for atom in end.atoms()):
+        return None
+    least, largest = found
+    return whole(largest - least + 1), domain.without([world.space.name((name,))])
 
 
 def _rounds_positions(atom: Atom) -> bool:

@@ -95,6 +95,8 @@ class World:
         """Whether a program writes infinity itself and not only a stand-in."""
         self.finite_infinity = False
         """Whether a number was taken for infinity."""
+        self.infinite_factors = False
+        """Whether a program multiplies what may be infinite with what may be 0."""
         self.large_numbers = False
         """Whether numbers that could stand for infinity are what they are."""
         self._variables: dict[str, Variable] = {}
@@ -200,6 +202,11 @@ class World:
     def assume_entries(self, tensor: str, fact: EntryFact) -> None:
         """What an author assumes of every entry of an integer tensor."""
         self.entry_facts.setdefault(tensor, []).append(fact)
+        self._forget()
+
+    def multiplies_infinity(self) -> None:
+        """Say that a program multiplies what may be infinite with what may be 0."""
+        self.infinite_factors = True
         self._forget()
 
     def assume_pairs(self, fact: PairFact) -> None:

@@ -12,10 +12,11 @@ from collections.abc import Collection, Iterator
 
 import numpy as np
 
-from argus.evaluation.equal.inputs import assumed_tables, read
+from argus.evaluation.equal.inputs import assumed_tables
 from argus.evaluation.tiles import indexing
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
+from argus.ir.tensor_reads import read
 
 __all__ = ["computed_alone", "only_computed"]
 

@@ -7,21 +7,20 @@ what the kernel assumes of them holds: entries of which it does not are drawn ag
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, assert_never
+from typing import Any
 
 import numpy as np
 
 from argus.evaluation.drawing import DrawingMode, emptied, floats, put
 from argus.interpret.numbers import Array, rounded, storage
-from argus.ir import ops as o
 from argus.ir.annotations import Assume, annotations_of
 from argus.ir.dtypes import DType
 from argus.ir.expr import Const, evaluate, subexpressions
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
-from argus.ir.walk import walk
+from argus.ir.tensor_reads import read
 
-__all__ = ["MODES", "assumed_tables", "draw", "is_apart", "near", "read", "updated"]
+__all__ = ["MODES", "assumed_tables", "draw", "is_apart", "near", "updated"]
 
 _REDRAWN = 64
 """Rounds in which entries of tables are drawn again."""
@@ -52,30 +51,6 @@ MODES = (
 def updated(program: Program) -> frozenset[str]:
     """Outputs that the program reads, too: in place, or by adding to them."""
     return read(program) & frozenset(program.outputs)
-
-
-def read(program: Program) -> frozenset[str]:
-    """Tensors that the program reads, or adds to."""
-    found: set[str] = set()
-    for op in walk(program.body):
-        match op:
-            case o.LoadGlobal():
-                found.add(op.view.tensor.name)
-            case o.LoadScalar():
-                found.add(op.tensor.name)
-            case o.CopyAsync():
-                found.add(op.src.tensor.name)
-            case o.StoreGlobal():
-                if op.atomic is not None:
-                    found.add(op.view.tensor.name)
-            case (
-                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
-                | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
-            ):  # fmt: skip
-                pass  # it reads no tensor
-            case _:
-                assert_never(op)
-    return frozenset(found)
 
 
 def is_apart(program: Program) -> bool:

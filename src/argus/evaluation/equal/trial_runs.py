@@ -23,7 +23,7 @@ from argus.equivalence.sizes import (
     shapes_of,
 )
 from argus.evaluation.drawing import DrawingMode
-from argus.evaluation.equal.inputs import draw, is_apart, near, read, updated
+from argus.evaluation.equal.inputs import draw, is_apart, near, updated
 from argus.evaluation.equal.meant import meant, required_numbers
 from argus.evaluation.equal.trying import (
     Difference,
@@ -45,6 +45,7 @@ from argus.evaluation.tiles import (
 from argus.ir import ops as o
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import SM_COUNT, Program, ScalarParam
+from argus.ir.tensor_reads import read
 from argus.ir.walk import walk
 from argus.lang.kernel import literal
 from argus.requests import Request

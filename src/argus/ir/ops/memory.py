@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 from argus.ir.expr import Const, Expr
-from argus.ir.memory import BarrierRef, GlobalView, Ring, SharedView
+from argus.ir.memory import BarrierRef, GlobalTensor, GlobalView, Ring, SharedView
 from argus.ir.op import Access, Commit, Copy, GroupWait, Operand, Result
 from argus.ir.ops.sync import BarrierOp
 from argus.ir.ops.tile import Tile
@@ -53,6 +53,11 @@ class StoreGlobal(Access):
     def keeps_residues(self, tile: Tile) -> bool:
         """What is stored may be added; another function compares."""
         return tile is self.src and self.atomic in (None, "add")
+
+    def stored_as_it_is(self, tile: Tile) -> GlobalTensor | None:
+        """That of the view, where memory becomes the element."""
+        whole = tile is self.src and self.atomic is None
+        return self.view.tensor if whole else None
 
 
 @dataclass(eq=False)

@@ -18,6 +18,7 @@ from argus.diagnostics import ArgusError, fail
 from argus.programs.capturing.causal_masks import masks_as_given
 from argus.programs.capturing.export_errors import by_elements, why
 from argus.programs.capturing.graph_capture import GivenFrom, GraphCapture
+from argus.programs.capturing.name_clashes import own_name, without_clashes
 from argus.programs.capturing.operators import known
 from argus.programs.capturing.put_attributes import PutAttributes
 from argus.programs.capturing.written_out import written_out
@@ -169,7 +170,7 @@ def _exported(
         ):
             warnings.simplefilter("ignore")  # torch's, about itself
             exported: Any = torch.export.export(
-                model.train(training), inputs, strict=False
+                without_clashes(model.train(training)), inputs, strict=False
             )
             found = without_tokens(decomposed(exported, decompositions))
         state = put.state(model, inputs)
@@ -339,8 +340,9 @@ class _Export:
         number = None
         if node.name in spec.inputs_to_lifted_tensor_constants and not tensor.shape:
             number = _number_of(tensor)
+        target = own_name(target)
         self.tensors[target] = tensor
-        return GivenFrom("weight", target, str(target), number)
+        return GivenFrom("weight", target, target, number)
 
 
 def _updates(spec: Any) -> Generator[str | int]:
@@ -351,7 +353,7 @@ def _updates(spec: Any) -> Generator[str | int]:
     for output in spec.output_specs:
         match output.kind:
             case OutputKind.BUFFER_MUTATION | OutputKind.PARAMETER_MUTATION:
-                yield str(output.target)
+                yield own_name(output.target)
             case OutputKind.USER_INPUT_MUTATION:
                 yield inputs.index(output.target)
             case _:

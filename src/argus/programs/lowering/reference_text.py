@@ -40,6 +40,8 @@ from argus.programs.tensors.affine import Affine
 _NUMPY = {"atan": "arctan", "round": "rint"}
 """Functions that numpy calls otherwise."""
 _LONG = 60
+_WITHIN = frozenset({"and", "or", "xor", "shr", "minimum", "maximum", "where", "mod"})
+"""Functions of which a result lies where its operands do."""
 
 
 def _cast(source: DType, dtype: DType) -> str:
@@ -183,7 +185,11 @@ class _ReferenceWriter:
                     return texts[0]
                 if function == "erf":
                     return f"np.vectorize(math.erf)({bare(texts[0])})"
-                return call_text(_NUMPY.get(function, function), texts, "np")
+                text = call_text(_NUMPY.get(function, function), texts, "np")
+                if dtype.kind == "int" and dtype.bits < 32 and function not in _WITHIN:
+                    # Kernels compute in the type that elements have, and wrap there.
+                    text = f"{text}.astype(np.{dtype.numpy}).astype(np.int64)"
+                return text
 
     def _scanned(self, node: ScanNode) -> str:
         text, axis = bare(self._text(node.body)), self.loops.index(node.loop)

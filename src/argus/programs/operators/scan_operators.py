@@ -17,6 +17,10 @@ np: Any = numpy
 """Functions of numpy, which arrays of a program record."""
 _EXACT_FLOATS = 1 << 24
 """Whole numbers up to it are f32."""
+_PART = 32
+"""Places of a row that are compared with each other."""
+_FEW = 1 << 24
+"""Exponentials that take less than the launches for parts."""
 _WORK = 1 << 32
 """Exponentials, at most."""
 
@@ -75,22 +79,69 @@ def _running(function: str, x: Any, dim: int) -> list[Any]:
 def running_logsumexp(x: Any, dim: int) -> Any:
     """``log(cumsum(exp(x)))``; each by the largest of its own terms.
 
-    A scan by one shift for the whole row would lose what lies far below it, so that
-    each place sums up all before it, and long rows stay in torch.
+    A scan by one shift for the whole row would lose what lies far below it. Each place
+    of a part of a row sums up all before it, and what the parts before come to.
     """
     if not x.ndim:
         return x
     rows: Any = np.moveaxis(x, dim, -1)
-    n, r = rows.shape[-1], x.recorder
-    if rows.size * n > _WORK:
-        raise UntranslatedError(f"rows of {n} exponentials")
-    wide = rows.cast(f32)[..., None, :]
+    if rows.size * min(_PART, rows.shape[-1]) > _WORK:
+        raise UntranslatedError(f"{rows.size} sums of exponentials")
+    few = rows.size * rows.shape[-1] <= _FEW
+    most, total, none = (_compared if few else _by_parts)(rows.cast(f32), None)
+    found: Any = np.where(none, most, np.log(total) + most)
+    return np.moveaxis(found, -1, dim)
+
+
+_Sums = tuple[Any, Any, Any]
+"""The largest of some terms, the sum of their exponentials, each divided by that of
+the largest, and where the largest is infinite: there the sum is nothing to go by."""
+
+
+def _by_parts(largest: Any, sums: Any) -> _Sums:
+    """Running sums of the last dimension: those of its parts, and of what these are.
+
+    An element is ``largest`` with ``sums``; None: with 1, a term alone.
+    """
+    *others, n = largest.shape
+    if n <= _PART:
+        return _compared(largest, sums)
+    parts = -(-n // _PART)
+    whole = [(0, 0)] * len(others)
+
+    def split(x: Any, fill: float) -> Any:
+        last = [*whole, (0, parts * _PART - n)]
+        padded = np.pad(x, last, constant_values=fill) if n % _PART else x
+        return np.reshape(padded, (*others, parts, _PART))
+
+    def shifted(x: Any, fill: float) -> Any:
+        return np.pad(x[..., :-1], [*whole, (1, 0)], constant_values=fill)[..., None]
+
+    inside, own, _ = _compared(
+        split(largest, -np.inf), None if sums is None else split(sums, 0.0)
+    )
+    ends, totals, _ = _by_parts(inside[..., -1], own[..., -1])
+    before, others_sum = shifted(ends, -np.inf), shifted(totals, 0.0)
+    most: Any = np.maximum(inside, before)
+    none = np.equal(np.abs(most), np.inf)
+    shift: Any = np.where(none, 0.0, most)
+    total = own * np.exp(inside - shift) + others_sum * np.exp(before - shift)
+    joined = (np.reshape(x, (*others, parts * _PART)) for x in (most, total, none))
+    most, total, none = (x[..., :n] for x in joined)
+    return most, total, none
+
+
+def _compared(largest: Any, sums: Any) -> _Sums:
+    """Running sums of the last dimension, of which each takes all before it."""
+    n, r = largest.shape[-1], largest.recorder
     place = TensorArray(r, r.positions((n, 1), 0))
     before: Any = TensorArray(r, r.positions((1, n), 1)) <= place
-    held: Any = np.where(before, wide, -np.inf)
+    held: Any = np.where(before, largest[..., None, :], -np.inf)
     most: Any = np.max(held, -1, keepdims=True)
     none = np.equal(np.abs(most), np.inf)
     shift: Any = np.where(none, 0.0, most)
-    total: Any = np.sum(np.exp(held - shift), -1, keepdims=True)
-    found: Any = np.where(none, most, np.log(total) + shift)
-    return np.moveaxis(np.squeeze(found, -1), -1, dim)
+    terms: Any = np.exp(held - shift)
+    if sums is not None:
+        terms = terms * np.where(before, sums[..., None, :], 0.0)
+    total: Any = np.sum(terms, -1, keepdims=True)
+    return np.squeeze(most, -1), np.squeeze(total, -1), np.squeeze(none, -1)

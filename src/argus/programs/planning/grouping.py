@@ -226,7 +226,7 @@ class _Grouping:
             for root in roots:
                 if value in self.inside[root]:
                     self._without(root, value)
-            if len(readers) == len(roots) == 1 and self._rounds(value, readers[0]):
+            if len(readers) == 1 and self._rounds(value, readers[0]):
                 return
         self.inside[value] = set()
         self.root[value] = {value}
@@ -235,9 +235,11 @@ class _Grouping:
     def _rounds(self, value: ProgramValue, reader: ProgramValue) -> bool:
         """Whether a product that is stored is rounded before, by its own kernel.
 
-        The reader rounds it, in a kernel that the product did not join: else that
+        The reader rounds it, in one kernel that the product did not join: else that
         would read it with more bits.
         """
+        if len(self.root[reader]) != 1:
+            return False
         (root,) = self.root[reader]
         match value.made, reader.made:
             case ContractPrimitive(), MapPrimitive("cast") if not is_alone(value):

@@ -426,8 +426,13 @@ class ProductWriter(TileWriter):
         if t.dims[-1] != self.form.column or not self._sliced():
             return ""
         size = t.buffer.dtype.bytes
+        # Of strides a kernel knows what divides those of all rows along a dimension.
+        beside = [
+            x for x in self.params.values() if x.dims and x.dims[-1] == t.dims[-1]
+        ]
+        strides = [s for x in (t, *beside) for s in x.strides[:-1]]
         fits = len(t.dims) <= TMA_DIMENSIONS and all(
-            s * size % TMA_BYTES == 0 for s in (*t.strides[:-1], t.start)
+            s * size % TMA_BYTES == 0 for s in (*strides, t.start)
         )
         return "tma" if fits else "shared"
 

@@ -2,6 +2,7 @@
 
     finite = FiniteTiles(program)
     finite.is_number(op)        its result is never the difference of two infinities
+    finite.factors              whether no infinity is multiplied with what may be 0
 
 A kernel that begins a maximum with a finite stand-in (-1e30) and masks with -ag.inf
 subtracts a number from what may be infinite. In terms the stand-in is infinity, too:
@@ -19,6 +20,7 @@ from argus.ir.expr import Const, Expr
 from argus.ir.functions import FUNCTIONS
 from argus.ir.program import Program
 from argus.ir.tile_facts import FactDomain, walked
+from argus.ir.walk import used, walk
 
 __all__ = ["FiniteTiles"]
 
@@ -39,7 +41,15 @@ class FiniteTiles:
     """What is known of the tiles of a program."""
 
     def __init__(self, program: Program) -> None:
-        self._facts = walked(program, _Infinities())
+        domain = _Infinities()
+        self._facts = walked(program, domain)
+        bound = (op for op in walk(program.body) if isinstance(op, o.Binding))
+        scalars = (tile for op in bound for tile in used(op))
+        self.factors = not domain.multiplied and all(map(self._is_finite, scalars))
+        """Whether all that tiles are multiplied with is finite, but for constants."""
+
+    def _is_finite(self, tile: o.Tile) -> bool:
+        return tile in self._facts and self._facts.of(tile) == _Is.FINITE
 
     def is_number(self, op: o.Elementwise) -> bool:
         """Whether no element of the result is a difference of two infinities."""
@@ -49,6 +59,10 @@ class FiniteTiles:
 
 class _Infinities(FactDomain[_Is]):
     """The domain. Inputs are finite, as is a scalar that is no literal."""
+
+    def __init__(self) -> None:
+        self.multiplied = False
+        """Whether what may be infinite is multiplied with what may be 0."""
 
     def nothing(self) -> _Is:
         return _Is.FINITE
@@ -70,15 +84,20 @@ class _Infinities(FactDomain[_Is]):
         return one | other
 
     def product(self, op: o.Dot, parts: Sequence[_Is]) -> _Is:
-        return _if_finite(parts)
+        return self._product(_if_finite(parts))
+
+    def _product(self, made: _Is) -> _Is:
+        """What is multiplied; of infinity a product may be anything."""
+        self.multiplied = self.multiplied or made == _Is.ANY
+        return made
 
     def made(self, op: o.RegisterOp, parts: Sequence[_Is]) -> _Is:
         if isinstance(op, o.Full):
             return self.scalar(op.value)
         if isinstance(op, o.Combining):  # the author's function may say infinity itself
-            return _Is.ANY
+            return self._product(_Is.ANY)
         product = isinstance(op, o.Reduce) and op.fn == "prod"
-        return _if_finite(parts) if product else _either(parts)
+        return self._product(_if_finite(parts)) if product else _either(parts)
 
     def elementwise(self, op: o.Elementwise, args: Sequence[_Is]) -> _Is:
         """Of finite numbers functions make finite ones, and a few allow more."""
@@ -94,7 +113,11 @@ class _Infinities(FactDomain[_Is]):
         if law == "sub":
             return args[0] | _negative(args[1])
         if law == "mul":
-            return _times(op, args[0], args[1])
+            return self._product(_times(op, args[0], args[1]))
+        if law == "fma":
+            return self._product(_times(op, args[0], args[1])) | args[2]
+        if law == "div":
+            return self._product(_if_finite(args))
         if law in ("maximum", "minimum"):
             both = _Is.LOW if law == "maximum" else _Is.HIGH
             return _extreme(args[0], args[1], both)

@@ -193,7 +193,8 @@ def _applied(context: Context, op: o.Elementwise, args: Sequence[Value]) -> Valu
         )
     if op.fn in ("mulhi", "popcount"):  # of so many bits
         return apply(context.world, f"{op.fn}{op.result.dtype.bits}", *args)
-    if FUNCTIONS[op.fn].law in ("exp", "add", "sub") and context.finite.is_number(op):
+    added = FUNCTIONS[op.fn].law in ("exp", "add", "sub", "fma")
+    if added and context.finite.is_number(op):
         with context.world.obligations.muted("finite"):
             return apply(context.world, op.fn, *args)
     return apply(context.world, op.fn, *args)

@@ -229,6 +229,8 @@ class Context(ABC):
         """Those of persistent loops: a block has several values of them."""
         self.buffers = Buffers.of(program)
         self.finite = FiniteTiles(program)
+        if not self.finite.factors and not world.infinite_factors:
+            world.multiplies_infinity()
         self.sums: list[RunningSum] = []
         """Running sums that have a name (`counters.py`)."""
         self.assumed: set[o.Assume] = set()

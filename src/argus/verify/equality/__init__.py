@@ -18,7 +18,6 @@ of the difference says where a run should look.
     stored.py       the outputs of a kernel as functions of a position
     defined.py      what has to hold for terms to be numbers
     stored_axes.py  what is asked of a tile, at the elements that a store reads
-    divided.py      divisors that the reference shares
     cancelled.py    divisors, roots and logarithms that terms do not show any more
     truths.py       comparisons of data that are the same truth, as one
     dominated.py    maxima without what is never the largest of them

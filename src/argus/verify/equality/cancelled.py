@@ -27,7 +27,7 @@ from argus.terms import (
 from argus.terms.apply import compared_terms
 from argus.terms.domains import DOMAINS, NumberNeed, need_of, needs, placed, said
 from argus.terms.fractions import divided
-from argus.terms.integers import Comparison
+from argus.terms.integers import Comparison, Entry, Truncated, Truth
 from argus.terms.mentioned import inputs
 from argus.terms.powers import is_nonnegative, is_positive, raised
 from argus.terms.rationals import common_number
@@ -36,7 +36,7 @@ from argus.terms.sums import tidy
 from argus.terms.term import ZERO
 from argus.terms.unrolled import unrolled
 from argus.verify.denotation import Store
-from argus.verify.equality.divided import is_of_data
+from argus.verify.equality.mentioned import overs
 from argus.verify.equality.same import same, within
 from argus.verify.equality.stored_axes import by_stores
 
@@ -99,7 +99,7 @@ def is_also_needed(
     then it has no number there, or infinity, and says nothing. False, too, where no
     data decide whether there is something: that is asked of the launch.
     """
-    if not isinstance(found.term, Term) or not is_of_data(found.term):
+    if not isinstance(found.term, Term) or not _is_of_data(found.term):
         return False
     theirs = [
         _opened(world, NumberNeed("divisor", o.term), o.where)
@@ -110,6 +110,15 @@ def is_also_needed(
     need, where = _opened(world, NumberNeed("divisor", found.term), open_)
     left = [x for s in stores if not world.is_empty(x := where & s.where)]
     return all(_is_shared(world, x, need, theirs) for x in left)
+
+
+def _is_of_data(term: Term) -> bool:
+    """Whether the number of points of a sum depends on entries or on data."""
+    return any(
+        isinstance(atom, Entry | Truth | Truncated)
+        for over in overs(term)
+        for atom in over.domain.all_atoms()
+    )
 
 
 def _needed(

@@ -81,7 +81,7 @@ def decide(
 
 def _is_data(where: IndexSet) -> bool:
     """Whether a set depends on entries of tables, or on whole numbers of floats."""
-    return any(isinstance(a, Entry | Truncated) for m in where.monomials for a in m)
+    return any(isinstance(a, Entry | Truncated) for a in where.all_atoms())
 
 
 class _Comparison:
@@ -330,8 +330,7 @@ class _Comparison:
 
     def _defined(self, output: OutputDecision) -> OutputDecision:
         stores = [s for s in self.denotation.stores if s.tensor.name == output.tensor]
-        known = [(x.where, x.theirs) for x in self.shown.get(output.tensor, ())]
-        reason = unmet(self.world, stores, self.noted, known)
+        reason = unmet(self.world, stores, self.noted)
         for store in stores:
             for held, x in store.value.cases:
                 if isinstance(x, Term):

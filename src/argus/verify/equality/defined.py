@@ -41,12 +41,14 @@ from argus.terms.show import show
 from argus.terms.term import ONE_PRODUCT
 from argus.verify.denotation import Store
 from argus.verify.equality.cancelled import is_also_needed
-from argus.verify.equality.divided import Compared, shares_divisor
 from argus.verify.equality.dominated import is_asked
 from argus.verify.equality.mentioned import leaves
 from argus.verify.equality.stored_axes import by_stores
 
-__all__ = ["asked", "empty_maximum", "unmet", "zero_divisor"]
+__all__ = ["SOME", "asked", "empty_maximum", "unmet", "zero_divisor"]
+
+SOME = "is one of some number"
+"""What is not known of a maximum beside a number that stands for infinity."""
 
 
 def asked(world: World) -> tuple[str, ...]:
@@ -60,12 +62,10 @@ def unmet(
     world: World,
     stores: Sequence[Store],
     noted: int,
-    compared: Sequence[Compared] = (),
 ) -> str:
     """An obligation that is not shown; "" where all are.
 
-    ``noted``: how many are the kernel's. Later ones are those of its specification,
-    of which ``compared`` has the terms that were shown to be the kernel's.
+    ``noted``: how many are the kernel's. Later ones are those of its specification.
     """
     for number, obligation in enumerate(world.obligations):
         read = by_stores(world, obligation, stores)
@@ -80,7 +80,6 @@ def unmet(
                 if number < noted and not all(
                     _has_points(world, one, of)
                     or _is_guarded(world, one, of)
-                    or _is_shared(world, one, of, compared)
                     or is_also_needed(world, one, of, noted)
                     for one, of in read
                 ):
@@ -93,7 +92,7 @@ def unmet(
                     return f"whether {_text(obligation)} is finite: {obligation.why}"
             case "some":
                 if not all(_some(world, one, of) for one, of in read):
-                    return f"whether {_text(obligation)} is one of some number"
+                    return f"whether {_text(obligation)} {SOME}"
             case "divisor" | "root" | "logarithm":
                 pass  # see `cancelled.py`
     return ""
@@ -176,7 +175,7 @@ def empty_maximum(world: World, where: IndexSet, term: Term) -> str:
         if isinstance(leaf, Max):
             some = points(world, leaf)
             if some is None or not world.is_subset(where, some):
-                return f"whether {show(leaf_term(leaf))} is one of some number"
+                return f"whether {show(leaf_term(leaf))} {SOME}"
         domain = leaf.domain if isinstance(leaf, Sum) else IndexSet.universe
         for inner in leaf.terms:
             found = empty_maximum(world, where & domain, inner)
@@ -219,20 +218,6 @@ def _is_guarded(world: World, found: TermObligation, stores: Sequence[Store]) ->
     )
 
 
-def _is_shared(
-    world: World,
-    found: TermObligation,
-    stores: Sequence[Store],
-    compared: Sequence[Compared],
-) -> bool:
-    """Whether the reference divides by the same wherever a store is reached."""
-    term = found.term
-    return isinstance(term, Term) and all(
-        shares_divisor(world, found.where & store.where, term, compared)
-        for store in stores
-    )
-
-
 def _has_base(part: Product) -> bool:
     """Whether it has a factor that is a sum of several terms and may be 0.
 
@@ -249,8 +234,13 @@ def _supported(world: World, part: Product) -> IndexSet:
         if isinstance(leaf, Sum):
             known = some_points(world, [(leaf.variables, leaf.domain)])
             own = _at_twins(world, leaf) | _at_places(world, leaf)
-            some = some & (known | own)
+            some = some & (known | own | _at_first(world, leaf))
     return some
+
+
+def _at_first(world: World, leaf: Sum) -> IndexSet:
+    """Where its first point is one: of several sums by data one has it, whichever."""
+    return world.substitute(leaf.domain, dict.fromkeys(leaf.variables, Integer.of(0)))
 
 
 def _at_twins(world: World, leaf: Sum) -> IndexSet:

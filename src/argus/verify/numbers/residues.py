@@ -4,18 +4,21 @@
 
 A number that wraps is the same modulo 2**bits, and stays that under what keeps residues
 (`Op.keeps_residues`). A mask that is not negative, and a conversion to a type that does
-not hold all of them, make the same number of both (`Op.hides_residues`). So where all
-that comes of a number goes through one of these, it may leave its type.
+not hold all of them, make the same number of both (`Op.hides_residues`). What is stored
+in 64 bits, with a sign, and not read again is those bits in a reference, too. So where
+all that comes of a number goes through one of these, it may leave its type.
 """
 
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Set
 from dataclasses import replace
 
 from argus.ir import ops as o
 from argus.ir.ops.registers import RegisterOp
 from argus.ir.program import Program
+from argus.ir.tensor_reads import read
 from argus.ir.walk import defined, used, walk
 from argus.verify.denotation import Denotation
 
@@ -45,13 +48,25 @@ def last_bits(program: Program) -> set[o.Tile]:
     for op in walk(program.body):
         for tile in used(op):
             users[tile].append(op)
+    seen = read(program)
     found: set[o.Tile] = set()
     for tile in reversed(users):  # users come after what they use
         if tile.dtype.kind == "int" and all(
-            _is_unseen(op, tile, found) for op in users[tile]
+            _is_last(op, tile, seen) or _is_unseen(op, tile, found)
+            for op in users[tile]
         ):
             found.add(tile)
     return found
+
+
+def _is_last(op: o.AnyOp, tile: o.Tile, seen: Set[str]) -> bool:
+    """Whether an operation stores a tile as a reference says it: in 64 bits."""
+    tensor = op.stored_as_it_is(tile)
+    return (
+        tensor is not None
+        and tile.dtype.name == tensor.dtype.name == "i64"
+        and tensor.name not in seen
+    )
 
 
 def _is_unseen(op: o.AnyOp, tile: o.Tile, found: set[o.Tile]) -> bool:
