@@ -27,7 +27,9 @@ from argus.terms.sums import tidy
 from argus.terms.unrolled import unrolled, written_out
 from argus.verify.equality.aligned import aligned
 from argus.verify.equality.at_extremes import as_extremes
+from argus.verify.equality.counted_extremes import by_counts, count_to_split
 from argus.verify.equality.dominated import without_dominated
+from argus.verify.equality.first_places import with_first_places
 from argus.verify.equality.indicators import vanishes
 from argus.verify.equality.least_powers import with_least_powers
 from argus.verify.equality.least_products import with_least_products
@@ -78,6 +80,12 @@ def same(
     if a == b:
         return None
     one, other = (as_extremes(world, term) for term in (a, b))
+    if (one, other) != (a, b):
+        return same(world, where, one, other, splits)
+    one, other = (by_counts(world, here, term) for term in (a, b))
+    if (one, other) != (a, b):
+        return same(world, where, one, other, splits)
+    one, other = (with_first_places(world, here, term) for term in (a, b))
     if (one, other) != (a, b):
         return same(world, where, one, other, splits)
     difference = tidy(world, a - b)
@@ -229,4 +237,4 @@ def _split(world: World, here: IndexSet, term: Term) -> IndexSet | None:
         first = world.compare(a, EXTREMES[atom.op], b)
         if not world.is_empty(here & first) and not world.is_empty(here - first):
             return first
-    return None
+    return count_to_split(world, here, term)
