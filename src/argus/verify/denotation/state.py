@@ -19,6 +19,7 @@ from argus.ir import ops as o
 from argus.ir.dtypes import DType
 from argus.ir.expr import Sym
 from argus.ir.memory import GlobalView, Ring, SharedAlloc
+from argus.ir.moved_bits import moved_back
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.terms import AxisNames, IndexSet, Integer, Unknown, Value, Variable, World
@@ -229,6 +230,7 @@ class Context(ABC):
         """Those of persistent loops: a block has several values of them."""
         self.buffers = Buffers.of(program)
         self.finite = FiniteTiles(program)
+        self.moved_back = moved_back(program)
         self.sums: list[RunningSum] = []
         """Running sums that have a name (`counters.py`)."""
         self.assumed: set[o.Assume] = set()

@@ -54,17 +54,18 @@ def with_first_places(world: World, here: IndexSet, term: Term) -> Term:
 
 
 def _in_leaf(world: World, here: IndexSet, leaf: Leaf) -> Term:
-    match leaf:
-        case Max():
-            found = _least_places(world, here, leaf)
-            return next(found, leaf_term(leaf))
-        case Fold(function="argmax"):
-            return _without_later(world, here, leaf)
-        case Whole(atom=Truncated(term=Term() as inside)):
-            made = with_first_places(world, here, inside)
-            return leaf_term(leaf) if made == inside else whole(truncated(world, made))
-        case _:
+    if isinstance(leaf, Max):
+        return next(_least_places(world, here, leaf), leaf_term(leaf))
+    if isinstance(leaf, Fold) and leaf.function == "argmax":
+        return _without_later(world, here, leaf)
+    if isinstance(leaf, Whole) and isinstance(leaf.atom, Truncated):
+        inside = leaf.atom.term
+        if not isinstance(inside, Term):
             return leaf_term(leaf)
+        made = with_first_places(world, here, inside)
+        if made != inside:
+            return whole(truncated(world, made))
+    return leaf_term(leaf)
 
 
 def _least_places(world: World, here: IndexSet, leaf: Max) -> Iterator[Term]:

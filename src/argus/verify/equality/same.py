@@ -21,7 +21,7 @@ from argus.terms.absorbing import absorbed
 from argus.terms.affine import equal_to, fixed, stride_of
 from argus.terms.domains import is_log_of_zero
 from argus.terms.fractions import divided
-from argus.terms.integers import EXTREMES
+from argus.terms.integers import EXTREMES, Entry
 from argus.terms.restrict import cut_in_set, restrict
 from argus.terms.sums import tidy
 from argus.terms.unrolled import unrolled, written_out
@@ -91,6 +91,8 @@ def same(
     difference = tidy(world, a - b)
     if not difference.parts:
         return None
+    if _is_zero(world, here, difference):
+        return None
     difference = within(world, unrolled(world, difference), here)
     difference = tidy(world, divided(world, difference))
     if not difference.parts:
@@ -139,6 +141,21 @@ def same(
     return same(world, where & part, a, b, splits - 1) or same(
         world, where - part, a, b, splits - 1
     )
+
+
+def _is_zero(world: World, here: IndexSet, term: Term) -> bool:
+    """Whether a whole number is 0 wherever a set holds: sets know more of quotients."""
+    number = term.integer
+    if number is None:
+        return False
+    other = here & world.compare(number, "!=", 0)
+    for atom in number.all_atoms():
+        if isinstance(atom, Entry) and atom.tensor in world.tables:
+            low, high = world.tables[atom.tensor]
+            entry = Integer.atom(atom)
+            other = other & world.compare(entry, ">=", low)
+            other = other & world.compare(entry, "<=", high)
+    return world.is_empty(other)
 
 
 def _chosen(world: World, here: IndexSet, left: Term, right: Term) -> IndexSet:

@@ -4,8 +4,9 @@
 
 A number that wraps is the same modulo 2**bits, and stays that under what keeps residues
 (`Op.keeps_residues`). A mask that is not negative, and a conversion to a type that does
-not hold all of them, make the same number of both (`Op.hides_residues`). So where all
-that comes of a number goes through one of these, it may leave its type.
+not hold all of them, make the same number of both (`Op.hides_residues`). So does a
+shift to the right of what has moved to the left: terms say what is left of that. So
+where all that comes of a number goes through one of these, it may leave its type.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import defaultdict
 from dataclasses import replace
 
 from argus.ir import ops as o
+from argus.ir.moved_bits import moved_back
 from argus.ir.ops.registers import RegisterOp
 from argus.ir.program import Program
 from argus.ir.walk import defined, used, walk
@@ -45,10 +47,11 @@ def last_bits(program: Program) -> set[o.Tile]:
     for op in walk(program.body):
         for tile in used(op):
             users[tile].append(op)
+    back = moved_back(program)
     found: set[o.Tile] = set()
     for tile in reversed(users):  # users come after what they use
         if tile.dtype.kind == "int" and all(
-            _is_unseen(op, tile, found) for op in users[tile]
+            op in back or _is_unseen(op, tile, found) for op in users[tile]
         ):
             found.add(tile)
     return found
