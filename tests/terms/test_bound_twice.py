@@ -1,4 +1,4 @@
-"""No variable of a sum becomes that of a sum inside of it, however high that one stands.
+"""No variable of a sum becomes that of one inside of it, however high that one stands.
 
 What a set says of data lifts a sum in which it is said: as high as the sum around it.
 """

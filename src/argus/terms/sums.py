@@ -125,7 +125,7 @@ def _is_body(body: Term, bound: frozenset[Variable]) -> bool:
 
 
 def rebound(world: World, old: Sum, domain: IndexSet, body: Term) -> Term:
-    """A sum over another set, or of another body, that has the variables of an old one."""
+    """A sum over another set, or of another body, with the variables of an old one."""
     return changed(world, (old.variables, old.domain, old.body), domain, body)
 
 
@@ -299,7 +299,7 @@ def _of_part(
     return sum_of(world, names, domain, body)
 
 
-def _is_determined(world: World, names: Names, domain: IndexSet) -> bool:
+def _is_determined(world: World, names: Sequence[Variable], domain: IndexSet) -> bool:
     """Whether one of the variables of a sum equals what is not bound."""
     bound = frozenset(names)
     return any(affine.equal_to(world, domain, v, bound) is not None for v in names)

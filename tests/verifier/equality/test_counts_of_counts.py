@@ -1,4 +1,4 @@
-"""Rows that are asked for by counts of what other counts keep: sums stand high there."""
+"""Rows that are kept by counts of what other counts keep: sums stand high there."""
 
 from __future__ import annotations
 
