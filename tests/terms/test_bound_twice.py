@@ -78,3 +78,13 @@ def test_a_name_that_is_taken_is_refused() -> None:
     k, j = world.variable("$1.0", 0, n), world.variable("j", 0, n)
     with pytest.raises(Unknown):
         sum_of(world, [variable_of(j)], IndexSet.universe, element("K", [k, j]))
+
+
+@pytest.mark.parametrize("function", ["sum", "max", "argmax"])
+def test_what_becomes_a_bound_variable_is_refused(function: str) -> None:
+    world = World()
+    n = world.size("N")
+    k, j = world.variable("k", 0, n), world.variable("j", 0, n)
+    value = reduce(world, function, [j], Value.real(element("K", [k, j])))
+    with pytest.raises(Unknown):
+        world.substitute(value, {variable_of(k): world.variable("$1.0")})
