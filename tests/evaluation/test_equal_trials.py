@@ -183,6 +183,55 @@ def test_what_a_small_scalar_is_a_factor_of_is_seen(default: str):
     assert tried(text.replace("SIGN", "+")).witness is not None
 
 
+SIGNED = """@ag.kernel
+def k(X: f32["N"], Y: f32["N"], s: f32 = 2.0):
+    i = ag.block(ag.cdiv(ag.dim("N"), 128))
+    Y[i * 128 :] = VALUE
+
+
+@ag.reference
+def ref(X, s):
+    return np.maximum(X * s, -3.0 * s)
+"""
+
+
+@pytest.mark.parametrize(
+    "value", ["ag.maximum(x, -3.0) * s", "ag.maximum(x * s, -3.0 * ag.max(s, -s))"]
+)
+def test_a_scalar_of_the_other_sign(value: str):
+    load = "ag.load(X[i * 128 :], (128,))"
+    right = "ag.maximum(x * s, -3.0 * s)".replace("x *", load + " *")
+    assert tried(SIGNED.replace("VALUE", right)).witness is None
+    value = value.replace("(x", "(" + load)
+    assert tried(SIGNED.replace("VALUE", value)).witness is not None
+
+
+def test_a_scale_of_what_is_masked_keeps_its_sign():
+    """Minus infinity times a scale is less than all others: what else is not said."""
+    masked = "ag.maximum(ag.load(X[i * 128 :], (128,), fill=-ag.inf), -3.0) * s"
+    assert tried(SIGNED.replace("VALUE", masked)).witness is None
+
+
+BETWEEN = """@ag.kernel
+def k(X: f32["N"], Y: f32["N"], lo: f32 = -1.0, hi: f32 = 1.0):
+    i = ag.block(ag.cdiv(ag.dim("N"), 128))
+    x = ag.load(X[i * 128 :], (128,))
+    Y[i * 128 :] = VALUE
+
+
+@ag.reference
+def ref(X, lo, hi):
+    return np.clip(X, lo, hi)
+"""
+
+
+def test_a_bound_above_the_other_one():
+    right = "ag.minimum(ag.maximum(x, lo), hi)"
+    assert tried(BETWEEN.replace("VALUE", right)).witness is None
+    wrong = "ag.maximum(ag.minimum(x, hi), lo)"
+    assert tried(BETWEEN.replace("VALUE", wrong)).witness is not None
+
+
 GROUPS = """@ag.kernel
 def k(Q: f32["H D"], K: f32["G D"], Y: f32["H"], *, D: int = 32):
     H, G = Q.shape[0], K.shape[0]

@@ -81,6 +81,26 @@ def test_mixed_radix_is_taken_apart() -> None:
     assert world.remainder(tile, columns) == c
 
 
+@given(st.tuples(*[st.integers(1, 6)] * 5), st.integers(-3, 3))
+def test_a_divisor_of_several_parts_is_taken_out(
+    point: tuple[int, int, int, int, int], more: int
+) -> None:
+    world = World()
+    p, q = world.size("P"), world.size("Q")
+    i, j = world.variable("i", 0), world.variable("j", 0, p + q)
+    tile = i * (p + q) + j
+    assert world.quotient(tile, p + q) == i
+    assert world.remainder(tile, p + q) == j
+    two = 2 * p - q + 3  # of what is no such multiple nothing changes
+    value = world.quotient((i + more) * two + i * p + j, two)
+    env = dict(zip((i, j, p, q), point, strict=False))
+    a, b, m, n = (env[x] for x in (i, j, p, q))
+    fixed = {variable_of(x): Integer.of(number) for x, number in env.items()}
+    if divisor := 2 * m - n + 3:
+        wanted = ((a + more) * divisor + a * m + b) // divisor
+        assert world.substitute(value, fixed).constant == wanted
+
+
 def test_a_head_has_a_group_below_the_number_of_groups() -> None:
     world = World()
     heads, groups = world.size("H"), world.size("G")

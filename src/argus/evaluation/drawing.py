@@ -28,6 +28,7 @@ __all__ = [
     "emptied",
     "entries",
     "floats",
+    "numbers",
     "put",
     "specials",
 ]
@@ -162,7 +163,12 @@ def emptied(values: Array, rng: np.random.Generator) -> None:
 
 
 def constants(programs: Iterable[Program]) -> tuple[float, ...]:
-    """Numbers that occur in programs, each once."""
+    """Finite numbers that occur in programs, each once."""
+    return tuple(c for c in numbers(programs) if math.isfinite(c))
+
+
+def numbers(programs: Iterable[Program]) -> tuple[float, ...]:
+    """Numbers that occur in programs, infinite ones, too, each once."""
     found: dict[float, None] = {}
 
     def visit(e: Expr) -> None:
@@ -186,7 +192,7 @@ def constants(programs: Iterable[Program]) -> tuple[float, ...]:
             if isinstance(op, o.Full | o.Elementwise | o.Let | o.If | o.LoadGlobal):
                 for e in expressions(op):
                     visit(e)
-    return tuple(c for c in found if math.isfinite(c))
+    return tuple(found)
 
 
 def specials(

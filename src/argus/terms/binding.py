@@ -167,16 +167,23 @@ class BoundVariables(PartedVariables):
 
     def _forget_idle(self, counted: bool) -> None:
         """Project out variables that the body does not use, where that is right."""
+        tried: set[Variable] = set()
+        while left := [v for v in self._idle() if v not in tried]:
+            tried.add(left[0])
+            if not counted or self._is_single(left[0]):
+                self._project(left[0])
+        if counted and len(self._idle()) > 1:
+            for variable in self._idle():
+                self.release(variable)
+            self._pack(self._idle())
+
+    def _idle(self) -> list[Variable]:
+        """Variables that the body does not use."""
         used = self.body.free_variables()
-        idle = [v for v in self.variables if v not in used]
-        for variable in idle:
-            if not counted or self._is_single(variable):
-                self._project(variable)
-        idle = [v for v in self.variables if v not in used]
-        if counted and len(idle) > 1:
-            self._pack(idle)
+        return [v for v in self.variables if v not in used]
 
     def _project(self, variable: Variable) -> None:
+        self.release(variable)
         try:
             self.domain = self.world.project(self.domain, [variable])
         except Unknown:

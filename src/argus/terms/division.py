@@ -16,7 +16,7 @@ from __future__ import annotations
 from math import gcd
 from typing import TYPE_CHECKING, Literal
 
-from argus.terms.integers import Integer, Monomial, Opaque
+from argus.terms.integers import Integer, Monomial, Opaque, without_factors
 
 if TYPE_CHECKING:
     from argus.terms.world import World
@@ -190,24 +190,24 @@ def _without_low_symbol(
 
 
 def _split(dividend: Integer, divisor: Integer) -> tuple[Integer, Integer]:
-    """(q, r) with dividend = q * divisor + r, for a divisor of one monomial."""
-    if len(divisor.terms) != 1:
-        return Integer.of(0), dividend
-    ((wanted, number),) = divisor.terms.items()
+    """(q, r) with dividend = q * divisor + r.
+
+    Of a divisor of several monomials q has those that the dividend has all products of:
+    ``i p + i q + j`` is ``i (p + q) + j``.
+    """
+    wanted, number = next(iter(divisor.terms.items()))
     whole: dict[Monomial, int] = {}
-    rest: dict[Monomial, int] = {}
+    rest = dividend
     for monomial, coefficient in dividend.terms.items():
-        left = list(monomial)
-        for atom in wanted:
-            if atom not in left:
-                break
-            left.remove(atom)
-        else:
-            if coefficient % number == 0:
-                whole[tuple(left)] = coefficient // number
-                continue
-        rest[monomial] = coefficient
-    return Integer(whole), Integer(rest)
+        left = without_factors(monomial, wanted)
+        if left is None or coefficient % number:
+            continue
+        part = Integer({left: coefficient // number})
+        products = part * divisor
+        if all(rest.terms.get(m) == c for m, c in products.terms.items()):
+            whole.update(part.terms)
+            rest = rest - products
+    return Integer(whole), rest
 
 
 def _lies_within(world: World, value: Integer, bound: Integer) -> bool:

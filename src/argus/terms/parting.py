@@ -39,13 +39,24 @@ class PartedVariables:
 
     def replace(self, variable: Variable, value: Integer) -> None:
         """A variable as what it is by others, in the bounds of the others, too."""
+        self.release(variable)
         env = {variable: value}
-        for other in self.variables:
+        self.body = self.world.substitute(self.body, env)
+        self.domain = self.world.substitute(self.domain, env)
+
+    def release(self, variable: Variable) -> None:
+        """Have the set say the bounds of others that a variable is in.
+
+        What it becomes, or that it is gone, is a matter of the set then.
+        """
+        env: dict[Variable, Integer] = {}
+        for other in list(self.variables):
             ends = [end for end in (other.lower, other.upper) if end is not None]
             if other != variable and any(variable in e.variables() for e in ends):
                 env[other] = self._unbounded(other)
-        self.body = self.world.substitute(self.body, env)
-        self.domain = self.world.substitute(self.domain, env)
+        if env:
+            self.body = self.world.substitute(self.body, env)
+            self.domain = self.world.substitute(self.domain, env)
 
     def _unbounded(self, variable: Variable) -> Integer:
         """Another variable in its place, of which the set says its bounds."""

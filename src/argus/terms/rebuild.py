@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from argus.terms.arithmetic import called
@@ -88,7 +88,7 @@ def _in_leaf(world: World, leaf: Leaf, env: Environment) -> Term:
 
 def _in_sum(world: World, leaf: Sum, env: Environment) -> Term:
     """A sum keeps its variables where others are only renamed."""
-    if is_renaming(env):
+    if is_renaming(env) and not _binds(leaf.variables, env):
         domain = world.substitute(leaf.domain, env)
         body = substituted(world, leaf.body, env)
         if body.height == leaf.body.height and not domain.is_universe:
@@ -103,6 +103,8 @@ def _in_maximum(world: World, leaf: Max, env: Environment) -> Term:
     if is_renaming(env):
         generators: list[Generator] = []
         for old in leaf.generators:
+            if _binds(old.variables, env):
+                break
             domain = world.substitute(old.domain, env)
             body = substituted(world, old.body, env)
             if body.height != old.body.height:
@@ -124,6 +126,11 @@ def _opened(world: World, leaf: Generated, env: Environment) -> list[Source]:
         domain = world.substitute(old.domain, both)
         sources.append((fresh, domain, world.substitute(old.body, both)))
     return sources
+
+
+def _binds(names: Sequence[Variable], env: Environment) -> bool:
+    """Whether variables become one that is bound: it would be another one there."""
+    return any(name in value.variables() for value in env.values() for name in names)
 
 
 def is_renaming(env: Environment) -> bool:

@@ -20,12 +20,12 @@ from argus.terms.cut_data import with_data_cut, without_tables
 from argus.terms.folds import rebound_fold
 from argus.terms.integers import Atom, Integer, Opaque, Truncated, Truth, Variable
 from argus.terms.leaves import Base, Call, Fold, Generated, Leaf, Sum, Whole
-from argus.terms.maxima import Source, rebound_maximum
+from argus.terms.maxima import Source, opened, rebound_maximum
 from argus.terms.powers import exponential, raised
 from argus.terms.sets import IndexSet
 from argus.terms.settle import settled
 from argus.terms.substitution import of_others
-from argus.terms.sums import rebound, tidy
+from argus.terms.sums import changed, tidy
 from argus.terms.term import ZERO, Term, leaf_term, number, whole
 from argus.terms.unknown import Unknown
 from argus.terms.world import World
@@ -83,23 +83,22 @@ def _in_leaf(
         return leaf_term(leaf)
     match leaf:
         case Sum():
-            relevant, over = _said(
-                world, leaf.variables, leaf.domain, leaf.body, where, hidden
-            )
+            source = leaf.variables, leaf.domain, leaf.body
+            source = names, inner, term = _apart(world, source, where)
+            relevant, over = _said(world, names, inner, term, where, hidden)
             domain = world.close(over & relevant)
             if domain.is_nothing:
                 return ZERO
-            if not leaf.variables and world.is_subset(relevant, over):
-                return restrict(world, leaf.body, relevant, hidden)
-            body = restrict(world, leaf.body, domain, frozenset(leaf.variables))
-            return rebound(world, leaf, domain, body)
+            if not names and world.is_subset(relevant, over):
+                return restrict(world, term, relevant, hidden)
+            body = restrict(world, term, domain, frozenset(names))
+            return changed(world, source, domain, body)
         case Generated():
             sources: list[Source] = []
-            for generator in leaf.generators:
-                names, body = generator.variables, generator.body
-                relevant, over = _said(
-                    world, names, generator.domain, body, where, hidden
-                )
+            for g in leaf.generators:
+                source = g.variables, g.domain, g.body
+                names, inner, body = _apart(world, source, where)
+                relevant, over = _said(world, names, inner, body, where, hidden)
                 domain = world.close(over & relevant)
                 if not domain.is_nothing:
                     body = restrict(world, body, domain, frozenset(names))
@@ -157,6 +156,19 @@ def cut_in_set(
     return with_data_cut(
         world, domain, where, lambda term, there: restrict(world, term, there, hidden)
     )
+
+
+def _apart(world: World, source: Source, where: IndexSet) -> Source:
+    """What is bound by names that no sum inside of it can take.
+
+    A sum is called by its height, and stands higher with what a set says of data: as
+    high as the one around it, maybe.
+    """
+    names, domain, _ = source
+    if not names or not (domain.height or where.height):
+        return source
+    ((fresh, inner, body),) = opened(world, [source])
+    return fresh, inner, body
 
 
 def _said(

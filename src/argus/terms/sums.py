@@ -132,20 +132,30 @@ def _is_body(body: Term, bound: frozenset[Variable]) -> bool:
 
 
 def rebound(world: World, old: Sum, domain: IndexSet, body: Term) -> Term:
-    """A sum over another set, or of another body, that has the variables of an old one.
+    """A sum over another set, or of another body, with the variables of an old one."""
+    return changed(world, (old.variables, old.domain, old.body), domain, body)
+
+
+def changed(
+    world: World,
+    old: tuple[Sequence[Variable], IndexSet, Term],
+    domain: IndexSet,
+    body: Term,
+) -> Term:
+    """A sum over another set, or of another body, with the variables of an old one.
 
     Its variables stay what they are where the body has kept its shape, but for one that
     can be one number only, and for several that are only counted: what the set says of
-    tables tells which is first.
+    tables tells which is first. ``old``: variables, set and body.
     """
-    names = old.variables
-    same = shape(world, body) == shape(world, old.body)
-    if same and domain != old.domain:
+    names, before, term = old
+    same = shape(world, body) == shape(world, term)
+    if same and domain != before:
         counted = body == ONE and len(names) > 1
         same = not (counted or _is_determined(world, names, domain))
     if same:
         return sum_of(world, names, domain, body)
-    env, fresh = renamed(world, old.variables)
+    env, fresh = renamed(world, names)
     return sum_over(
         world, fresh, world.substitute(domain, env), world.substitute(body, env)
     )
@@ -312,7 +322,7 @@ def _of_part(
     return sum_of(world, names, domain, body)
 
 
-def _is_determined(world: World, names: Names, domain: IndexSet) -> bool:
+def _is_determined(world: World, names: Sequence[Variable], domain: IndexSet) -> bool:
     """Whether one of the variables of a sum equals what is not bound."""
     bound = frozenset(names)
     return any(affine.equal_to(world, domain, v, bound) is not None for v in names)

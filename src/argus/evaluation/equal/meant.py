@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 from argus.equivalence.references import Reference
-from argus.evaluation.drawing import constants, specials
+from argus.evaluation.drawing import constants, numbers, specials
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Sym, subexpressions, whole_constants
 from argus.ir.program import Program, ScalarParam
 from argus.ir.walk import expressions, walk
 
-__all__ = ["compared_scalars", "meant", "required_numbers"]
+__all__ = ["compared_scalars", "has_infinities", "meant", "required_numbers"]
 
 _COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
 
@@ -40,6 +40,11 @@ def meant(program: Program, reference: Reference) -> tuple[float, ...]:
     if any(_saturates(op) for op in walk(program.body)):
         found = (*found[:1], *_BEYOND, *found[1:])
     return tuple(s for s in found if s > least / 2)
+
+
+def has_infinities(program: Program) -> bool:
+    """Whether a program has an infinity, or a number that may stand for one."""
+    return any(abs(c) >= -_MASK for c in numbers([program]))
 
 
 def _saturates(op: o.AnyOp) -> bool:

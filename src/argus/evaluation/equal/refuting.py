@@ -136,7 +136,7 @@ def tried_at(
         begin = now()
         for _ in range(_ROUNDS):
             for mode in modes:
-                search.one(whole, mode, scalars=search.scalars_at(place.sizes, whole))
+                search.one(whole, mode, scalars=search.scalars.at(place.sizes, whole))
             if now() > begin + _QUICK * seconds:
                 break
     return search.made
@@ -246,7 +246,7 @@ class _Search(TrialRuns):
 
     def _sides(self) -> None:
         """Scalars of floats at numbers with which the program compares them."""
-        default = self._scalars({})
+        default = self.scalars.drawn({})
         some = next(drawn(self.program, self.rng))
         for name, number in compared_scalars(self.program):
             if name in self.reference.parameters and some:
@@ -266,7 +266,7 @@ class _Search(TrialRuns):
             p.sym.name: int(value)
             for p in self.program.params
             if isinstance(p, ScalarParam)
-            and isinstance(value := self.default(p.name), int)
+            and isinstance(value := self.scalars.default(p.name), int)
         }
         known |= fixed_sizes(self.program)
         for facet in self._open():

@@ -6,7 +6,6 @@ decided in `refuting.py`.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
@@ -23,8 +22,9 @@ from argus.equivalence.sizes import (
     shapes_of,
 )
 from argus.evaluation.drawing import DrawingMode
-from argus.evaluation.equal.inputs import draw, is_apart, near, updated
-from argus.evaluation.equal.meant import meant, required_numbers
+from argus.evaluation.equal.drawn_scalars import DrawnScalars
+from argus.evaluation.equal.inputs import draw, is_apart, updated
+from argus.evaluation.equal.meant import meant
 from argus.evaluation.equal.trying import (
     Difference,
     Trial,
@@ -49,7 +49,6 @@ from argus.ir.tensor_reads import read
 from argus.ir.walk import walk
 from argus.lang.kernel import literal
 from argus.requests import Request
-from argus.terms.magnitudes import LARGEST_SCALAR
 
 __all__ = ["SearchOver", "TrialRuns", "Tried", "WitnessFound"]
 
@@ -135,7 +134,7 @@ class TrialRuns:
         self.most = _ELEMENTS
         self.place = TrialPlace({})
         self.made = Tried()
-        self.scalars_drawn = 0
+        self.scalars = DrawnScalars(request, program, reference, self.special, self.rng)
         self.ordinary: dict[str, Trial] = {}
         """A small trial that was compared, for each manner of inputs.
 
@@ -153,7 +152,7 @@ class TrialRuns:
         used = read(self.program)
         for param in self.program.params:
             if isinstance(param, ScalarParam):
-                if param.name not in takes and self.default(param.name) is None:
+                if param.name not in takes and self.scalars.default(param.name) is None:
                     return f"the reference does not take the scalar `{param.name}`"
             elif (
                 param.name in used
@@ -162,12 +161,6 @@ class TrialRuns:
             ):
                 return f"the reference does not take the table `{param.name}`"
         return ""
-
-    def default(self, name: str) -> int | float | None:
-        """The default of a scalar, if it is a number."""
-        scalars = self.request.kernel.signature.scalars
-        value = next(literal(s.default) for s in scalars if s.name == name)
-        return value if isinstance(value, int | float) else None
 
     def in_time(self) -> None:
         """Raises SearchOver where the time is over."""
@@ -184,7 +177,7 @@ class TrialRuns:
     ) -> None:
         """A trial at these sizes. Raises WitnessFound; SearchOver without time."""
         self.in_time()
-        given = self._scalars(sizes) if scalars is None else scalars
+        given = self.scalars.drawn(sizes) if scalars is None else scalars
         for _ in range(2):
             try:
                 trial = self._trial(sizes, given, mode)
@@ -322,32 +315,6 @@ class TrialRuns:
         most = float(numbers.max(where=~np.isnan(numbers), initial=0.0))
         return most >= _HELD.get(dtype.name, _MOST)
 
-    def _whole(self, default: int | None, turn: int) -> int:
-        """A whole number; four kinds of them follow each other, whatever is drawn.
-
-        Like its default, as most kernels admit it; below 0; what the kernel compares
-        with; what its requirements name.
-        """
-        kind = turn % 4
-        if kind == 0 and default is not None:
-            return int(self.rng.integers(0, 2 * abs(default) + 4))
-        if kind == 1:
-            return int(self.rng.choice((-7, -1)))
-        for some in (required_numbers(self.program), self.special)[kind != 3 :]:
-            held = [n for n in near(some) if abs(n) < LARGEST_SCALAR]
-            if held:
-                return int(self.rng.choice(held))
-        return 0
-
-    def _like(self, default: float) -> float:
-        """A number of the sign of a default, near to it or about 1.
-
-        What a default of 0 or of 1e-5 is a factor of is not seen beside the rest.
-        """
-        if default and self.rng.random() < 0.5:
-            return default * float(self.rng.uniform(0.5, 1.0))
-        return math.copysign(float(self.rng.uniform(0.25, 2.0)), default)
-
     def _following(
         self, sizes: Mapping[str, int], why: Unlike
     ) -> dict[str, int] | None:
@@ -367,38 +334,6 @@ class TrialRuns:
                 if dim not in inputs and dim in free_sizes(self.program):
                     made[dim] = extent
         return mended(self.program, made)
-
-    def scalars_at(
-        self, known: Mapping[str, int], sizes: Mapping[str, int]
-    ) -> dict[str, int | float]:
-        """Scalars of which some are known by name."""
-        made = self._scalars(sizes)
-        return {name: known.get(name, value) for name, value in made.items()}
-
-    def _scalars(self, sizes: Mapping[str, int]) -> dict[str, int | float]:
-        """Defaults; of what the reference takes sometimes others."""
-        found: dict[str, int | float] = {}
-        others, among = divmod(self.scalars_drawn, 3)
-        self.scalars_drawn += 1
-        for number, scalar in enumerate(self.request.kernel.signature.scalars):
-            value = self.default(scalar.name)
-            taken = scalar.name in self.reference.parameters and among == 2
-            if scalar.dtype.is_float:
-                if taken and value is None:
-                    # A scale that is negative is none of a softmax's.
-                    value = self.rng.choice([s for s in self.special if s > 0])
-                elif taken and value is not None:
-                    value = self._like(float(value))
-                # The kernel gets it as f32, and so does the reference.
-                found[scalar.name] = float(np.float32(0.5 if value is None else value))
-                continue
-            if taken:
-                default = None if value is None else int(value)
-                value = self._whole(default, others + number)
-            elif value is None:
-                value = self.rng.integers(0, 1 + max(sizes.values(), default=1))
-            found[scalar.name] = int(value)
-        return found
 
 
 def _tensors(program: Program) -> list[GlobalTensor]:

@@ -127,6 +127,9 @@ def _register_value(context: Context, op: o.AnyRegisterOp) -> Value:
             return Value.whole(indices[op.axis])
         case o.Elementwise():
             args = [_argument(context, a, indices, op) for a in op.args]
+            if op in context.moved_back:
+                held = op.result.dtype.integers
+                args[0] = narrowed(context.world, args[0], held, context.state.where)
             if op.fn in _DECIDING:
                 _notice_decision(context, op, _type_of(op), args)
             made = _applied(context, op, args)

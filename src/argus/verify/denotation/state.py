@@ -19,6 +19,7 @@ from argus.ir import ops as o
 from argus.ir.dtypes import DType
 from argus.ir.expr import Sym
 from argus.ir.memory import GlobalView, Ring, SharedAlloc
+from argus.ir.moved_bits import moved_back
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.terms import AxisNames, IndexSet, Integer, Unknown, Value, Variable, World
@@ -231,6 +232,7 @@ class Context(ABC):
         self.finite = FiniteTiles(program)
         if not self.finite.factors and not world.infinite_factors:
             world.multiplies_infinity()
+        self.moved_back = moved_back(program)
         self.sums: list[RunningSum] = []
         """Running sums that have a name (`counters.py`)."""
         self.assumed: set[o.Assume] = set()

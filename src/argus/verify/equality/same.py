@@ -21,13 +21,15 @@ from argus.terms.absorbing import absorbed
 from argus.terms.affine import equal_to, fixed, stride_of
 from argus.terms.domains import is_log_of_zero
 from argus.terms.fractions import divided
-from argus.terms.integers import EXTREMES
+from argus.terms.integers import EXTREMES, Entry
 from argus.terms.restrict import cut_in_set, restrict
 from argus.terms.sums import tidy
 from argus.terms.unrolled import unrolled, written_out
 from argus.verify.equality.aligned import aligned
 from argus.verify.equality.at_extremes import as_extremes
+from argus.verify.equality.counted_extremes import by_counts, count_to_split
 from argus.verify.equality.dominated import without_dominated
+from argus.verify.equality.first_places import with_first_places
 from argus.verify.equality.indicators import vanishes
 from argus.verify.equality.least_powers import with_least_powers
 from argus.verify.equality.least_products import with_least_products
@@ -80,8 +82,16 @@ def same(
     one, other = (as_extremes(world, term) for term in (a, b))
     if (one, other) != (a, b):
         return same(world, where, one, other, splits)
+    one, other = (by_counts(world, here, term) for term in (a, b))
+    if (one, other) != (a, b):
+        return same(world, where, one, other, splits)
+    one, other = (with_first_places(world, here, term) for term in (a, b))
+    if (one, other) != (a, b):
+        return same(world, where, one, other, splits)
     difference = tidy(world, a - b)
     if not difference.parts:
+        return None
+    if _is_zero(world, here, difference):
         return None
     difference = within(world, unrolled(world, difference), here)
     difference = tidy(world, divided(world, difference))
@@ -131,6 +141,21 @@ def same(
     return same(world, where & part, a, b, splits - 1) or same(
         world, where - part, a, b, splits - 1
     )
+
+
+def _is_zero(world: World, here: IndexSet, term: Term) -> bool:
+    """Whether a whole number is 0 wherever a set holds: sets know more of quotients."""
+    number = term.integer
+    if number is None:
+        return False
+    other = here & world.compare(number, "!=", 0)
+    for atom in number.all_atoms():
+        if isinstance(atom, Entry) and atom.tensor in world.tables:
+            low, high = world.tables[atom.tensor]
+            entry = Integer.atom(atom)
+            other = other & world.compare(entry, ">=", low)
+            other = other & world.compare(entry, "<=", high)
+    return world.is_empty(other)
 
 
 def _chosen(world: World, here: IndexSet, left: Term, right: Term) -> IndexSet:
@@ -229,4 +254,4 @@ def _split(world: World, here: IndexSet, term: Term) -> IndexSet | None:
         first = world.compare(a, EXTREMES[atom.op], b)
         if not world.is_empty(here & first) and not world.is_empty(here - first):
             return first
-    return None
+    return count_to_split(world, here, term)

@@ -23,6 +23,7 @@ from argus.terms import (
     replace,
 )
 from argus.verify.equality.mentioned import integers, overs
+from argus.verify.equality.needed import needed
 from argus.verify.equality.same import same, within
 
 __all__ = ["alike"]
@@ -66,21 +67,8 @@ def _within(world: World, where: IndexSet, value: Value) -> Value:
     """
     if value.kind == "truth":
         return value
-    cases = ((_needed(world, where & held), x) for held, x in value.cases)
+    cases = ((needed(world, where & held), x) for held, x in value.cases)
     return Value(value.kind, tuple(case for case in cases if not case[0].is_nothing))
-
-
-def _needed(world: World, where: IndexSet) -> IndexSet:
-    """A set without truths that it does not depend on; nothing if it is empty."""
-    if world.is_empty(where):
-        return IndexSet.nothing
-    for truth in (t for t in _in_set(where) if isinstance(t, Truth)):
-        number = Integer.atom(truth)
-        bounds = world.compare(number, ">=", 0) & world.compare(number, "<=", 1)
-        rest = where.without([world.space.name((truth,))])
-        if (rest & bounds).same(where & bounds):
-            where = rest
-    return where
 
 
 def _equal(

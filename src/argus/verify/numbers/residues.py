@@ -4,9 +4,10 @@
 
 A number that wraps is the same modulo 2**bits, and stays that under what keeps residues
 (`Op.keeps_residues`). A mask that is not negative, and a conversion to a type that does
-not hold all of them, make the same number of both (`Op.hides_residues`). What is stored
-in 64 bits, with a sign, and not read again is those bits in a reference, too. So where
-all that comes of a number goes through one of these, it may leave its type.
+not hold all of them, make the same number of both (`Op.hides_residues`). So does a
+shift to the right of what has moved to the left: terms say what is left of that. What
+is stored in 64 bits, with a sign, and not read again is those bits in a reference, too.
+So where all that comes of a number goes through one of these, it may leave its type.
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from collections.abc import Set
 from dataclasses import replace
 
 from argus.ir import ops as o
+from argus.ir.moved_bits import moved_back
 from argus.ir.ops.registers import RegisterOp
 from argus.ir.program import Program
 from argus.ir.tensor_reads import read
@@ -48,11 +50,11 @@ def last_bits(program: Program) -> set[o.Tile]:
     for op in walk(program.body):
         for tile in used(op):
             users[tile].append(op)
-    seen = read(program)
+    seen, back = read(program), moved_back(program)
     found: set[o.Tile] = set()
     for tile in reversed(users):  # users come after what they use
         if tile.dtype.kind == "int" and all(
-            _is_last(op, tile, seen) or _is_unseen(op, tile, found)
+            op in back or _is_last(op, tile, seen) or _is_unseen(op, tile, found)
             for op in users[tile]
         ):
             found.add(tile)

@@ -1,0 +1,106 @@
+"""Extremes of numbers that data choose among: which there are is a matter of counts.
+
+``max(1 where X[k] > 0 else 0 over k)`` is 1 where the count of such k is above 0, and
+0 elsewhere, as ``any`` says it.
+"""
+
+from __future__ import annotations
+
+from argus.terms import (
+    ONE,
+    ZERO,
+    Generator,
+    IndexSet,
+    Leaf,
+    Max,
+    Product,
+    Term,
+    Truth,
+    Unknown,
+    Value,
+    World,
+    apply,
+    leaf_term,
+)
+from argus.terms.maxima import opened
+from argus.terms.powers import raised
+from argus.terms.restrict import cut_in_set
+from argus.terms.sets import union
+from argus.terms.sums import sum_over
+from argus.verify.equality.needed import needed
+
+__all__ = ["by_counts", "count_to_split"]
+
+
+def by_counts(world: World, here: IndexSet, term: Term) -> Term:
+    """The same term, wherever a set holds, with such extremes as the numbers they are.
+
+    Those of which the set says which points there are.
+    """
+    made = ZERO
+    for part, coefficient in term.parts.items():
+        product = Term({Product({}, part.exponent): coefficient})
+        for leaf, power in part.factors:
+            found = _decided(world, here, leaf)
+            known = found if isinstance(found, Term) else leaf_term(leaf)
+            product = product * raised(known, power)
+        made = made + product
+    return made
+
+
+def count_to_split(world: World, here: IndexSet, term: Term) -> IndexSet | None:
+    """A condition on a count that decides an extreme, and that a set leaves open."""
+    leaves = (leaf for part in term.parts for leaf, _ in part.factors)
+    found = (_decided(world, here, leaf) for leaf in leaves)
+    return next((x for x in found if isinstance(x, IndexSet)), None)
+
+
+def _decided(world: World, here: IndexSet, leaf: Leaf) -> Term | IndexSet | None:
+    """The number that a leaf is; a condition that decides it; None for another leaf."""
+    if not isinstance(leaf, Max) or not _is_chosen(leaf):
+        return None
+    numbers = [(g.body.constant or 0, g) for g in leaf.generators]
+    ordered = [g for _, g in sorted(numbers, key=lambda item: item[0], reverse=True)]
+    for generator in ordered[:-1]:
+        some = cut_in_set(world, _some(world, here, generator), here)
+        if world.is_subset(here, some):
+            return generator.body
+        if not world.is_empty(here & some):
+            return some
+    return ordered[-1].body if _has_points(world, here, leaf) else None
+
+
+def _is_chosen(leaf: Max) -> bool:
+    """Whether data choose among the numbers of which the largest is taken."""
+    return len(leaf.generators) > 1 and all(
+        g.variables
+        and g.body.constant is not None
+        and any(isinstance(a, Truth) for m in g.domain.monomials for a in m)
+        for g in leaf.generators
+    )
+
+
+def _some(world: World, here: IndexSet, generator: Generator) -> IndexSet:
+    """Where, in a set, a number has a point: where the count of these is above 0."""
+    said = generator.domain.gist(world.close(here))
+    source = generator.variables, said, ONE
+    ((names, domain, one),) = opened(world, [source])
+    count = Value.real(sum_over(world, names, domain, one))
+    return apply(world, "gt", count, Value.whole(0)).where
+
+
+def _has_points(world: World, here: IndexSet, leaf: Max) -> bool:
+    """Whether there is a point of some number wherever a set holds."""
+    names = [world.fresh("k") for _ in leaf.generators[0].variables]
+    if any(len(g.variables) != len(names) for g in leaf.generators):
+        return False
+    domains = [
+        world.substitute(g.domain, dict(zip(g.variables, names, strict=True)))
+        for g in leaf.generators
+    ]
+    every = needed(world, here & union(domains))
+    bound = [v for name in names for v in name.variables()]
+    try:
+        return world.is_subset(here, world.project(every, bound))
+    except Unknown:
+        return False
