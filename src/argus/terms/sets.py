@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Sequence
+from functools import reduce
 from typing import TYPE_CHECKING, ClassVar
 
 import islpy as isl
@@ -63,7 +64,7 @@ class IndexSet:
         """Of a canonical set of a world: equal numbers, equal sets."""
         self._monomials: tuple[Monomial, ...] | None = None
         self._single: isl.BasicSet | bool | None = None
-        """What `_conjunction` found; False: alternatives."""
+        """What `conjunction` found; False: alternatives."""
 
     def has_form(self, value: isl.Set | isl.BasicSet) -> bool:
         """Whether it was made of just these conditions."""
@@ -109,7 +110,7 @@ class IndexSet:
             return other
         if other._is(True) or self._is(False):
             return self
-        left, right = self._conjunction(), other._conjunction()
+        left, right = self.conjunction(), other.conjunction()
         if left is None or right is None:
             if isinstance(self.isl, bool) or isinstance(other.isl, bool):
                 return other if self.isl is True or other.isl is False else self
@@ -160,14 +161,14 @@ class IndexSet:
 
     def piece(self) -> IndexSet:
         """One of its alternatives, where it has several; else itself."""
-        if isinstance(self.isl, bool) or self._conjunction() is not None:
+        if isinstance(self.isl, bool) or self.conjunction() is not None:
             return self
         with self.asking:
             return self.of(isl.Set.from_basic_set(plain(self).get_basic_sets()[0]))
 
     def hull(self) -> IndexSet:
         """A set of one piece around it: all conditions of pieces that hold in all."""
-        if isinstance(self.isl, bool) or self._conjunction() is not None:
+        if isinstance(self.isl, bool) or self.conjunction() is not None:
             return self
         with self.asking:
             return self.of(hull(plain(self)))
@@ -211,7 +212,7 @@ class IndexSet:
     @property
     def pieces(self) -> int:
         """How many alternatives its conditions have."""
-        if isinstance(self.isl, bool) or self._conjunction() is not None:
+        if isinstance(self.isl, bool) or self.conjunction() is not None:
             return 0 if self.isl is False else 1
         with self.asking:
             return plain(self).n_basic_set()
@@ -253,7 +254,7 @@ class IndexSet:
         """Whether it is known to be everything, or nothing."""
         return self._both is None and self._isl is answer
 
-    def _conjunction(self) -> isl.BasicSet | None:
+    def conjunction(self) -> isl.BasicSet | None:
         """Its conditions, where it has no alternatives."""
         if self._both is not None:
             return self._both
@@ -339,6 +340,18 @@ def union(sets: Iterable[IndexSet]) -> IndexSet:
 def intersection(sets: Iterable[IndexSet]) -> IndexSet:
     """The points that are in all of several sets."""
     found = IndexSet.universe
+    several: dict[IndexSet, isl.BasicSet] = {}
     for one in sets:
-        found = found & one
-    return found
+        conditions = one.conjunction()
+        if conditions is None:
+            found = found & one
+        else:
+            several.setdefault(one, conditions)
+    first = next(iter(several), IndexSet.universe)
+    space = first.space
+    if len(several) < 2 or space is None:
+        return found & first
+    if any(one.space is not space for one in several):
+        raise ValueError("sets of two worlds")
+    with space.asking:
+        return found & space.one(reduce(conjoined, several.values()))
