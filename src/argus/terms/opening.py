@@ -11,7 +11,15 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from functools import wraps
-from typing import TYPE_CHECKING, Concatenate, ParamSpec, TypeAlias
+from types import TracebackType
+from typing import (
+    TYPE_CHECKING,
+    Concatenate,
+    Generic,
+    ParamSpec,
+    TypeAlias,
+    TypeVar,
+)
 
 from argus.terms.integers import Integer, Variable
 
@@ -19,9 +27,10 @@ if TYPE_CHECKING:
     from argus.terms.term import Term
     from argus.terms.world import World
 
-__all__ = ["OpenNames", "closing"]
+__all__ = ["Closing", "OpenNames", "closing"]
 
 _Given = ParamSpec("_Given")
+_Made = TypeVar("_Made")
 _Kind: TypeAlias = tuple[str, Integer | None, Integer | None]
 """What a name begins with, and the bounds of its variable."""
 
@@ -65,24 +74,53 @@ class OpenNames:
         del self._taken[count:]
 
 
+class Closing(Generic[_Made]):
+    """Gives names back that were taken meanwhile, unless what was made mentions them.
+
+    with Closing(world, Term.free_variables) as closed:
+        k = world.opened("k")
+        return closed(...)
+    """
+
+    def __init__(
+        self, world: World, mentions: Callable[[_Made], frozenset[Variable]]
+    ) -> None:
+        self._names, self._mentions = world.open_names, mentions
+        self._before = self._names.taken
+
+    def __enter__(self) -> Callable[[_Made], _Made]:
+        return self._closed
+
+    def _closed(self, made: _Made) -> _Made:
+        names, before = self._names, self._before
+        if names.taken > before:
+            free = self._mentions(made)
+            if free.isdisjoint(names.since(before)):
+                names.give_back(before)
+        return made
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        if kind is not None:
+            self._names.give_back(self._before)
+
+
 def closing(
     make: Callable[Concatenate[World, _Given], Term],
 ) -> Callable[Concatenate[World, _Given], Term]:
-    """A function that gives back what it has opened, unless its term mentions it."""
+    """A function whose names are given back unless its term mentions them."""
 
     @wraps(make)
     def made(world: World, *args: _Given.args, **named: _Given.kwargs) -> Term:
-        names = world.open_names
-        before = names.taken
-        try:
-            found = make(world, *args, **named)
-        except BaseException:
-            names.give_back(before)
-            raise
-        if names.taken > before and found.free_variables().isdisjoint(
-            names.since(before)
-        ):
-            names.give_back(before)
-        return found
+        with Closing(world, _free_in) as closed:
+            return closed(make(world, *args, **named))
 
     return made
+
+
+def _free_in(term: Term) -> frozenset[Variable]:
+    return term.free_variables()
