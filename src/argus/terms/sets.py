@@ -16,6 +16,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Sequence
 from functools import reduce
+from itertools import groupby
 from typing import TYPE_CHECKING, ClassVar
 
 import islpy as isl
@@ -338,20 +339,29 @@ def union(sets: Iterable[IndexSet]) -> IndexSet:
 
 
 def intersection(sets: Iterable[IndexSet]) -> IndexSet:
-    """The points that are in all of several sets."""
+    """The points that are in all of several sets.
+
+    Conditions one after another are written into one set at once.
+    """
     found = IndexSet.universe
-    several: dict[IndexSet, isl.BasicSet] = {}
-    for one in sets:
-        conditions = one.conjunction()
-        if conditions is None:
+    for single, group in groupby(dict.fromkeys(sets), _is_conjunction):
+        for one in [_conjunction_of(list(group))] if single else group:
             found = found & one
-        else:
-            several.setdefault(one, conditions)
-    first = next(iter(several), IndexSet.universe)
+    return found
+
+
+def _is_conjunction(one: IndexSet) -> bool:
+    return one.conjunction() is not None
+
+
+def _conjunction_of(several: Sequence[IndexSet]) -> IndexSet:
+    """The conditions of several sets that have no alternatives."""
+    first = several[0]
     space = first.space
     if len(several) < 2 or space is None:
-        return found & first
+        return first
     if any(one.space is not space for one in several):
         raise ValueError("sets of two worlds")
     with space.asking:
-        return found & space.one(reduce(conjoined, several.values()))
+        conditions = [one.conjunction() for one in several]
+        return space.one(reduce(conjoined, [c for c in conditions if c is not None]))
