@@ -298,6 +298,31 @@ def test_isl_is_asked_once_of_two_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(a is b for a, b in zip(made, combined(), strict=True))
 
 
+@settings(max_examples=60, deadline=None)
+@given(st.lists(conditions(), max_size=5))
+def test_several_sets_are_intersected_at_once(several: list[Condition]) -> None:
+    plane = Plane()
+    sets, found = [plane.set(one) for one in several], IndexSet.universe
+    for one in sets:
+        found = found & one
+    assert intersection(sets).same(found)
+
+
+def test_conditions_of_several_sets_are_written_into_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """What lies between two of many conditions is nobody's set."""
+    world = World()
+    names = [world.variable(name) for name in "abcdefgh"]
+    conditions = [world.compare(name, ">=", 0) for name in names]
+    made: list[object] = []
+    one = Space.one
+    monkeypatch.setattr(Space, "one", lambda s, x: (made.append(x), one(s, x))[1])
+    found = intersection(conditions)
+    assert len(made) == 1
+    assert set(found.monomials) == {m for name in names for m in name.terms}
+
+
 @settings(max_examples=40, deadline=None)
 @given(conditions(), st.lists(st.tuples(conditions(1), conditions(1)), max_size=4))
 def test_a_set_is_empty_where_each_way_through_choices_is(

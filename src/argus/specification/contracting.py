@@ -18,6 +18,7 @@ from argus.specification.joining import tracing_of
 from argus.specification.storage import Indices
 from argus.specification.table import refuse, traces
 from argus.terms import Integer, Unknown, Value, Variable, apply, reduce
+from argus.terms.opening import Closing
 
 Letters = tuple[int | str, ...]
 
@@ -53,6 +54,10 @@ def contracted(
     one = [[n.constant == 1 for n in a.sizes] for a in operands]
 
     def at(indices: Indices) -> Value:
+        with Closing(world, Value.free_variables) as closed:
+            return closed(product_at(indices))
+
+    def product_at(indices: Indices) -> Value:
         place: dict[int | str, Integer] = dict(zip(result, indices, strict=True))
         names: list[Variable] = []
         for letter in summed:

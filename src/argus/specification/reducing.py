@@ -31,6 +31,7 @@ from argus.terms import (
     reduce,
 )
 from argus.terms.narrowing import narrowed
+from argus.terms.opening import Closing
 
 _NOTHING: Any = getattr(np, "_NoValue", None)
 
@@ -76,12 +77,13 @@ def reduced(
         kept = tuple(indices[d] for d in rest) if keep else indices
         full: dict[int, Integer] = dict(zip(rest, kept, strict=True))
         names: list[Variable] = []
-        for dim in axes:
-            full[dim], own = tracing.positions("r", array.sizes[dim], whole=place)
-            names += own
-        point = tuple(full[d] for d in range(array.ndim))
-        domain = IndexSet.universe if mask is None else mask(point).where
-        found = reduce(world, function, names, read(point), domain)
+        with Closing(world, Value.free_variables) as closed:
+            for dim in axes:
+                full[dim], own = tracing.positions("r", array.sizes[dim], whole=place)
+                names += own
+            point = tuple(full[d] for d in range(array.ndim))
+            domain = IndexSet.universe if mask is None else mask(point).where
+            found = closed(reduce(world, function, names, read(point), domain))
         if initial is None:
             return found
         start = as_kind(world, lifted(tracing, initial).at(()), found.kind)

@@ -86,11 +86,12 @@ class Tracing:
     ) -> tuple[Integer, list[Variable]]:
         """A position below a size, and the variables that go through all of them.
 
-        ``whole``: one variable, which is the position.
+        ``whole``: one variable, which is the position. They are taken until a
+        `Closing` gives them back.
         """
         found, variables = Integer.of(0), list[Variable]()
         for part in (size,) if whole else self.folds.get(size, (size,)):
-            one = self.world.fresh(name, 0, part)
+            one = self.world.opened(name, Integer.of(0), part)
             atom = one.single
             assert isinstance(atom, Variable)
             found = found * part + one

@@ -22,7 +22,8 @@ obligations that the world lists. What has no term raises `Unknown`.
     factored.py                     sizes that are products
     extreme_places.py               where the largest of some numbers may stand
     sums.py, maxima.py, folds.py,
-    binding.py, parting.py          terms over sets of points; bound variables
+    binding.py, parting.py,
+    opening.py                      terms over sets of points; bound variables
     absorbing.py                    single points as parts of a sum or maximum
     fuse.py, restrict.py,
     cut_data.py                     terms that differ in sets only; where a set holds

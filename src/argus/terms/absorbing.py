@@ -17,6 +17,7 @@ from typing import TypeGuard
 from argus.terms.integers import Atom, Entry, Integer, Variable
 from argus.terms.leaves import Element, Leaf, Max, Sum, Whole
 from argus.terms.maxima import Source, maximum_over, opened
+from argus.terms.opening import closing
 from argus.terms.sets import IndexSet, intersection
 from argus.terms.sums import sum_over, tidy
 from argus.terms.term import ONE, Product, Term, leaf_term
@@ -25,6 +26,7 @@ from argus.terms.world import World
 __all__ = ["absorbed"]
 
 
+@closing
 def absorbed(world: World, here: IndexSet, term: Term) -> Term:
     """The same term, wherever a set holds, with points as parts of sums and maxima."""
     term = _with_maxima(world, term)

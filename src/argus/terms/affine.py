@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from argus.terms.integers import Integer, Monomial, Variable
-from argus.terms.isl_sets import PARAMETER, parameters
+from argus.terms.isl_sets import PARAMETER, factors_of, parameters
 from argus.terms.sets import IndexSet
 from argus.terms.unknown import Unknown
 
@@ -82,10 +82,9 @@ def _solved(
         ):
             continue
         total = Integer.of(constraint.get_constant_val().to_python())
-        for place, name in enumerate(names):
-            count = constraint.get_coefficient_val(PARAMETER, place).to_python()
-            if count and place != at:
-                total = total + Integer({world.space.monomial(name): count})
+        for place, count in factors_of(constraint):
+            if place != at:
+                total = total + Integer({world.space.monomial(names[place]): count})
         if total.variables() & bound:
             continue
         return -total if factor.is_one() else total
@@ -265,12 +264,10 @@ def _fraction(world: World, expression: isl.Aff) -> tuple[Integer, int]:
     denominator = expression.get_denominator_val()
     scaled = expression.scale_val(denominator)
     total = Integer.of(scaled.get_constant_val().to_python())
-    for place in range(scaled.dim(PARAMETER)):
-        count = scaled.get_coefficient_val(PARAMETER, place).to_python()
-        if count:
-            name = scaled.get_dim_name(PARAMETER, place)
-            assert name is not None
-            total = total + Integer({world.space.monomial(name): count})
+    for place, count in factors_of(scaled):
+        name = scaled.get_dim_name(PARAMETER, place)
+        assert name is not None
+        total = total + Integer({world.space.monomial(name): count})
     for place in range(scaled.dim(_DIVISION)):
         count = scaled.get_coefficient_val(_DIVISION, place).to_python()
         if count:

@@ -138,7 +138,7 @@ class BoundVariables(PartedVariables):
             factor = index.terms[variable,]
             rest = index - Integer({(variable,): factor})
             if abs(factor) == 1 and variable not in rest.variables():
-                made = self.world.fresh("k")
+                made = self.world.opened("k")
                 (new,) = made.atoms()
                 assert isinstance(new, Variable)
                 self.variables[self.variables.index(variable)] = new
@@ -192,7 +192,7 @@ class BoundVariables(PartedVariables):
 
     def _is_single(self, variable: Variable) -> bool:
         """Whether it has at most one value for each value of the others."""
-        other = self.world.fresh("o")
+        other = self.world.opened("o")
         (renamed,) = other.atoms()
         assert isinstance(renamed, Variable)
         larger = self.world.compare(Integer.atom(variable), "<", other)
@@ -214,7 +214,7 @@ class BoundVariables(PartedVariables):
                 if left not in self.variables or right not in self.variables:
                     break
                 if self._packs(left, right, size):
-                    packed = self.world.fresh("k")
+                    packed = self.world.opened("k")
                     (new,) = packed.atoms()
                     assert isinstance(new, Variable)
                     value = packed - Integer.atom(left) * size
@@ -230,7 +230,7 @@ class BoundVariables(PartedVariables):
         """Whether ``size * left + right`` determines both."""
         world = self.world
         a, b = Integer.atom(left), Integer.atom(right)
-        c, d = world.fresh("o"), world.fresh("o")
+        c, d = world.opened("o"), world.opened("o")
         again = world.substitute(self.domain, {left: c, right: d})
         same = world.compare(a * size + b, "==", c * size + d)
         both = self.domain & again & same & world.compare(a, "<", c)

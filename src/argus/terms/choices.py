@@ -4,7 +4,8 @@
 
 What is asked is whether each way through all choices leaves nothing. Ways are followed
 one conjunction at a time, and given up where nothing is left of it: most questions are
-answered by the first way, which leaves something.
+answered by the first way, which leaves something. All have the same parameters, so that
+isl still knows of a point of one that is in the next one, too.
 """
 
 from __future__ import annotations
@@ -13,7 +14,6 @@ from collections.abc import Sequence
 
 import islpy as isl
 
-from argus.terms.isl_sets import conjoined
 from argus.terms.sets import IndexSet, plain
 
 __all__ = ["nothing_left"]
@@ -26,15 +26,22 @@ def nothing_left(where: IndexSet, choices: Sequence[tuple[IndexSet, IndexSet]]) 
     if isinstance(where.isl, bool):
         return where.is_nothing
     with where.asking:
-        sides = [(_pieces(one), _pieces(other)) for one, other in choices]
-        return all(_nothing(piece, sides) for piece in plain(where).get_basic_sets())
+        space = plain(where).get_space()
+        for side in (side for choice in choices for side in choice):
+            if not isinstance(side.isl, bool):
+                space = space.align_params(side.isl.get_space())
+        sides = [(_pieces(one, space), _pieces(other, space)) for one, other in choices]
+        pieces = plain(where).align_params(space).get_basic_sets()
+        return all(_nothing(piece, sides) for piece in pieces)
 
 
-def _pieces(where: IndexSet) -> Sequence[isl.BasicSet] | None:
-    """Its conjunctions; None: everything."""
+def _pieces(where: IndexSet, space: isl.Space) -> _Pieces | None:
+    """Its conjunctions, of the parameters of a space; None: everything."""
     if where.is_nothing:
         return ()
-    return None if where.is_universe else plain(where).get_basic_sets()
+    if where.is_universe:
+        return None
+    return plain(where).align_params(space).get_basic_sets()
 
 
 def _nothing(
@@ -49,7 +56,7 @@ def _nothing(
                 return False
             continue
         for other in side:
-            both = conjoined(piece, other)
+            both = piece.intersect(other)
             if not both.is_empty() and not _nothing(both, sides[1:]):
                 return False
     return True

@@ -34,7 +34,7 @@ from argus.terms.integers import (
 )
 from argus.terms.multiplied import with_products
 from argus.terms.products import is_natural, of_product
-from argus.terms.sets import IndexSet
+from argus.terms.sets import IndexSet, intersection
 from argus.terms.term import Term
 from argus.terms.unknown import Unknown
 
@@ -83,18 +83,16 @@ def closure(world: World, monomials: tuple[Monomial, ...]) -> IndexSet:
     key = frozenset(monomials)
     found = known.closures.get(key)
     if found is None:
-        found = IndexSet.universe
         atoms: dict[Atom, None] = {}
         parts: dict[IndexSet, None] = {}
         for monomial in monomials:
             one, mentioned = _of_monomial(world, monomial)
             parts.setdefault(one)
             atoms.update(dict.fromkeys(mentioned))
-        for one in parts:
-            found = found & one
-        found = found & _required(world, atoms, parts)
-        found = found & comparisons.together(world, atoms)
-        found = found & _few_pieces(counted.beside(world, atoms))
+        _require(world, atoms, parts)
+        parts.setdefault(comparisons.together(world, atoms))
+        parts.setdefault(_few_pieces(counted.beside(world, atoms)))
+        found = intersection(parts)
         if not known.open:
             known.closures[key] = found
     return found
@@ -111,11 +109,10 @@ def _few_pieces(choices: Iterable[tuple[IndexSet, IndexSet]]) -> IndexSet:
     return found
 
 
-def _required(
+def _require(
     world: World, atoms: dict[Atom, None], parts: dict[IndexSet, None]
-) -> IndexSet:
-    """Requirements that share an atom with others, and the facts of what they say."""
-    found = IndexSet.universe
+) -> None:
+    """Add requirements that share an atom with others, and facts of what they say."""
     left = list(world.requirements)
     related = comparisons.related(atoms) if left else ()
     while True:
@@ -129,16 +126,14 @@ def _required(
             )
         ]
         if not new:
-            return found
+            return
         for requirement in new:
             left.remove(requirement)
-            found = found & requirement.where
+            parts.setdefault(requirement.where)
             for monomial in requirement.where.monomials:
                 one, mentioned = _of_monomial(world, monomial)
                 atoms.update(dict.fromkeys(mentioned))
-                if one not in parts:
-                    parts.setdefault(one)
-                    found = found & one
+                parts.setdefault(one)
 
 
 def _of_monomial(world: World, first: Monomial) -> tuple[IndexSet, tuple[Atom, ...]]:
@@ -151,14 +146,16 @@ def _of_monomial(world: World, first: Monomial) -> tuple[IndexSet, tuple[Atom, .
     done: set[Monomial] = set()
     todo = [first]
     while todo:
+        parts = [found]
         for monomial in todo:
             done.add(monomial)
             for atom in monomial:
                 if atom not in atoms:
                     atoms[atom] = None
-                    found = found & of_atom(world, atom)
+                    parts.append(of_atom(world, atom))
             if len(monomial) > 1:
-                found = found & of_product(world, monomial)
+                parts.append(of_product(world, monomial))
+        found = intersection(parts)
         todo = [m for m in found.monomials if m not in done]
     if not world.known.open:
         world.known.monomials[first] = found, tuple(atoms)

@@ -17,6 +17,7 @@ from argus.terms.leaves import Fold, Generator
 from argus.terms.magnitudes import between
 from argus.terms.maxima import Source, monotone, opened
 from argus.terms.naming import generator_of
+from argus.terms.opening import closing
 from argus.terms.sums import renamed
 from argus.terms.term import (
     MINUS_INFINITY,
@@ -31,6 +32,7 @@ from argus.terms.unknown import Unknown
 from argus.terms.world import World
 
 
+@closing
 def fold(world: World, function: str, sources: Sequence[Source]) -> Term:
     """A product ("prod") or the first place of the largest number ("argmax")."""
     exponentials = monotone(sources) if function == "argmax" else None
@@ -108,6 +110,7 @@ def _factors(world: World, sources: Sequence[Source]) -> Iterator[Source]:
             yield from _factors(world, [([*variables, *fresh], both, body)])
 
 
+@closing
 def together(world: World, term: Term) -> Term:
     """A term in which products over sets that are multiplied are one product."""
     found = {part: _folds(part) for part in term.parts}
@@ -154,6 +157,7 @@ def refolded(world: World, leaf: Fold, sources: Sequence[Source]) -> Term:
     return fold(world, leaf.function, sources)
 
 
+@closing
 def rebound_fold(world: World, leaf: Fold, sources: Sequence[Source]) -> Term:
     """The same function of sources whose variables are bound already."""
     return fold(world, leaf.function, opened(world, sources))

@@ -10,7 +10,7 @@ no clock of ours is looked at, so that each one is asked like this: what is not,
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from math import gcd
 from types import TracebackType
 
@@ -26,6 +26,7 @@ __all__ = [
     "STEPS_OF_SOLUTIONS",
     "Asking",
     "conjoined",
+    "factors_of",
     "hull",
     "isl_number",
     "line",
@@ -101,8 +102,12 @@ def hull(value: isl.Set) -> isl.Set:
     """The conditions of pieces that hold in all pieces, for whole numbers."""
     pieces = [isl.Set.from_basic_set(piece) for piece in value.get_basic_sets()]
     found = isl.Set.from_basic_set(value.simple_hull())  # those for fractions, too
+    asked: list[isl.Constraint] = []
     for piece in value.get_basic_sets():
         for constraint in piece.get_constraints():
+            if any(constraint.is_equal(one) for one in asked):
+                continue
+            asked.append(constraint)
             half = isl.Set.from_basic_set(isl.BasicSet.from_constraint(constraint))
             if not found.is_subset(half) and all(p.is_subset(half) for p in pieces):
                 found = found.intersect(half)
@@ -119,6 +124,14 @@ def parameters(value: isl.Set | isl.BasicSet) -> tuple[str, ...]:
     """The names of the parameters of an isl set, in order."""
     names = [value.get_dim_name(PARAMETER, i) for i in range(value.dim(PARAMETER))]
     return tuple([name for name in names if name is not None])
+
+
+def factors_of(value: isl.Constraint | isl.Aff) -> Iterator[tuple[int, int]]:
+    """The place and the factor of each parameter that a condition has."""
+    for place in range(value.dim(PARAMETER)):
+        factor = value.get_coefficient_val(PARAMETER, place)
+        if not factor.is_zero():
+            yield place, factor.to_python()
 
 
 def line(context: isl.Context, names: Sequence[str]) -> isl.LocalSpace:

@@ -15,6 +15,7 @@ from argus.terms.integers import Variable
 from argus.terms.leaves import Generator, Max
 from argus.terms.naming import generator_of
 from argus.terms.obligations import TermObligation
+from argus.terms.opening import closing
 from argus.terms.powers import exponential, is_positive
 from argus.terms.sets import IndexSet
 from argus.terms.sums import renamed
@@ -30,6 +31,7 @@ def maximum_of(world: World, terms: Sequence[Term]) -> Term:
     return maximum_over(world, [((), IndexSet.universe, t) for t in terms])
 
 
+@closing
 def maximum_over(world: World, sources: Iterable[Source]) -> Term:
     """The largest of several terms over sets of points; minus infinity of none."""
     found = list(sources)
@@ -120,6 +122,7 @@ def _without_smaller(found: list[Generator]) -> list[Generator]:
     ]
 
 
+@closing
 def rebound_maximum(world: World, sources: Sequence[Source]) -> Term:
     """The maximum over sources whose variables are bound already."""
     return maximum_over(world, opened(world, sources))

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import islpy as isl
 
 from argus.terms.integers import Atom, Integer, Monomial, without_factors
-from argus.terms.isl_sets import PARAMETER, parameters
-from argus.terms.sets import IndexSet, plain, union
+from argus.terms.isl_sets import PARAMETER, factors_of, parameters
+from argus.terms.sets import IndexSet, intersection, plain, union
 
 if TYPE_CHECKING:
     from argus.terms.world import World
@@ -55,7 +55,7 @@ class _Piece:
 
     def more(self) -> IndexSet:
         """The conjunction with what follows."""
-        found, conditions = self.where, list(self._conditions())
+        found, conditions = [self.where], list(self._conditions())
         known = {bound for bound, _ in conditions}
         for bound, is_equal in [*conditions, *self._bounds()]:
             for factor in self._factors(bound):
@@ -67,8 +67,8 @@ class _Piece:
                 known.add(product)
                 if all(len(m) < 2 or m in self.mentioned for m in product.terms):
                     op = "==" if is_equal else ">="
-                    found = found & self.world.compare(product, op, 0)
-        return found
+                    found.append(self.world.compare(product, op, 0))
+        return intersection(found)
 
     def _factors(self, bound: Integer) -> list[Monomial]:
         """What makes products that are mentioned of a part of a condition."""
@@ -81,21 +81,30 @@ class _Piece:
         return list(found)
 
     def _conditions(self) -> Iterator[tuple[Integer, bool]]:
-        """Integers that are at least 0, or that are 0, as the conditions say."""
+        """Integers that are at least 0, or that are 0, as the conditions say.
+
+        Those of conditions that have a product, or what makes one of another.
+        """
         space = self.world.space
         with space.asking:
-            names = parameters(self.piece.to_set())
+            names = parameters(self.piece)
             conditions = self.piece.get_constraints()
+        parts = [place for place, name in enumerate(names) if self._is_part(name)]
         for condition in conditions:
+            if not any(condition.involves_dims(PARAMETER, at, 1) for at in parts):
+                continue
             count = condition.dim(isl.dim_type.div)
             if count and condition.involves_dims(isl.dim_type.div, 0, count):
                 continue
             terms: dict[Monomial, int] = {(): condition.get_constant_val().to_python()}
-            for place, name in enumerate(names):
-                factor = condition.get_coefficient_val(PARAMETER, place).to_python()
-                if factor:
-                    terms[space.monomial(name)] = factor
+            for place, factor in factors_of(condition):
+                terms[space.monomial(names[place])] = factor
             yield Integer(terms), condition.is_equality()
+
+    def _is_part(self, name: str) -> bool:
+        """Whether a parameter is a part of a product, or all of one."""
+        part = self.world.space.monomial(name)
+        return any(without_factors(p, part) is not None for p in self.products)
 
     def _bounds(self) -> Iterator[tuple[Integer, bool]]:
         """The same of single factors: what follows from several conditions, too."""
@@ -111,7 +120,7 @@ class _Piece:
         """1 or 0, if an atom is at least that."""
         if atom not in self._least:
             value = Integer.atom(atom)
-            below = (self.world.compare(value, "<", n) for n in (1, 0))
-            known = [(self.where & one).is_nothing for one in below]
-            self._least[atom] = 1 if known[0] else 0 if known[1] else None
+            below = ((n, self.world.compare(value, "<", n)) for n in (1, 0))
+            known = (n for n, less in below if (self.where & less).is_nothing)
+            self._least[atom] = next(known, None)
         return self._least[atom]

@@ -65,7 +65,7 @@ class PartedVariables:
             self.domain = self.domain & world.compare(number, ">=", variable.lower)
         if variable.upper is not None:
             self.domain = self.domain & world.compare(number, "<", variable.upper)
-        made = world.fresh("k")
+        made = world.opened("k")
         (new,) = made.atoms()
         assert isinstance(new, Variable)
         for names in (self.variables, self.chosen):
@@ -83,9 +83,9 @@ class PartedVariables:
         for variable, divisor in dict.fromkeys(_quotients(indices, hidden)):
             if (divisor.constant is not None) is not by_numbers:
                 continue
-            least = 0 if divisor.constant is None else None
-            quotient = self.world.fresh("q", least)
-            rest = self.world.fresh("r", 0, divisor)
+            least = Integer.of(0) if divisor.constant is None else None
+            quotient = self.world.opened("q", least)
+            rest = self.world.opened("r", Integer.of(0), divisor)
             whole = {variable: quotient * divisor + rest}
             both = quotient.variables() | rest.variables()
             made = self.world.substitute(self.body, whole)
@@ -111,7 +111,7 @@ class PartedVariables:
             none = self.world.compare(rest, "==", 0)
             if not self.world.is_subset(self.domain, none):
                 continue
-            quotient = self.world.fresh("q")
+            quotient = self.world.opened("q")
             factor = dividend.terms[variable,]
             others = dividend - Integer({(variable,): factor})
             at = self.variables.index(variable)

@@ -23,6 +23,7 @@ from argus.terms.leaves import (
 )
 from argus.terms.maxima import Source, maximum_of_generators, maximum_over
 from argus.terms.naming import generator_of, sum_of
+from argus.terms.opening import closing
 from argus.terms.powers import exponential, raised
 from argus.terms.sums import renamed, sum_over
 from argus.terms.term import ZERO, Term, leaf_term, number, whole
@@ -47,6 +48,7 @@ def substituted(world: World, term: Term, env: Environment) -> Term:
     return found
 
 
+@closing
 def _substituted(world: World, term: Term, env: Environment) -> Term:
     total = ZERO
     for part, coefficient in term.parts.items():

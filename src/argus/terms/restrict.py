@@ -21,6 +21,7 @@ from argus.terms.folds import rebound_fold
 from argus.terms.integers import Atom, Integer, Opaque, Truncated, Truth, Variable
 from argus.terms.leaves import Base, Call, Fold, Generated, Leaf, Sum, Whole
 from argus.terms.maxima import Source, opened, rebound_maximum
+from argus.terms.opening import closing
 from argus.terms.powers import exponential, raised
 from argus.terms.sets import IndexSet
 from argus.terms.settle import settled
@@ -56,6 +57,7 @@ def restrict(
     return found
 
 
+@closing
 def _restricted(
     world: World, term: Term, where: IndexSet, hidden: frozenset[Variable]
 ) -> Term:

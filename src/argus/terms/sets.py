@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from functools import reduce
+from itertools import groupby
 from typing import TYPE_CHECKING, ClassVar
 
 import islpy as isl
@@ -70,7 +72,7 @@ class IndexSet:
         """Of a canonical set of a world: equal numbers, equal sets."""
         self._monomials: tuple[Monomial, ...] | None = None
         self._single: isl.BasicSet | bool | None = None
-        """What `_conjunction` found; False: alternatives."""
+        """What `conjunction` found; False: alternatives."""
 
     def has_form(self, value: isl.Set | isl.BasicSet) -> bool:
         """Whether it was made of just these conditions."""
@@ -116,7 +118,7 @@ class IndexSet:
             return other
         if other._is(True) or self._is(False):
             return self
-        left, right = self._conjunction(), other._conjunction()
+        left, right = self.conjunction(), other.conjunction()
         if left is None or right is None:
             if isinstance(self.isl, bool) or isinstance(other.isl, bool):
                 return other if self.isl is True or other.isl is False else self
@@ -167,14 +169,14 @@ class IndexSet:
 
     def piece(self) -> IndexSet:
         """One of its alternatives, where it has several; else itself."""
-        if isinstance(self.isl, bool) or self._conjunction() is not None:
+        if isinstance(self.isl, bool) or self.conjunction() is not None:
             return self
         with self.asking:
             return self.of(isl.Set.from_basic_set(plain(self).get_basic_sets()[0]))
 
     def hull(self) -> IndexSet:
         """A set of one piece around it: all conditions of pieces that hold in all."""
-        if isinstance(self.isl, bool) or self._conjunction() is not None:
+        if isinstance(self.isl, bool) or self.conjunction() is not None:
             return self
         with self.asking:
             return self.of(hull(plain(self)))
@@ -218,7 +220,7 @@ class IndexSet:
     @property
     def pieces(self) -> int:
         """How many alternatives its conditions have."""
-        if isinstance(self.isl, bool) or self._conjunction() is not None:
+        if isinstance(self.isl, bool) or self.conjunction() is not None:
             return 0 if self.isl is False else 1
         with self.asking:
             return plain(self).n_basic_set()
@@ -266,7 +268,7 @@ class IndexSet:
         """Whether it is known to be everything, or nothing."""
         return self._both is None and self._isl is answer
 
-    def _conjunction(self) -> isl.BasicSet | None:
+    def conjunction(self) -> isl.BasicSet | None:
         """Its conditions, where it has no alternatives."""
         if self._both is not None:
             return self._both
@@ -350,8 +352,29 @@ def union(sets: Iterable[IndexSet]) -> IndexSet:
 
 
 def intersection(sets: Iterable[IndexSet]) -> IndexSet:
-    """The points that are in all of several sets."""
+    """The points that are in all of several sets.
+
+    Conditions one after another are written into one set at once.
+    """
     found = IndexSet.universe
-    for one in sets:
-        found = found & one
+    for single, group in groupby(dict.fromkeys(sets), _is_conjunction):
+        for one in [_conjunction_of(list(group))] if single else group:
+            found = found & one
     return found
+
+
+def _is_conjunction(one: IndexSet) -> bool:
+    return one.conjunction() is not None
+
+
+def _conjunction_of(several: Sequence[IndexSet]) -> IndexSet:
+    """The conditions of several sets that have no alternatives."""
+    first = several[0]
+    space = first.space
+    if len(several) < 2 or space is None:
+        return first
+    if any(one.space is not space for one in several):
+        raise ValueError("sets of two worlds")
+    with space.asking:
+        conditions = [one.conjunction() for one in several]
+        return space.one(reduce(conjoined, [c for c in conditions if c is not None]))

@@ -17,6 +17,7 @@ from argus.terms.fuse import fused, fused_product, shape, shape_of_product
 from argus.terms.integers import Atom, Integer, Opaque, Variable
 from argus.terms.leaves import Leaf, Sum
 from argus.terms.naming import sum_of
+from argus.terms.opening import closing
 from argus.terms.sets import IndexSet
 from argus.terms.term import (
     ONE,
@@ -38,6 +39,7 @@ _MOST_PARTS = 16
 """Parts into which overlapping sets are split, at most."""
 
 
+@closing
 def sum_over(
     world: World, variables: Sequence[Variable], domain: IndexSet, term: Term
 ) -> Term:
@@ -131,6 +133,7 @@ def _is_body(body: Term, bound: frozenset[Variable]) -> bool:
     return exponent is None or all(p.free & bound for p in exponent.parts)
 
 
+@closing
 def rebound(world: World, old: Sum, domain: IndexSet, body: Term) -> Term:
     """A sum over another set, or of another body, with the variables of an old one."""
     return changed(world, (old.variables, old.domain, old.body), domain, body)
@@ -168,7 +171,7 @@ def renamed(
     env: dict[Variable, Integer] = {}
     fresh: list[Variable] = []
     for name in names:
-        value = world.fresh("f")
+        value = world.opened("f")
         env[name] = value
         fresh.append(variable_of(value))
     return env, fresh

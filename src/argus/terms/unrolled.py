@@ -15,6 +15,7 @@ from argus.terms.folds import rebound_fold
 from argus.terms.integers import Atom, Integer, Opaque, Truncated, Variable
 from argus.terms.leaves import Base, Call, Fold, Leaf, Max, Sum, Whole
 from argus.terms.maxima import Source, maximum_over, opened
+from argus.terms.opening import closing
 from argus.terms.positions import positions
 from argus.terms.powers import exponential, raised
 from argus.terms.sets import IndexSet
@@ -60,6 +61,7 @@ def _in_product(world: World, part: Product, every: bool) -> Term | None:
     return None
 
 
+@closing
 def written_out(world: World, term: Term) -> Term:
     """The same term without sums and maxima over a few numbers, wherever they are."""
     found = unrolled(world, term, every=True)

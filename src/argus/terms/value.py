@@ -79,6 +79,14 @@ class Value:
             raise Unknown(f"a value by cases, where one integer was expected: {self}")
         return self.integers[0][1]
 
+    def free_variables(self) -> frozenset[Variable]:
+        """Variables that it depends on."""
+        found = set(self.where.variables())
+        for held, x in self.cases:
+            found |= held.variables()
+            found |= x.free_variables() if isinstance(x, Term) else x.variables()
+        return frozenset(found)
+
     def only(self, world: World, where: IndexSet) -> Value:
         """The value within a set; a truth is false outside."""
         if self.kind == "truth":

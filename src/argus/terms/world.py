@@ -35,6 +35,7 @@ from argus.terms.integers import (
 )
 from argus.terms.interning import Interned, canonical
 from argus.terms.obligations import Obligations
+from argus.terms.opening import OpenNames
 from argus.terms.sampling import sample
 from argus.terms.sets import IndexSet
 from argus.terms.space import Space
@@ -99,6 +100,7 @@ class World:
         """Whether a program multiplies what may be infinite with what may be 0."""
         self.large_numbers = False
         """Whether numbers that could stand for infinity are what they are."""
+        self.open_names = OpenNames()
         self._variables: dict[str, Variable] = {}
         self._fresh = 0
         self._depth = 0
@@ -158,6 +160,19 @@ class World:
         self._fresh += 1
         stem = stem.partition(".")[0]
         return self.variable(f"{stem}.{self._fresh}", lower, upper)
+
+    def opened(
+        self,
+        stem: str,
+        lower: Integer | None = None,
+        upper: Integer | None = None,
+    ) -> Integer:
+        """A variable that is bound again soon: till then it is of no other use.
+
+        See `opening.py`.
+        """
+        kind = stem, lower, upper
+        return self.open_names.take(kind, lambda: self.fresh(stem, lower, upper))
 
     def entry(self, tensor: str, indices: Sequence[Integer]) -> Integer:
         """The entry of an integer tensor."""

@@ -15,7 +15,7 @@ from argus.terms import (
     union,
 )
 
-__all__ = ["chosen", "free_variables", "same_value", "substituted", "within"]
+__all__ = ["chosen", "same_value", "substituted", "within"]
 
 
 def chosen(world: World, cases: Sequence[tuple[IndexSet, Value]]) -> Value:
@@ -69,12 +69,3 @@ def same_value(world: World, left: Value, right: Value, where: IndexSet) -> bool
         if not world.is_empty((s & where) - other):
             return False
     return True
-
-
-def free_variables(value: Value) -> frozenset[Variable]:
-    """Variables that a value depends on."""
-    found = value.where.variables()
-    for where, x in value.cases:
-        found |= where.variables()
-        found |= x.variables() if isinstance(x, Integer) else x.free_variables()
-    return found

@@ -19,6 +19,7 @@ from argus.terms import (
 )
 from argus.terms.integers import Applied, Opaque, Operation
 from argus.terms.maxima import maximum_of_generators
+from argus.terms.opening import Closing
 from argus.verify.denotation.dependence import CARRIED, carried_in
 from argus.verify.denotation.known_forms import Cases, KnownForms
 from argus.verify.denotation.places import Gained, place_of_extreme
@@ -56,9 +57,10 @@ def _largest(known: KnownForms, first: Value, gained: Cases, sign: int) -> Form:
     body = known.closed(Value("real", tuple(gained)), Integer.atom(j))
 
     def form(at: Integer) -> Value:
-        i = world.fresh("i", 0, at)
-        each = world.substitute(body, {j: i})
-        most = reduce(world, "max", (variable_of(i),), each)
+        with Closing(world, Value.free_variables) as closed:
+            i = world.opened("i", Integer.of(0), at)
+            each = world.substitute(body, {j: i})
+            most = closed(reduce(world, "max", (variable_of(i),), each))
         if sign > 0:
             return apply(world, "maximum", first, most)
         return apply(world, "minimum", first, apply(world, "neg", most))

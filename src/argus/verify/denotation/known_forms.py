@@ -23,6 +23,7 @@ from argus.terms import (
     replace,
 )
 from argus.terms.absorbing import absorbed
+from argus.terms.opening import Closing
 from argus.terms.sums import tidy
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.dependence import carried_in
@@ -66,9 +67,10 @@ class KnownForms:
             body = Value("real", tuple((s, reduced(x)) for s, x in body.terms))
 
         def form(at: Integer) -> Value:
-            i = world.fresh("i", 0, at)
-            each = world.substitute(body, {j: i})
-            total = reduce(world, "sum", (variable_of(i),), each)
+            with Closing(world, Value.free_variables) as closed:
+                i = world.opened("i", Integer.of(0), at)
+                each = world.substitute(body, {j: i})
+                total = closed(reduce(world, "sum", (variable_of(i),), each))
             return _one_sum(world, apply(world, "add", first, total))
 
         return form

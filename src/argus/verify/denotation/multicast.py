@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from argus.diagnostics import Span
 from argus.terms import Unknown
-from argus.verify.denotation.cases import free_variables
 from argus.verify.denotation.state import Context, Held
 
 __all__ = ["of_all", "require_all"]
@@ -31,7 +30,7 @@ def of_all(
     if blocks <= 1 or isinstance(held, Unknown):
         return held
     rank = context.grid.rank
-    if rank is None or rank in free_variables(held.value):
+    if rank is None or rank in held.value.free_variables():
         why = "a multicast of a tile that depends on the rank of the block"
         return Unknown(why, span)
     return held

@@ -33,6 +33,7 @@ from argus.terms.arithmetic import cleared
 from argus.terms.cast import saturated
 from argus.terms.ends import ends
 from argus.terms.narrowing import is_narrowed, narrowed
+from argus.terms.opening import Closing
 from argus.terms.shifts import shifted
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.combining import combined
@@ -239,10 +240,11 @@ def _moved(context: Context, op: o.Moving, indices: Sequence[Integer]) -> Value:
 
 
 def _reduced(context: Context, op: o.Reduce, indices: Sequence[Integer]) -> Value:
-    bound = _bound(context, "r", op.src.shape[op.axis])
-    source = [*indices[: op.axis], Integer.atom(bound), *indices[op.axis :]]
-    value = context.element(op.src, source)
-    return reduce(context.world, op.fn, (bound,), value)
+    with Closing(context.world, Value.free_variables) as closed:
+        bound = _bound(context, "r", op.src.shape[op.axis])
+        source = [*indices[: op.axis], Integer.atom(bound), *indices[op.axis :]]
+        value = context.element(op.src, source)
+        return closed(reduce(context.world, op.fn, (bound,), value))
 
 
 def product(context: Context, op: o.Dot) -> Value:
@@ -250,12 +252,12 @@ def product(context: Context, op: o.Dot) -> Value:
     if len(op.a.shape) != 2 or len(op.b.shape) != 2 or len(op.result.shape) != 2:
         raise Unknown("a matrix product of tiles that are not matrices")
     m, n = integers(context.axes(op.result.shape))
-    bound = _bound(context, "k", op.a.shape[1])
-    k = Integer.atom(bound)
-    left, right = _operand(context, op.a, (m, k)), _operand(context, op.b, (k, n))
-    total = reduce(
-        context.world, "sum", (bound,), apply(context.world, "mul", left, right)
-    )
+    with Closing(context.world, Value.free_variables) as closed:
+        bound = _bound(context, "k", op.a.shape[1])
+        k = Integer.atom(bound)
+        left, right = _operand(context, op.a, (m, k)), _operand(context, op.b, (k, n))
+        each = apply(context.world, "mul", left, right)
+        total = closed(reduce(context.world, "sum", (bound,), each))
     if op.acc is None:
         return total
     return apply(context.world, "add", context.element(op.acc, (m, n)), total)
@@ -270,7 +272,7 @@ def _operand(
 
 
 def _bound(context: Context, stem: str, extent: int) -> Variable:
-    return variable_of(context.world.fresh(stem, 0, extent))
+    return variable_of(context.world.opened(stem, Integer.of(0), Integer.of(extent)))
 
 
 def converted(

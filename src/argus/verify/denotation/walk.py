@@ -21,7 +21,7 @@ from argus.terms import IndexSet, Integer, Unknown, Value, Variable, World
 from argus.verify.denotation.assumptions import assume
 from argus.verify.denotation.branches import read_branch, read_by_cases
 from argus.verify.denotation.buffers import writes_shared
-from argus.verify.denotation.cases import free_variables, within
+from argus.verify.denotation.cases import within
 from argus.verify.denotation.counts import count, counted_in, expected, filled, turned
 from argus.verify.denotation.demand import Demand
 from argus.verify.denotation.grid import Grid
@@ -227,7 +227,7 @@ class ProgramWalk(Context):
         escaped from its sum.
         """
         known = {*variables, *self.constants, *self.common}
-        found = free_variables(value).union(*(x.variables() for x in coords))
+        found = value.free_variables().union(*(x.variables() for x in coords))
         stray = sorted(v.name for v in found if v not in known)
         if stray:
             raise Unknown(f"a term in which {', '.join(stray)} means nothing")

@@ -29,7 +29,6 @@ from argus.terms import (
 from argus.terms.arithmetic import some_points
 from argus.terms.sums import renamed
 from argus.verify.denotation import Denotation, Store
-from argus.verify.denotation.cases import free_variables
 from argus.verify.denotation.state import ranges
 from argus.verify.equality.additions import total
 from argus.verify.equality.coverage import digits, initial, points_at
@@ -80,7 +79,7 @@ def _by_digits(
     """Where a store writes a position, and what. Raises Unknown."""
     where, env = digits(world, store, at)
     value = world.substitute(store.value, env)
-    if any(v in store.variables for v in free_variables(value)):
+    if any(v in store.variables for v in value.free_variables()):
         raise Unknown("a value that its position does not determine")
     return where, value
 
