@@ -15,9 +15,9 @@ from collections import defaultdict
 from dataclasses import replace
 
 from argus.ir import ops as o
-from argus.ir.moved_bits import moved_back
 from argus.ir.ops.registers import RegisterOp
 from argus.ir.program import Program
+from argus.ir.tile_facts import moved_back
 from argus.ir.walk import defined, used, walk
 from argus.verify.denotation import Denotation
 
