@@ -10,7 +10,6 @@ import pytest
 from argus.terms import (
     IndexSet,
     Integer,
-    Unknown,
     Value,
     World,
     apply,
@@ -22,7 +21,6 @@ from argus.terms import (
     restrict,
 )
 from argus.terms.input_values import RandomData
-from argus.terms.naming import sum_of
 from argus.terms.sums import variable_of
 
 ZERO = Value.whole(0)
@@ -69,22 +67,3 @@ def test_a_sum_in_a_sum_where_counts_are_known(function: str, depth: int) -> Non
         assert wanted is not None
         assert evaluate_value(Value.real(cut), point, data) == pytest.approx(wanted)
     assert seen
-
-
-def test_a_name_that_is_taken_is_refused() -> None:
-    """A sum does not take the variable of one around it for its own."""
-    world = World()
-    n = world.size("N")
-    k, j = world.variable("$1.0", 0, n), world.variable("j", 0, n)
-    with pytest.raises(Unknown):
-        sum_of(world, [variable_of(j)], IndexSet.universe, element("K", [k, j]))
-
-
-@pytest.mark.parametrize("function", ["sum", "max", "argmax"])
-def test_what_becomes_a_bound_variable_is_refused(function: str) -> None:
-    world = World()
-    n = world.size("N")
-    k, j = world.variable("k", 0, n), world.variable("j", 0, n)
-    value = reduce(world, function, [j], Value.real(element("K", [k, j])))
-    with pytest.raises(Unknown):
-        world.substitute(value, {variable_of(k): world.variable("$1.0")})

@@ -15,12 +15,12 @@ from collections.abc import Iterable, Sequence
 from typing import Generic, Protocol, TypeVar, assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Expr
+from argus.ir.expr import Const, Expr
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.program import Program
-from argus.ir.walk import blocks, defined, expressions, used
+from argus.ir.walk import blocks, defined, expressions, used, walk
 
-__all__ = ["FactDomain", "TileFacts", "walked"]
+__all__ = ["FactDomain", "TileFacts", "moved_back", "walked"]
 
 F = TypeVar("F")
 
@@ -172,3 +172,33 @@ def walked(program: Program, domain: FactDomain[F]) -> TileFacts[F]:
         facts.changed = False
         facts.walk(program.body)
     return facts
+
+
+def moved_back(program: Program) -> frozenset[o.AnyOp]:
+    """The operations that move bits of i32 to the right which have just moved left.
+
+    ``(x << 20) >> 28`` is bits 8 to 11 of x, from -8 to 7: in between 32 bits keep what
+    they hold of the product, and the shift to the right asks for its sign.
+    """
+    found: set[o.AnyOp] = set()
+    left: set[o.Tile] = set()
+    for op in walk(program.body):
+        if not isinstance(op, o.Elementwise) or op.result.dtype.name != "i32":
+            continue
+        if op.fn in ("mul", "shl") and _moves(op, "mul"):
+            left.add(op.result)
+        back = op.fn in ("floordiv", "shr") and _moves(op, "floordiv")
+        if back and op.args[0] in left:
+            found.add(op)
+    return frozenset(found)
+
+
+def _moves(op: o.Elementwise, by_number: str) -> bool:
+    """Whether a tile is the first operand, and a number of places the second."""
+    value, by = op.args
+    if not isinstance(value, o.Tile) or not isinstance(by, Const):
+        return False
+    if op.fn != by_number:
+        return True
+    number = by.value
+    return isinstance(number, int) and number > 0 and not number & (number - 1)

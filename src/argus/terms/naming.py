@@ -14,7 +14,6 @@ from argus.terms.integers import Integer, Variable
 from argus.terms.leaves import Generator, Sum, bound, height_over
 from argus.terms.sets import IndexSet
 from argus.terms.term import ZERO, Term, leaf_term
-from argus.terms.unknown import Unknown
 from argus.terms.world import World
 
 
@@ -33,15 +32,11 @@ def named(
     """A term over the points of a set, its variables under their canonical names.
 
     The set becomes canonical under these names only: a variable that has bounds of its
-    own is in them by its facts, which a canonical set does not repeat. Raises Unknown
-    where one of the names is that of a variable around it: both would be one.
+    own is in them by its facts, which a canonical set does not repeat.
     """
     current = tuple(variables)
     while True:
         names = bound(height_over(domain, body), len(current))
-        taken = frozenset(names) - frozenset(current)
-        if taken and not taken.isdisjoint(domain.variables() | body.free_variables()):
-            raise Unknown("a variable that two sums would bind")
         if names == current:
             said = world.canonical(domain)
             if said.height == domain.height:

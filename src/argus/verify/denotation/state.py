@@ -19,8 +19,8 @@ from argus.ir import ops as o
 from argus.ir.dtypes import DType
 from argus.ir.expr import Sym
 from argus.ir.memory import GlobalView, Ring, SharedAlloc
-from argus.ir.moved_bits import moved_back
 from argus.ir.program import Program
+from argus.ir.tile_facts import moved_back
 from argus.ir.walk import walk
 from argus.terms import AxisNames, IndexSet, Integer, Unknown, Value, Variable, World
 from argus.verify.denotation.buffers import Buffers

@@ -17,10 +17,10 @@ from collections.abc import Set
 from dataclasses import replace
 
 from argus.ir import ops as o
-from argus.ir.moved_bits import moved_back
 from argus.ir.ops.registers import RegisterOp
 from argus.ir.program import Program
 from argus.ir.tensor_reads import read
+from argus.ir.tile_facts import moved_back
 from argus.ir.walk import defined, used, walk
 from argus.verify.denotation import Denotation
 
