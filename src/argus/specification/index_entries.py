@@ -1,7 +1,9 @@
 """What a reference takes for granted of the entries of an array of indices.
 
-numpy refuses `X[T]` where one of all entries of T is no position of X. So what a kernel
-makes of such an entry is nobody's concern, be it in a maximum or a product over many.
+numpy refuses `X[T]` where one of all entries of T is no position of X, from the end of
+which those below 0 count. So what a kernel makes of such an entry is nobody's concern,
+be it in a maximum or a product over many. That none is below 0 is not told: a reference
+may say what is then (`np.where(T == -100, 0, X[T])`).
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ def assume_entries(
         return  # where such a dimension is empty, no entry is read
     inside = IndexSet.universe
     for where, index in cases:
-        held = world.compare(index, ">=", 0) & world.compare(index, "<", size)
+        held = world.compare(index, ">=", -size) & world.compare(index, "<", size)
         inside = inside & (held | ~where)
     if inside.variables() & beside:
         return

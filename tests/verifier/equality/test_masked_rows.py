@@ -81,6 +81,7 @@ GATHERED = """
 def k(T: i64["I J"], X: f32["E"], Y: f32["I"], *, J: int = 16):
     I = ag.dim("I")
     E = ag.dim("E")
+    ag.assume(lambda t: t >= 0, T)
     i = ag.block(I)
     t = ag.load(T[i, 0:], (16,))
     x = ag.load(X[{index}], (16,))
@@ -110,6 +111,30 @@ def test_entries_of_an_array_of_indices_are_positions(value: str, result: str) -
         wanted = index.replace("t", "T")
         given = {"index": index, "wanted": wanted, "value": value, "result": result}
         assert decided_text(GATHERED.format(**given)).equal, index
+
+
+IGNORED = """
+@ag.kernel
+def k(X: f32["M N"], T: i64["M"], Y: f32["M"]):
+    M, N = X.shape
+    ag.assume(lambda t: t < N, T)
+    ag.require(N > 200, "all labels are columns")
+    i = ag.block(M)
+    Y[i] = {value}
+
+
+@ag.reference
+def ref(X, T):
+    import numpy as np
+
+    return np.where(T == -100, 0.0, X[np.arange(len(T)), T])
+"""
+
+
+@pytest.mark.parametrize("value", ["X[i, ag.max(T[i], 0)]", "X[i, T[i]]"])
+def test_a_reference_may_say_what_an_entry_below_zero_is(value: str) -> None:
+    """numpy counts it from the end: -100 is a position where there are 100 columns."""
+    assert not decided_text(IGNORED.format(value=value)).equal
 
 
 def test_entries_that_no_index_is_may_be_anything() -> None:
