@@ -21,6 +21,8 @@ from argus.terms import (
     restrict,
 )
 from argus.terms.input_values import RandomData
+from argus.terms.leaves import bound
+from argus.terms.naming import generator_of, sum_of
 from argus.terms.sums import variable_of
 
 ZERO = Value.whole(0)
@@ -67,3 +69,23 @@ def test_a_sum_in_a_sum_where_counts_are_known(function: str, depth: int) -> Non
         assert wanted is not None
         assert evaluate_value(Value.real(cut), point, data) == pytest.approx(wanted)
     assert seen
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_a_sum_takes_no_variable_that_it_mentions(count: int) -> None:
+    """It may be bound by a sum that is made anew around it."""
+    world = World()
+    extent = world.size("N")
+    variables = [world.variable(f"j{i}", 0, extent) for i in range(count)]
+    around = bound(1, 2)[count - 1]
+    body = element("Y", [Integer.atom(around)])
+    for v in variables:
+        body = body * element("X", [v])
+    names = [variable_of(v) for v in variables]
+    term = sum_of(world, names, IndexSet.universe, body)
+    made = generator_of(world, names, IndexSet.universe, body)
+    assert around in term.free_variables()
+    assert around in made.free
+    assert around not in made.variables
+    again = sum_of(world, made.variables, made.domain, made.body)
+    assert again == term

@@ -59,7 +59,7 @@ def fold(world: World, function: str, sources: Sequence[Source]) -> Term:
             made = binding.canonical(counted=True)
         else:
             made = binding.positional()
-        one = Generator(len(made.variables), made.domain, made.body)
+        one = Generator(len(made.variables), made.domain, made.body, made.height)
         _put(world, found, one)
     if not found:
         return ONE if function == "prod" else undefined("the place of no number")

@@ -201,16 +201,19 @@ class Base(Leaf):
 class Sum(Leaf):
     """The sum of a term over the points of a set.
 
-    ``variables`` are bound: nothing else mentions them. ``body`` is one product
+    ``variables`` are bound: nothing else mentions them. They are those of a ``height``,
+    or of its own. ``body`` is one product
     without a factor that does not depend on them. Without variables it is the number 1
     or 0: whether the set holds, times the body.
     """
 
     __slots__ = ("body", "domain", "variables")
 
-    def __init__(self, count: int, domain: IndexSet, body: Term) -> None:
+    def __init__(
+        self, count: int, domain: IndexSet, body: Term, height: int = 0
+    ) -> None:
         self.domain, self.body = domain, body
-        self.height = height_over(domain, body)
+        self.height = height or height_over(domain, body)
         self.variables = bound(self.height, count)
         inner = body.free_variables() | domain.variables()
         self.free = inner - frozenset(self.variables)
@@ -232,13 +235,18 @@ class Sum(Leaf):
 
 
 class Generator(Keyed):
-    """Numbers of which a maximum is taken: a term at the points of a set."""
+    """Numbers of which a maximum is taken: a term at the points of a set.
+
+    ``height``: as that of a `Sum`.
+    """
 
     __slots__ = ("body", "domain", "free", "height", "variables")
 
-    def __init__(self, count: int, domain: IndexSet, body: Term) -> None:
+    def __init__(
+        self, count: int, domain: IndexSet, body: Term, height: int = 0
+    ) -> None:
         self.domain, self.body = domain, body
-        self.height = height_over(domain, body)
+        self.height = height or height_over(domain, body)
         self.variables = bound(self.height, count)
         inner = body.free_variables() | domain.variables()
         self.free = inner - frozenset(self.variables)

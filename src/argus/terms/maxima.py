@@ -143,7 +143,7 @@ def _generator(
 ) -> Generator:
     closed = world.close(domain) if variables else domain
     made = BoundVariables(world, variables, closed, term).canonical(counted=False)
-    return Generator(len(made.variables), made.domain, made.body)
+    return Generator(len(made.variables), made.domain, made.body, made.height)
 
 
 def _put(world: World, found: list[Generator], new: Generator) -> None:

@@ -2,7 +2,9 @@
 
 A sum or maximum calls its variables by its height, which is more than that of every sum
 and maximum in its term and in the data that its set compares: so no variable is bound
-twice on a way from the root, and equal families have equal names.
+twice on a way from the root, and equal families have equal names. While the one around
+it is made anew, its variables may have the names that this one would have: then this
+one stands higher, and takes none that it mentions.
 """
 
 from __future__ import annotations
@@ -19,11 +21,15 @@ from argus.terms.world import World
 
 @dataclass(frozen=True)
 class Bound:
-    """A term over the points of a canonical set, with its variables' names."""
+    """A term over the points of a canonical set, with its variables' names.
+
+    They are those of a ``height``.
+    """
 
     variables: tuple[Variable, ...]
     domain: IndexSet
     body: Term
+    height: int
 
 
 def named(
@@ -34,14 +40,19 @@ def named(
     The set becomes canonical under these names only: a variable that has bounds of its
     own is in them by its facts, which a canonical set does not repeat.
     """
-    current = tuple(variables)
+    current, higher = tuple(variables), 0
     while True:
-        names = bound(height_over(domain, body), len(current))
+        height = height_over(domain, body) + higher
+        names = bound(height, len(current))
         if names == current:
             said = world.canonical(domain)
             if said.height == domain.height:
-                return Bound(names, said, body)
+                return Bound(names, said, body, height)
             domain = said
+            continue
+        others = frozenset(names).difference(current)
+        if not others.isdisjoint(domain.variables() | body.free_variables()):
+            higher += 1
             continue
         env = {v: Integer.atom(n) for v, n in zip(current, names, strict=True)}
         domain = world.substitute(domain, env)
@@ -56,7 +67,7 @@ def sum_of(
     found = named(world, variables, domain, body)
     if found.domain.is_nothing:
         return ZERO
-    return leaf_term(Sum(len(found.variables), found.domain, found.body))
+    return leaf_term(Sum(len(found.variables), found.domain, found.body, found.height))
 
 
 def generator_of(
@@ -64,4 +75,4 @@ def generator_of(
 ) -> Generator:
     """A term at the points of a set."""
     found = named(world, variables, domain, body)
-    return Generator(len(found.variables), found.domain, found.body)
+    return Generator(len(found.variables), found.domain, found.body, found.height)

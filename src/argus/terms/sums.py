@@ -104,7 +104,9 @@ def _of_product(
         counted = _count(world, found.variables, found.domain)
         if counted is not None:
             return outer * counted
-    return outer * leaf_term(Sum(len(found.variables), found.domain, found.body))
+    return outer * leaf_term(
+        Sum(len(found.variables), found.domain, found.body, found.height)
+    )
 
 
 def _where_not_0(world: World, part: Product, bound: frozenset[Variable]) -> IndexSet:
