@@ -22,7 +22,8 @@ def assume_entries(
     """Tell the world that an index is a position wherever the array has one.
 
     ``cases``: what the index is at ``places``. Nothing is told where more than one
-    entry makes it, or a position as well, and where only some launches come here.
+    entry makes it, or a position as well, where only some launches come here, and
+    nothing that is known.
     """
     world = tracing.world
     if not (tracing.here & tracing.local).is_universe:
@@ -47,7 +48,8 @@ def assume_entries(
     for where, index in cases:
         held = world.compare(index, ">=", -size) & world.compare(index, "<", size)
         inside = inside & (held | ~where)
-    if inside.variables() & beside:
+    some = world.compare(size, ">", 0)
+    if inside.variables() & beside or tracing.never(some & ~inside):
         return
 
     def fact(at: Sequence[Integer], _: Integer) -> IndexSet:
