@@ -33,6 +33,14 @@ _LEAST_POSITIONS, _LEAST_COLUMNS, _LEAST_SUM = 64, 4, 16
 with taps of the last dimension, which are summed at a time."""
 
 
+def transposed_length(n: int, k: int, s: int, p: int, d: int, more: int) -> int:
+    """Elements of a dimension of a transposed convolution; below 1: there are none.
+
+    Of ``n`` inputs and ``k`` taps: stride, padding, dilation, and ``more`` behind.
+    """
+    return (n - 1) * s - 2 * p + d * (k - 1) + more + 1
+
+
 def phases_of(
     x: TensorArray, weight: TensorArray, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], more: Sequence[int], groups: int,
@@ -231,7 +239,7 @@ class ConvolutionPhases:
     """Results before the first one, which belong to its window."""
 
     def __init__(self, n: int, k: int, s: int, p: int, d: int, more: int) -> None:
-        self.length = (n - 1) * s - 2 * p + d * (k - 1) + more + 1
+        self.length = transposed_length(n, k, s, p, d, more)
         if self.length < 1:
             raise UntranslatedError("a transposed convolution without output")
         phase, ahead = p % s, int(p % s > 0)

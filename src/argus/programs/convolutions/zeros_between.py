@@ -7,6 +7,7 @@ dilation, there are zeros between those of the result, too, and fewer to be mult
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial, reduce
 from math import prod
 from typing import Any
 
@@ -14,6 +15,7 @@ import numpy as np
 
 from argus.ir.dtypes import f32
 from argus.programs.convolutions.channels_last import convolution_precision
+from argus.programs.convolutions.convolution_phases import transposed_length
 from argus.programs.convolutions.direct_convolutions import copy_time
 from argus.programs.tensors.tensor_array import TensorArray
 
@@ -31,12 +33,10 @@ def transposed_lengths(
     dilation: Sequence[int], more: Sequence[int],
 ) -> list[int]:  # fmt: skip
     """Elements of each dimension of a transposed convolution."""
-    return [
-        (n - 1) * s - 2 * p + d * (k - 1) + m + 1
-        for n, k, s, p, d, m in zip(
-            x.shape[2:], weight.shape[2:], stride, padding, dilation, more, strict=True
-        )
-    ]
+    sides = zip(
+        x.shape[2:], weight.shape[2:], stride, padding, dilation, more, strict=True
+    )
+    return [transposed_length(*side) for side in sides]
 
 
 def worth_between_zeros(
@@ -68,23 +68,19 @@ def zeros_between(
     r, kept = x.recorder, len(x.shape) - len(steps)
     apart: Any = x
     shape, wide = [*x.shape[:kept]], [*x.shape[:kept]]
-    between: Any = None
+    offsets: list[int] = []
     for size, step in zip(x.shape[kept:], steps, strict=True):
         shape.append(size * step)
         wide.append(size)
         if step > 1:
             apart = np.expand_dims(apart, len(wide))
+            offsets.append(len(wide))
             wide.append(step)
-    at = kept
-    for step in steps:
-        at += 1
-        if step > 1:
-            first = r.map("eq", r.positions(tuple(wide), at), 0)
-            between = first if between is None else r.map("and", between, first)
-            at += 1
-    if between is not None:
+    if offsets:
+        first = [r.map("eq", r.positions(tuple(wide), d), 0) for d in offsets]
         whole: Any = np.broadcast_to(apart, tuple(wide))
-        x = TensorArray(r, r.map("where", between, whole.operand, 0.0))
+        here = reduce(partial(r.map, "and"), first)
+        x = TensorArray(r, r.map("where", here, whole.operand, 0.0))
     found: Any = x.reshape(*shape)
     pads = [
         (a, max(0, n - a - size))

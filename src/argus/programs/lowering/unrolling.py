@@ -23,7 +23,6 @@ from argus.programs.tensors.joining import LONG
 
 _MOST = 4
 """Indices of such a loop, at most."""
-_PAIR = 2
 
 
 def unrolled(group: LoweredGroup) -> LoweredGroup:
@@ -44,7 +43,7 @@ def _side_by_side(group: LoweredGroup, loop: str) -> bool:
     in 477 us). Pairs are stored apart: what both share is computed once.
     """
     functions = {n.function for n in group.nodes if isinstance(n, ApplyNode)}
-    if group.sizes[loop] <= _PAIR or functions & LONG:
+    if group.sizes[loop] == 2 or functions & LONG:
         return False
     return any(store.offset.factor(loop) == 1 for store in group.stores)
 

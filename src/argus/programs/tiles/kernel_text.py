@@ -191,10 +191,8 @@ class KernelWriter(ColumnWriter):
                 name, end = self.param(found[0]).name, self.labels[t.name, dim]
                 low = f"-{end}" if found[1] else "0"
                 if found[1]:  # the sum of a row and the extent is that many
-                    fact = f"{end} == {table.extent}"
-                    said[f'ag.require({fact}, "rows below 0 count from its end")'] = (
-                        None
-                    )
+                    why = "rows below 0 count from its end"
+                    said[f'ag.require({end} == {table.extent}, "{why}")'] = None
                 facts = f"(row >= {low}) & (row < {end})"
                 said[f"ag.assume(lambda row: {facts}, {name})"] = None
         for line in said:
