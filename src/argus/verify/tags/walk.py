@@ -251,7 +251,7 @@ class _Iteration:
 
 
 def _vague(value: AbstractValue, reason: str) -> AbstractValue:
-    names = {*value.tags, *value.lanes, *value.sets}
+    names = (*value.tags, *value.lanes, *value.sets)  # in order: reports follow it
     return replace(
         value, tags=dict.fromkeys(names, Vague(reason)), number=None, mask=None,
         lanes={}, sets={},
