@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import pytest
 
@@ -23,8 +24,16 @@ from argus.ir.program import (
     stride_symbol,
 )
 from argus.runtime.driver import Launch, LaunchShape, LoadedFunction
+from argus.runtime.recall import Recall
 from argus.runtime.tensor_map import MapRequest
 from pieces import tensor
+
+T = TypeVar("T")
+
+
+def remembered(recall: Recall[T]) -> list[T]:
+    """The calls that are remembered."""
+    return [ready for way in recall._ways.values() for ready in way.calls.values()]
 
 
 def dim(name: str) -> Sym:

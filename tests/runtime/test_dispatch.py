@@ -25,6 +25,7 @@ from argus.lang.kernel import Kernel, load_kernels
 from argus.requests import Request
 from argus.runtime import sequence
 from argus.runtime.launch import LoadedKernel
+from runtime.conftest import remembered
 
 if TYPE_CHECKING:
     FakeDriver = Any
@@ -145,7 +146,7 @@ def test_launches_follow_each_other(
     # What comes before the first is not known; the others wait for what they read.
     assert [shape.overlaps for _, shape in driver.launches] == [False, True, True]
     assert workspaces == [1536]  # (3 * 96 + 64) * 4 bytes, in steps of 256
-    (ready,) = call._recall._calls.values()
+    (ready,) = remembered(call._recall)
     (first, memory), (again, second), (part, third) = addresses(ready)
     assert first == x.data_ptr()
     assert again == memory
@@ -171,7 +172,7 @@ def test_each_call_has_memory_of_its_own(
     assert len(asked) == 1
     assert workspaces == [1536] * 5
     assert len(driver.launches) == 15
-    ready = next(iter(call._recall._calls.values()))
+    ready = remembered(call._recall)[0]
     assert len(ready._places) == 2  # as many as addresses that it was given
 
 
@@ -202,7 +203,7 @@ def test_numbers_of_a_call_are_its_own(
     assert len(asked) == 1
     launched = [
         launch.parameters.raw(6, 4)  # after two addresses and four sizes
-        for ready in call._recall._calls.values()
+        for ready in remembered(call._recall)
         for launches in ready._places.values()
         for launch in launches
     ]

@@ -17,6 +17,7 @@ from argus.runtime import plan
 from argus.runtime.driver import LaunchShape
 from argus.runtime.launch import LoadedKernel
 from argus.runtime.recall import CALLS
+from runtime.conftest import remembered
 
 if TYPE_CHECKING:
     FakeDriver = Any
@@ -150,7 +151,7 @@ def test_other_scalars_and_shapes_are_not_confused(
         assert key is not None
         loaded(a, b, c, alpha)
         assert key.raw(5, 4) == struct.pack("<f", alpha)
-    assert len(loaded._recall._calls) == 4
+    assert len(remembered(loaded._recall)) == 4
     assert len(loaded._recall._plans) == 1
     loaded(a[:16], b, c[:16], 1.0)
     assert driver.launches[-1][1].grid == 3
@@ -209,7 +210,7 @@ def test_remembered_calls_are_bounded(loaded: LoadedKernel) -> None:
     a, b, c = tensors()
     for index in range(1, CALLS + 100):
         loaded(a, b, c, float(index))
-    assert len(loaded._recall._calls) == CALLS
+    assert len(remembered(loaded._recall)) == CALLS
     assert len(loaded._recall._plans) == 1
 
 

@@ -20,7 +20,8 @@ from argus.ir.launch import LaunchSpec
 from argus.ir.program import LaunchRequirement
 from argus.runtime.addresses import ArgumentWarning
 from argus.runtime.launch import LoadedKernel
-from argus.runtime.recall import CALLS, PLANS, PlannedLaunch, Recall
+from argus.runtime.recall import CALLS, PLANS, WAYS, PlannedLaunch, Recall
+from runtime.conftest import remembered
 
 if TYPE_CHECKING:
     FakeDriver = Any
@@ -42,7 +43,7 @@ def plans(loaded: LoadedKernel) -> int:
 
 
 def calls(loaded: LoadedKernel) -> int:
-    return len(loaded._recall._calls)
+    return len(remembered(loaded._recall))
 
 
 def test_the_same_call_is_found(loaded: LoadedKernel, driver: FakeDriver) -> None:
@@ -214,6 +215,35 @@ def test_options_without_a_hash_are_not_remembered(driver: FakeDriver) -> None:
     for options in ([1], [1], 2, 2):
         assert recall(options, ()) == "ready"  # type: ignore[arg-type]
     assert asked == [[1], [1], 2]
+
+
+def test_numbers_of_other_types_are_other_calls() -> None:
+    """1 equals 1.0 and True, and -0.0 equals 0.0; none of them is told for another."""
+    asked: list[object] = []
+
+    class LaunchPlan:
+        def prepare(self, pointers: object, scalars: list[object]) -> str:
+            return repr(scalars[0])
+
+    def make(options: object, values: tuple[object], stream: int) -> PlannedLaunch:
+        asked.append(values[0])
+        return PlannedLaunch(LaunchPlan(), (), (0,), ())  # type: ignore[arg-type]
+
+    recall = Recall(make)
+    numbers = [1, 1.0, True, 0.0, -0.0, float("nan"), np.float64(1.0), 2**70]
+    for value in numbers * 2:
+        assert recall((), (value,)) == repr(value)
+    assert asked == [1, 1.0, True, np.float64(1.0), True, np.float64(1.0)]
+
+
+def test_types_of_calls_are_bounded(loaded: LoadedKernel) -> None:
+    given = tensors()
+    for index in range(WAYS + 5):
+        kind = type(f"Kind{index}", (torch.Tensor,), {})
+        first = given[0].as_subclass(kind)
+        loaded(first, given[1], given[2], 1.0)
+    assert len(loaded._recall._ways) == WAYS
+    assert calls(loaded) == WAYS
 
 
 def test_numpy_is_looked_at_in_every_call(

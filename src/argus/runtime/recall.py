@@ -3,9 +3,9 @@
     recall = Recall(make)
     recall((), (A, B, C, alpha))()      # launches
 
-A call is looked up by everything that it depends on: its options; address, shape,
-strides, element type and device of each tensor; type and value of each number. One that
-was not made before is looked up by the same without addresses and values, and the
+A call is looked up by everything that it depends on: its options; the types of its
+values; address, shape, strides, element type and device of each tensor; each number.
+One that was not made before is looked up by the same without addresses and numbers; the
 `LaunchPlan` that is found there checks those. Without one, ``make`` is asked for it.
 
 What is found was checked when it was made, and what is different is not found. Nothing
@@ -18,23 +18,26 @@ import threading
 from collections import OrderedDict
 from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, Protocol, TypeVar, cast
+from types import NoneType
+from typing import Generic, Protocol, TypeVar, cast
 
-from argus.runtime.arguments import is_torch, torch_types
+from argus.runtime.arguments import is_torch
+from argus.runtime.call_keys import FIELDS, MakeKey, key_of
 
 K = TypeVar("K")
 V = TypeVar("V")
 R = TypeVar("R")
 R_co = TypeVar("R_co", covariant=True)
 
+WAYS = 64
+"""Tuples of types that calls are remembered of."""
 CALLS = 4096
-"""Calls that are remembered: a model's, with the addresses that memory is reused at."""
+"""Calls of each that are remembered: a model's, with the addresses that memory is
+reused at."""
 PLANS = 1024
 """Plans that are remembered."""
 _CLASS = 16
 """Addresses are alike that leave the same remainder: no choice looks at more."""
-_FIELDS = 5
-"""Parts of a key that a tensor makes; a number makes two, None one."""
 
 
 class CallPlan(Protocol[R_co]):
@@ -76,7 +79,7 @@ class Recall(Generic[R]):
 
     def __init__(self, make: Make[R]) -> None:
         self._make = make
-        self._calls: OrderedDict[tuple[object, ...], R] = OrderedDict()
+        self._ways: dict[tuple[type, ...], _Way[R]] = {}
         self._plans: OrderedDict[tuple[object, ...], PlannedLaunch[R]] = OrderedDict()
         self._lock = threading.Lock()
 
@@ -89,54 +92,42 @@ class Recall(Generic[R]):
         what producers other than torch are told. Raises what making a plan raises, and
         `LaunchPlan.prepare`.
         """
-        # Written out, since a launch waits for it: a helper would double its time.
-        parts: list[object] = [options]
-        kinds = torch_types
-        key: tuple[object, ...] | None = None
-        ready: R | None = None
+        way = self._ways.get((*map(type, values),)) or self._way(values)
+        if way is None:
+            return self._new(options, values, stream)
         try:
-            for value in values:
-                kind = type(value)
-                if kinds.get(kind):
-                    tensor: Any = value  # a `TorchTensor`; `cast` is a call
-                    parts += (
-                        tensor.data_ptr(),
-                        tensor.shape,
-                        tensor.stride(),
-                        tensor.dtype,
-                        tensor.device,
-                    )
-                elif value is None:
-                    parts.append(None)
-                elif kind is float or kind is int:
-                    # By its bits where equal numbers differ (-0.0), or one from itself.
-                    same = value == value and (value or kind is int)
-                    parts += (kind, value if same else cast("float", value).hex())
-                elif is_torch(value):  # a type seen for the first time
-                    return self(options, values, stream)
-                else:
-                    return self._new(options, values, stream)
-            key = tuple(parts)
-            ready = self._calls.get(key)
+            key = way.key(options, values)
+            ready = way.calls.get(key)
         except (RuntimeError, TypeError):
             # A tensor without memory or strides, an option that has no hash: `make`
             # has a name for the first, and may take the second.
-            key = None
+            return self._new(options, values, stream)
         if ready is not None:
             return ready
-        if key is None:
-            return self._new(options, values, stream)
-        return self._again(key, options, values, stream)
+        return self._again(way, key, options, values, stream)
+
+    def _way(self, values: Sequence[object]) -> _Way[R] | None:
+        """Calls with values of these types; None where they have no keys."""
+        kinds = (*map(type, values),)
+        tensors = tuple(map(is_torch, values))
+        make_key = key_of(kinds, tensors)
+        if make_key is None:
+            return None
+        with self._lock:
+            if len(self._ways) >= WAYS:
+                self._ways.pop(next(iter(self._ways)))
+            return self._ways.setdefault(kinds, _Way(kinds, tensors, make_key))
 
     def _again(
         self,
+        way: _Way[R],
         key: tuple[object, ...],
         options: Hashable,
         values: Sequence[object],
         stream: int,
     ) -> R:
         """A call of torch tensors and numbers that was not made before."""
-        like, addresses = _likeness(key, values)
+        like, addresses = way.likeness(key)
         planned = self._plans.get(like)
         if planned is None:
             planned = self._make(options, values, stream)
@@ -144,7 +135,7 @@ class Recall(Generic[R]):
         pointers = [addresses[i] for i in planned.tensors]
         ready = planned.plan.prepare(pointers, [values[i] for i in planned.scalars])
         if 0 not in pointers:
-            self._keep(self._calls, CALLS, key, ready)
+            self._keep(way.calls, CALLS, key, ready)
         return ready
 
     def _new(self, options: Hashable, values: Sequence[object], stream: int) -> R:
@@ -160,23 +151,30 @@ class Recall(Generic[R]):
             among[key] = value
 
 
-def _likeness(
-    key: tuple[object, ...], values: Sequence[object]
-) -> tuple[tuple[object, ...], list[int]]:
-    """What a plan depends on, of the key of a call; and addresses, by value."""
-    parts = [*key]
-    addresses: list[int] = []
-    at = 1
-    for value in values:
-        address = 0
-        if value is None:
-            at += 1
-        elif type(value) in (int, float):
-            parts[at + 1] = None
-            at += 2
-        else:
-            address = cast("int", key[at])
-            parts[at] = address % _CLASS
-            at += _FIELDS
-        addresses.append(address)
-    return tuple(parts), addresses
+class _Way(Generic[R]):
+    """Calls with values of the same types; ``tensors``: which are torch's."""
+
+    def __init__(
+        self, kinds: tuple[type, ...], tensors: tuple[bool, ...], key: MakeKey
+    ) -> None:
+        self.key = key
+        self.calls: OrderedDict[tuple[object, ...], R] = OrderedDict()
+        self._kinds = kinds
+        self._tensors = tensors
+
+    def likeness(self, key: tuple[object, ...]) -> tuple[tuple[object, ...], list[int]]:
+        """What a plan depends on, of the key of a call; and addresses, by value."""
+        parts = [self._kinds, *key]
+        addresses: list[int] = []
+        at = 2
+        for kind, tensor in zip(self._kinds, self._tensors, strict=True):
+            address = 0
+            if tensor:
+                address = cast("int", parts[at])
+                parts[at] = address % _CLASS
+                at += FIELDS
+            elif kind is not NoneType:
+                parts[at] = None
+                at += 1
+            addresses.append(address)
+        return tuple(parts), addresses
