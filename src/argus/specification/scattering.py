@@ -55,21 +55,24 @@ class Scatter:
     def require_different(self) -> None:
         """That no two positions name one element: by tables it is assumed.
 
-        What is computed of positions and sizes alone says where it is so.
+        What is computed of positions and sizes alone says where it is so: of elements
+        of a row each, whatever tables say of these.
         """
         tracing, world = self.array.tracing, self.array.tracing.world
         named = tuple(e for e, _ in self.equations(self.array.sizes).pairs)
-        if any(map(depends_on_data, named)):
-            tracing.assume(DIFFERENT)
-            return
+        plain = tuple(e for e in named if not depends_on_data(e))
         others = [world.fresh("q", 0, n) for n in self.inner]
         env = dict(zip(self._names(), others, strict=True))
         same, one = IndexSet.universe, IndexSet.universe
-        for entry in named:
+        for entry in plain:
             same = same & world.compare(entry, "==", world.substitute(entry, env))
         for here, other in zip(self.variables, others, strict=True):
             one = one & world.compare(here, "==", other)
-        tracing.need(one | ~same, "no two positions that are assigned to are the same")
+        if plain == named:
+            why = "no two positions that are assigned to are the same"
+            tracing.need(one | ~same, why)
+        elif not tracing.never(same - one):
+            tracing.assume(DIFFERENT)
 
     def replace(self) -> None:
         """Assign, where no two positions name one element."""
