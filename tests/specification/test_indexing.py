@@ -288,6 +288,24 @@ def test_scatters() -> None:
     )
 
 
+def put(X: Any, I: Any) -> Any:
+    Y = np.zeros(X.shape)
+    np.put_along_axis(Y, I, X[:, :2], 1)
+    return Y
+
+
+def chosen(X: Any, I: Any) -> Any:
+    Y = np.zeros(X.shape)
+    Y[np.arange(X.shape[0])[:, None], I] = 1
+    return X * Y
+
+
+@pytest.mark.parametrize("function", (put, chosen))
+def test_rows_that_have_positions_of_their_own(function: Any) -> None:
+    shapes, sizes = {"X": "M N", "I": "M 2:i32"}, {"M": 3, "N": 4}
+    agree(function, shapes, sizes, arrays={"I": np.array([[3, 0], [1, 2], [0, 1]])})
+
+
 def test_positions_that_no_table_says_have_to_differ() -> None:
     def turned(X: Any) -> Any:
         Y = np.zeros(X.shape)

@@ -205,7 +205,14 @@ class SymbolicArray(NDArrayOperatorsMixin):
     __deepcopy__ = copy
 
     def item(self, *indices: Any) -> Any:
-        """The element of an array that has one, or the one at a position."""
+        """The element of an array that has one, or the one at a position.
+
+        One number counts elements in the order of rows.
+        """
+        if len(indices) == 1 and isinstance(indices[0], tuple):
+            return self[indices[0]]
+        if len(indices) == 1:
+            return call(np.ravel, self)[indices[0]]
         if indices:
             return self[indices]
         return call(np.reshape, self, ())
@@ -340,7 +347,8 @@ class SymbolicArray(NDArrayOperatorsMixin):
         return self // other, self % other
 
     def __round__(self, ndigits: int | None = None) -> Any:
-        return call(np.round, self, ndigits or 0)
+        rounded = call(np.round, self, ndigits or 0)
+        return rounded if ndigits is not None else rounded.astype(int)
 
     def __repr__(self) -> str:
         return f"<array ({', '.join(map(str, self.sizes))}) of {self.dtype}>"

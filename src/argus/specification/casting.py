@@ -68,7 +68,7 @@ def converted(array: SymbolicArray, dtype: Any) -> SymbolicArray:
     if kind == array.kind == "integer" and not np.can_cast(array.dtype, wanted):
         read = mapped(read, lambda value: narrowed(world, value, ends_of(wanted)))
     elif kind == "integer" and array.kind == "real":
-        if wanted.itemsize < 4:
+        if wanted.itemsize < 4 or wanted.kind == "u":
             array.tracing.assume(
                 f"floats that the reference converts to {wanted} are in its range"
             )

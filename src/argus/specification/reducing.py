@@ -86,7 +86,8 @@ def reduced(
             found = closed(reduce(world, function, names, read(point), domain))
         if initial is None:
             return found
-        start = as_kind(world, lifted(tracing, initial).at(()), found.kind)
+        first = converted(lifted(tracing, initial), array.dtype).at(())
+        start = as_kind(world, first, found.kind)
         combine = {"sum": "add", "prod": "mul", "max": "maximum", "min": "minimum"}
         return apply(world, combine[function], start, found)
 
@@ -103,23 +104,32 @@ def _as_array(a: Any) -> SymbolicArray:
     return a if isinstance(a, SymbolicArray) else lifted(tracing_of(a), unwrapped(a))
 
 
-def _summable(array: SymbolicArray, dtype: Any) -> SymbolicArray:
-    """As the type in which numpy adds: integers and truths in 64 bits.
+def _summed_as(array: SymbolicArray, dtype: Any) -> np.dtype[Any]:
+    """The type of sums and products: of whole numbers and truths one of 64 bits.
 
-    In fewer bits (`_left`), too: what is left of a sum is what is left of a sum of what
-    is left.
+    It has no sign where theirs has none.
     """
-    wanted = given(dtype)
-    kind = None if wanted is None else kind_of(element_type(wanted))
-    if wanted is not None and not kind == array.kind == "integer":
-        return converted(array, wanted)
-    return array if array.dtype.kind == "f" else converted(array, INTEGER)
+    if (wanted := given(dtype)) is not None:
+        return element_type(wanted)
+    if array.dtype.kind == "f":
+        return array.dtype
+    return np.dtype(np.uint64) if array.dtype.kind == "u" else INTEGER
 
 
-def _left(array: SymbolicArray, dtype: Any) -> SymbolicArray:
-    """Sums and products in the type that was asked for, in which they wrap around."""
-    wanted = given(dtype)
-    made = INTEGER if wanted is None else element_type(wanted)
+def _summable(array: SymbolicArray, dtype: Any) -> SymbolicArray:
+    """As the type in which numpy adds.
+
+    In fewer bits or without a sign (`_left`), too: what is left of a sum is what is
+    left of a sum of what is left.
+    """
+    wanted = _summed_as(array, dtype)
+    if kind_of(wanted) == "integer" and array.kind != "real":
+        return converted(array, INTEGER)
+    return converted(array, wanted)
+
+
+def _left(array: SymbolicArray, made: np.dtype[Any]) -> SymbolicArray:
+    """Sums and products in the type that they have, in which they wrap around."""
     if made == INTEGER or array.kind != "integer":
         return array
     world, ends = array.tracing.world, ends_of(made)
@@ -136,7 +146,7 @@ def sum_(
     refuse("np.sum", out=out)
     a = _as_array(a)
     made = reduced(_summable(a, dtype), "sum", axis, keepdims, **options)
-    return _left(made, dtype)
+    return _left(made, _summed_as(a, dtype))
 
 
 @traces(np.nansum)
@@ -153,7 +163,7 @@ def prod(
     """The product along axes."""
     refuse("np.prod", out=out)
     made = reduced(_summable(a, dtype), "prod", axis, keepdims, **options)
-    return _left(made, dtype)
+    return _left(made, _summed_as(a, dtype))
 
 
 @traces(np.nanmax)
@@ -358,7 +368,8 @@ def cumsum(
 ) -> SymbolicArray:
     """Sums of all elements up to each."""
     refuse("np.cumsum", out=out)
-    return _left(scanned(_summable(a, dtype), "sum", axis), dtype)
+    made = scanned(_summable(a, dtype), "sum", axis)
+    return _left(made, _summed_as(a, dtype))
 
 
 @traces(np.cumprod)
@@ -367,7 +378,8 @@ def cumprod(
 ) -> SymbolicArray:
     """Products of all elements up to each."""
     refuse("np.cumprod", out=out)
-    return _left(scanned(_summable(a, dtype), "prod", axis), dtype)
+    made = scanned(_summable(a, dtype), "prod", axis)
+    return _left(made, _summed_as(a, dtype))
 
 
 @traces(np.diff)

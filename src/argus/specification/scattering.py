@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 
@@ -55,21 +55,24 @@ class Scatter:
     def require_different(self) -> None:
         """That no two positions name one element: by tables it is assumed.
 
-        What is computed of positions and sizes alone says where it is so.
+        What is computed of positions and sizes alone says where it is so: of elements
+        of a row each, whatever tables say of these.
         """
         tracing, world = self.array.tracing, self.array.tracing.world
         named = tuple(e for e, _ in self.equations(self.array.sizes).pairs)
-        if any(map(depends_on_data, named)):
-            tracing.assume(DIFFERENT)
-            return
+        plain = tuple(e for e in named if not depends_on_data(e))
         others = [world.fresh("q", 0, n) for n in self.inner]
         env = dict(zip(self._names(), others, strict=True))
         same, one = IndexSet.universe, IndexSet.universe
-        for entry in named:
+        for entry in plain:
             same = same & world.compare(entry, "==", world.substitute(entry, env))
         for here, other in zip(self.variables, others, strict=True):
             one = one & world.compare(here, "==", other)
-        tracing.need(one | ~same, "no two positions that are assigned to are the same")
+        if plain == named:
+            why = "no two positions that are assigned to are the same"
+            tracing.need(one | ~same, why)
+        elif not tracing.never(same - one):
+            tracing.assume(DIFFERENT)
 
     def replace(self) -> None:
         """Assign, where no two positions name one element."""
@@ -82,10 +85,11 @@ class Scatter:
             named = self._inside(found, env, rest)
             at = tuple(tracing.world.substitute(i, env) for i in found.value)
             before = partial(old, indices)
-            if not self._open(env):
+            left = [name for name in self._names() if name not in env]
+            if not left:
                 return chosen(tracing.world, named, partial(self.values, at), before)
-            total = self._sum(named, at)
-            count = self._sum(named, None)
+            total = self._sum(left, named, at)
+            count = self._sum(left, named, None)
             one = Value.whole(Integer.of(1))
             written = apply(tracing.world, "ge", count, one).where
             return chosen(tracing.world, written, lambda: total, before)
@@ -101,7 +105,7 @@ class Scatter:
         def read(indices: Indices) -> Value:
             found = self.equations(indices)
             named = self._inside(found, {}, found.pairs)
-            total = self._sum(named, found.value)
+            total = self._sum(self._names(), named, found.value)
             made = apply(tracing.world, "add", old(indices), total)
             return narrowed(tracing.world, made, ends_of(dtype)) if wrapping else made
 
@@ -122,18 +126,20 @@ class Scatter:
 
         self.array.assign(read)
 
-    def _sum(self, named: IndexSet, at: Indices | None) -> Value:
-        """The sum, or the number, of the values at positions that name an element."""
+    def _sum(
+        self, names: Sequence[Variable], named: IndexSet, at: Indices | None
+    ) -> Value:
+        """The sum, or the number, of the values at positions that name an element.
+
+        ``names``: the variables that no equation has fixed.
+        """
         world = self.array.tracing.world
         one = Value.whole(Integer.of(1))
         value = one if at is None else self.values(at)
-        return reduce(world, "sum", self._names(), value, named)
+        return reduce(world, "sum", names, value, named)
 
     def _names(self) -> tuple[Variable, ...]:
         return tuple(_variable(v) for v in self.variables)
-
-    def _open(self, env: Mapping[Variable, Integer]) -> bool:
-        return any(v not in env for v in self._names())
 
     def _inside(
         self,

@@ -22,9 +22,8 @@ _REDUCTIONS: dict[np.ufunc, Any] = {
     np.logical_and: np.all,
     np.logical_or: np.any,
 }
-_SCANS: dict[np.ufunc, str] = {
-    np.add: "sum", np.multiply: "prod", np.maximum: "max", np.minimum: "min",
-}  # fmt: skip
+_RUNNING: dict[np.ufunc, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
+_SCANS: dict[np.ufunc, str] = {np.maximum: "max", np.minimum: "min"}
 
 
 def method_of(
@@ -40,11 +39,14 @@ def method_of(
             array, *rest = inputs
             axis = rest[0] if rest else named.pop("axis", 0)
             return call(_REDUCTIONS[ufunc], lifted(tracing, array), axis=axis, **named)
-        case "accumulate" if ufunc in _SCANS:
+        case "accumulate" if ufunc in _SCANS or ufunc in _RUNNING:
             array, *rest = inputs
             axis = rest[0] if rest else named.pop("axis", 0)
+            array = lifted(tracing, array)
+            if ufunc in _RUNNING:
+                return call(_RUNNING[ufunc], array, axis=axis, **named)
             refuse(f"{name_of(ufunc)}.accumulate", **named)
-            return scanned(lifted(tracing, array), _SCANS[ufunc], axis)
+            return scanned(array, _SCANS[ufunc], axis)
         case "outer":
             left, right = (lifted(tracing, x) for x in inputs)
             wide = left[(..., *[None] * right.ndim)]

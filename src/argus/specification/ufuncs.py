@@ -17,7 +17,13 @@ import numpy as np
 from argus.specification.array import SymbolicArray, kind_of, whole
 from argus.specification.broadcasting import broadcast, reader
 from argus.specification.cases import as_kind, passed_over
-from argus.specification.casting import converted, ends_of, lifted, wraps
+from argus.specification.casting import (
+    converted,
+    element_type,
+    ends_of,
+    lifted,
+    wraps,
+)
 from argus.specification.complex_numbers import complex_ufunc, is_complex
 from argus.specification.finiteness import is_finite, is_infinite
 from argus.specification.in_floats import hold
@@ -311,7 +317,7 @@ def _called(
         return complex_ufunc(tracing, ufunc, inputs, named)
     dtype = named.pop("dtype", None)
     refuse(name_of(ufunc), **{k: v for k, v in named.items() if v is not True})
-    arrays = [lifted(tracing, x) for x in inputs]
+    arrays = [_computed(lifted(tracing, x), dtype) for x in inputs]
     if ufunc is np.matmul or ufunc.signature is not None:
         from argus.specification.table import call
 
@@ -326,6 +332,18 @@ def _called(
         tracing.need(nonzero, f"{divisor} != 0 (a division)")
     made = elementwise(tracing, ufunc, arrays)
     return made if dtype is None else converted(made, dtype)
+
+
+def _computed(array: SymbolicArray, dtype: Any) -> SymbolicArray:
+    """An operand in the type that a call says (`dtype=`): numpy computes in it.
+
+    Raises Unknown for one that is less than what an operand has.
+    """
+    if dtype is None or np.dtype(dtype).kind == "b":
+        return array
+    if not np.can_cast(array.dtype, element_type(dtype), "same_kind"):
+        raise Unknown(f"the reference computes {array.dtype} with dtype={dtype}")
+    return converted(array, dtype)
 
 
 def elementwise(

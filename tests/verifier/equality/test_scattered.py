@@ -78,3 +78,43 @@ def test_that_places_differ_is_for_the_kernel_to_say(assigns: str) -> None:
     found = decided_text(text.replace(ASSUMED, ""))
     assert not found.equal
     assert "ag.assume" in found.reason
+
+
+GRADIENT = """
+@ag.kernel
+def k(X: f32["M V"], T: i32["M"], Y: f32["M V"]):
+    M, V = X.shape
+    i, j = ag.block(ag.cdiv(M, 4), ag.cdiv(V, 64))
+    x = ag.load(X[i * 4 :, j * 64 :], (4, 64))
+    hit = ag.broadcast(ag.index(x, "V") + j * 64, x) == ag.load(T[i * 4 :], (4,))
+    Y[i * 4 :, j * 64 :] = x - ag.where(hit, {value}, 0.0)
+
+
+@ag.reference
+def ref(X, T):
+    p = X.copy()
+    {assigns}
+    return p
+"""
+
+
+@pytest.mark.parametrize(
+    "assigns",
+    [
+        "p[np.arange(len(X)), T] -= 1",
+        "row = np.arange(len(X))\n    "
+        "np.put_along_axis(p, T[:, None], X[row, T][:, None] - 1, 1)",
+    ],
+)
+def test_places_in_rows_of_their_own_differ(assigns: str) -> None:
+    """Whatever a table says: nobody has to assume it of its entries."""
+    found = decided_text(GRADIENT.format(value="1.0", assigns=assigns))
+    assert found.equal, found.reason
+    assert not any("are different" in axiom for axiom in found.axioms)
+    assert not decided_text(GRADIENT.format(value="2.0", assigns=assigns)).equal
+
+
+def test_places_in_rows_that_several_have_may_be_the_same() -> None:
+    assigns = "p[np.arange(len(X)) // 2, T] -= 1"
+    found = decided_text(GRADIENT.format(value="1.0", assigns=assigns))
+    assert not found.equal
