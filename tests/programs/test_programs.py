@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -356,6 +356,44 @@ def test_a_file_may_look_at_elements_while_it_is_made(tmp_path: Path) -> None:
     assert "item()" in path.read_text()
     plan = plan_program(capture_shapes(path))
     assert (len(plan.kernels), plan.left) == (1, ())
+
+
+@dataclass
+class Halves:
+    """A result and an input that is no list, tuple or dict."""
+
+    first: Any
+    second: Any
+
+
+@dataclass
+class Unknown:
+    """The same, of which torch knows nothing."""
+
+    first: Any
+
+
+def test_inputs_and_results_are_of_any_class_that_torch_takes_apart() -> None:
+    torch.export.register_dataclass(Halves)
+
+    def turned(x: Halves, factor: float) -> Halves:
+        return Halves(x.second * factor, x.first)
+
+    x = Halves(torch.randn(3), torch.randn(4))
+    program = CompiledProgram(plan_of(Formula(turned), (x, 2.0)), run=in_interpreter)
+    made = program(x, 2.0)
+    assert isinstance(made, Halves)
+    torch.testing.assert_close(made.first, x.second * 2.0)
+    torch.testing.assert_close(made.second, x.first)
+    with pytest.raises(ArgusError, match=r"input 2 is 3\.0"):
+        program(x, 3.0)
+
+
+def test_a_result_that_torch_cannot_take_apart_is_named() -> None:
+    with pytest.raises(ArgusError, match="it returns `Unknown`") as caught:
+        plan_of(Formula(Unknown), (torch.randn(3),))
+    found = caught.value.diagnostics[0]
+    assert found.code == "AG1041" and "register_dataclass" in (found.help or "")
 
 
 def test_positions_of_a_dimension_are_tensors_of_their_own() -> None:

@@ -13,6 +13,7 @@ from torch.nn import functional  # noqa: E402
 
 from argus.programs.planning.kernel_requests import kernel_of  # noqa: E402
 from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.planning.predictions import prediction_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.programs.tiles.tile_axes import GroupTiling  # noqa: E402
@@ -147,3 +148,22 @@ def test_the_largest_and_the_sum_of_exponentials_are_had_in_one_walk(name: str) 
     torch.testing.assert_close(found, function(*small), rtol=1e-4, atol=1e-4)
     for step in plan.kernels:
         assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+@pytest.mark.parametrize("shape", [(32, 16), (128, 8), (3, 50, 20)])
+def test_short_columns_are_whole_in_a_tile(shape: tuple[int, ...]) -> None:
+    """One after the other they would each wait for a few elements (58 us, now 7)."""
+
+    def function(x: Any, y: Any) -> Any:
+        return ((x - y[..., None]).abs() / y[..., None]).sum((-2, -1))
+
+    inputs = torch.randn(shape), torch.rand(shape[:-1]) + 0.5
+    plan = plan_of(Formula(function), inputs)
+    (step,) = plan.kernels
+    assert isinstance(step.group.form, GroupTiling)
+    assert len(step.group.form.axes) >= 2
+    assert "ag.range" not in step.source.text
+    assert prediction_of(step).microseconds < 10
+    assert proof_of(step).verdict is Verdict.EQUAL
+    found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+    torch.testing.assert_close(found, function(*inputs), rtol=1e-5, atol=1e-4)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import ArgusError, fail
 from argus.programs.capturing.causal_masks import masks_as_given
-from argus.programs.capturing.export_errors import by_elements, why
+from argus.programs.capturing.export_errors import advice, why
 from argus.programs.capturing.graph_capture import GivenFrom, GraphCapture
 from argus.programs.capturing.name_clashes import own_name, without_clashes
 from argus.programs.capturing.operators import known
@@ -179,7 +179,7 @@ def _exported(
             "AG1041",
             None,
             f"the graph of `{type(model).__name__}` cannot be read: {why(error)}",
-            help=IN_PYTHON if by_elements(error) else None,
+            help=advice(error),
         ) from error
     finally:
         model.train(was)

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import traceback
 from functools import cache
 from pathlib import Path
+
+from argus.programs.tensors.torch_calls import IN_PYTHON
 
 _BY_ELEMENTS = {
     "GuardOnDataDependentSymNode": "what it does depends on elements of a tensor",
@@ -13,15 +16,33 @@ _BY_ELEMENTS = {
 }
 """What torch raises where it would have to look at elements, and what that says."""
 
+_RESULT = re.compile(r"Found <class '(?:.*\.)?(\w+)'> in output, which is not a known")
+"""What torch says of a result in which it finds no tensors."""
+
 
 def by_elements(error: Exception) -> bool:
     """Whether torch would have to look at elements, which a graph does not have."""
     return type(error).__name__ in _BY_ELEMENTS
 
 
+def advice(error: Exception) -> str | None:
+    """What helps against it, where that is known."""
+    if by_elements(error):
+        return IN_PYTHON
+    if _RESULT.search(str(error)):
+        return (
+            "return a tuple or a dict, or register the class: a dataclass by "
+            "`torch.export.register_dataclass`"
+        )
+    return None
+
+
 def why(error: Exception) -> str:
     """What torch says, in a line, and the line of the user's code that it is about."""
     said = str(error).strip().partition("\n")[0]
+    result = _RESULT.search(said)
+    if result is not None:
+        return f"it returns `{result[1]}`, and torch does not know what is in that"
     found = _BY_ELEMENTS.get(type(error).__name__)
     text = f"{type(error).__name__}: {said}" if found is None else f"{found} ({said})"
     return f"{text}{_place(error)}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
-from typing import Any
+from dataclasses import dataclass, replace
+from math import prod
+from typing import Any, cast
 
 import numpy as np
 
@@ -27,6 +28,8 @@ from argus.programs.tensors.tensor_program import (
 )
 from argus.programs.tensors.views import BorderedView, LinearView, permuted, sliced
 
+_WARP = 32
+"""Positions of a table along an axis of a tile, at least."""
 _EXTREME = 2
 """The mode of bags of which the largest is taken."""
 
@@ -146,24 +149,117 @@ def index(x: TensorArray, indices: Sequence[Any]) -> TensorArray:
     if dims != list(range(dims[0], dims[-1] + 1)):
         order = [*dims, *(d for d in range(x.ndim) if d not in dims)]
         x, dims = x.seen(permuted(x.shape, order)), list(range(len(dims)))
-    parts: list[Any] = []
-    for d, table in zip(dims, tables.values(), strict=True):
-        n = x.shape[d]
-        even = _without_floats(table, n)
-        if even is not None:
-            parts.append(even)
-            continue
-        wide: Any = table.cast(i64)
-        parts.append(wide if _natural(table) else np.where(wide < 0, wide + n, wide))
-    flat = parts[0]
-    for d, at in zip(dims[1:], parts[1:], strict=True):
-        flat = flat * x.shape[d] + at
-    count = len(dims)
+    chosen = dict(zip(dims, tables.values(), strict=True))
+    even = _rising(x, chosen)
+    loose = [d for d in dims if d not in even]
+    flat: Any = None
+    for d in loose:
+        at = _positions_of(chosen[d], x.shape[d])
+        flat = at if flat is None else flat * x.shape[d] + at
+    count = len(loose)
+    if x.operand.views and len(dims) > 1:  # it chooses from what is in order
+        x = TensorArray(x.recorder, x.recorder.copied(x.operand))
     if count > 1:
-        if x.operand.views:  # no reshape chooses from what is not in order
-            x = TensorArray(x.recorder, x.recorder.copied(x.operand))
-        x = x.reshape(*x.shape[: dims[0]], -1, *x.shape[dims[0] + count :])
-    return rows_of(x, dims[0], flat)
+        x = x.reshape(*x.shape[: loose[0]], -1, *x.shape[loose[0] + count :])
+    if not even:
+        return rows_of(x, dims[0], flat)
+    last = loose[0]
+    moved = {d if d < last else d - count + 1: t for d, t in even.items()}
+    shape = np.broadcast_shapes(*(t.shape for t in chosen.values()))
+    return _beside(x, dims[0], last, flat, moved, shape)
+
+
+@dataclass(frozen=True)
+class _EvenTable:
+    """A table that is ``start`` plus its coordinates times ``factors``."""
+
+    shape: tuple[int, ...]
+    factors: tuple[int, ...]
+    start: int
+
+
+def _rising(x: TensorArray, tables: dict[int, Any]) -> dict[int, _EvenTable]:
+    """Tables that rise evenly along their dimensions, if at all, by what they index.
+
+    What they choose is a view: a table of all images beside one of pixels. None, where
+    the others are not side by side, or have few positions along dimensions of their own
+    (``x[arange(n), chosen]``): no tile has an axis of both.
+    """
+    found: dict[int, _EvenTable] = {}
+    for d, table in tables.items():
+        known = digit_table(table.operand)
+        if known is None or known.sizes != table.shape or not known.inside(x.shape[d]):
+            continue
+        if all(f >= 0 for f in known.factors):  # else it is seen with a border
+            found[d] = _EvenTable(table.shape, known.factors, known.start)
+    loose = [d for d in tables if d not in found]
+    if not loose or loose != list(range(loose[0], loose[-1] + 1)):
+        return {}
+    own = _walked([tables[d].shape for d in loose])
+    shared = _walked([t.shape for t in found.values()])
+    able = prod(n for d, n in own.items() if d not in shared) >= _WARP
+    return found if able else {}
+
+
+def _walked(shapes: Sequence[Sequence[int]]) -> dict[int, int]:
+    """The dimensions along which tables have several positions, from the last one."""
+    met = np.broadcast_shapes(*map(tuple, shapes))[::-1]
+    return {d: n for d, n in enumerate(met) if n > 1}
+
+
+def _beside(
+    x: TensorArray,
+    first: int,
+    dim: int,
+    table: TensorArray,
+    even: dict[int, _EvenTable],
+    shape: Sequence[int],
+) -> TensorArray:
+    """Positions of ``dim`` by a table, and of those beside it by tables that rise.
+
+    The dimensions of all tables, which meet in ``shape``, stand from ``first`` on.
+    """
+    tabled = {dim, *even}
+    rest = [d for d in range(x.ndim) if d not in tabled]
+    before, after = rest[:first], rest[first:]
+    result = (
+        *(x.shape[d] for d in before),
+        *shape,
+        *(x.shape[d] for d in after),
+    )
+    places = {d: i for i, d in enumerate(before)}
+    places |= {d: first + len(shape) + i for i, d in enumerate(after)}
+    places[dim] = len(result)
+
+    def met(sizes: Sequence[int], factors: Sequence[int]) -> list[tuple[int, int]]:
+        ahead = first + len(shape) - len(sizes)
+        pairs = zip(sizes, factors, strict=True)
+        return [(ahead + i, f) for i, (n, f) in enumerate(pairs) if n > 1]
+
+    factors = tuple(
+        tuple(met(even[d].shape, even[d].factors)) if d in even else ((places[d], 1),)
+        for d in range(x.ndim)
+    )
+    starts = tuple(even[d].start if d in even else 0 for d in range(x.ndim))
+    view = LinearView((*result, x.shape[dim]), factors, starts)
+    ones = met(table.shape, [1] * table.ndim)
+    ahead = first + len(shape) - table.ndim
+    along = tuple(
+        tuple(p for p in ones if p[0] == ahead + i) for i in range(table.ndim)
+    )
+    spread = LinearView(result, along, (0,) * table.ndim)
+    return _chosen(x, view, table.seen(spread))
+
+
+def _positions_of(table: TensorArray, n: int) -> Any:
+    """A table's positions of n; those below 0 count from the end."""
+    even = _without_floats(table, n)
+    if even is not None:
+        return even
+    wide: Any = table.cast(i64)
+    if _natural(table):
+        return wide
+    return cast("Any", np.where(wide < 0, wide + n, wide))
 
 
 def _without_floats(table: TensorArray, n: int) -> Any:

@@ -64,7 +64,7 @@ _REPEATED = 3
 _CHEAP = frozenset({"add", "sub", "mul", "neg", "abs", "maximum", "minimum", "cast"})
 """Functions that take no longer than reading what they give."""
 _CHOOSING = frozenset({"where", "eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not"})
-"""Functions of masks that attention computes anew for each head."""
+"""Functions of masks, which attention computes anew for each head."""
 _FRACTION = 8
 """A tensor that is so many times smaller than another counts for nothing beside it."""
 
@@ -455,21 +455,25 @@ class _Grouping:
     def _repeated(self, value: ProgramValue, roots: set[ProgramValue]) -> bool:
         """Whether each kernel computes a value anew: that reads no more than its store.
 
-        It is made of positions, or it is arithmetic on one tensor of its size.
+        It is made of positions, or it is arithmetic on one tensor of its size, or a
+        comparison of much smaller ones (of places that a table says with positions).
         """
         if value in self.free:
             return True
         made = value.made
-        if not isinstance(made, MapPrimitive) or made.function not in _CHEAP:
+        if not isinstance(made, MapPrimitive) or len(roots) > _REPEATED:
             return False
-        if len(roots) > _REPEATED:
+        if made.function not in _CHEAP | _CHOOSING:
             return False
         large = {
             o.value
             for o in operands_of(value)
             if o.value not in self.free and _FRACTION * o.value.size > value.size
         }
-        return len(large) < 2 and all(v.dtype.bits <= value.dtype.bits for v in large)
+        most = 1 if made.function in _CHEAP else 0
+        return len(large) <= most and all(
+            v.dtype.bits <= value.dtype.bits for v in large
+        )
 
     def _joins(self, value: ProgramValue, root: ProgramValue) -> bool:
         kernel = self.kernels[root]

@@ -37,10 +37,11 @@ class GivenTensors:
         otherwise than those of the program are copied. Raises ArgusError AG0801 for
         other numbers, shapes, element types and devices, and another count.
         """
+        import torch
         from torch.utils import _pytree
 
-        if any(isinstance(x, list | tuple | dict) for x in inputs):
-            inputs = _pytree.tree_leaves(inputs)
+        if not all(isinstance(x, torch.Tensor) for x in inputs):
+            inputs = _pytree.tree_leaves([*inputs])
         if self._count != len(inputs):
             raise fail(
                 "AG0801",

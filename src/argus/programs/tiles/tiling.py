@@ -69,6 +69,8 @@ LSTMs took 16.5 us with 256 elements, 18.8 with 512, 21.4 with 1024; of two 7.6,
 _TURNED, _LEAST_ROW = 8192, 8
 """Elements of a tile of rows beside which others lie across them, and of a row of the
 latter: sectors of 32 bytes."""
+_WARP = 32
+"""Elements of a tile that give each thread of a warp one."""
 MOST_DIMS = 8
 """Dimensions that a tensor of a kernel may have."""
 
@@ -274,15 +276,21 @@ def _choosing(group: LoweredGroup, vector: str, tile: int) -> GroupTiling:
     pairs = [(vector,), *((n, vector) for n in others), *((n,) for n in others)]
     if sizes[vector] < tile:  # a row alone does not fill a block
         pairs = [*pairs[1 : len(others) + 1], pairs[0], *pairs[len(others) + 1 :]]
-    for axes in pairs:
-        if all(chooses(e, axes, group) for e in group.elements):
-            wide = min(power(sizes[axes[-1]]), tile)
-            high = min(power(sizes[axes[0]]), max(1, tile // wide))
-            made = (TileAxis(axes[-1], wide),)
-            if len(axes) > 1:
-                made = (TileAxis(axes[0], high), *made)
-            points = prod(a.size for a in made)
-            return GroupTiling(made, False, max(1, min(4, points // 128)))
+    pairs += [(a, b) for b in others for a in others if a != b]
+
+    def filled(axes: tuple[str, ...]) -> int:
+        return min(_WARP, prod(sizes[n] for n in axes))
+
+    able = [p for p in pairs if all(chooses(e, p, group) for e in group.elements)]
+    if able:
+        axes = max(able, key=filled)  # the first that fills a warp
+        wide = min(power(sizes[axes[-1]]), tile)
+        high = min(power(sizes[axes[0]]), max(1, tile // wide))
+        made = (TileAxis(axes[-1], wide),)
+        if len(axes) > 1:
+            made = (TileAxis(axes[0], high), *made)
+        points = prod(a.size for a in made)
+        return GroupTiling(made, False, max(1, min(4, points // 128)))
     raise NotFusedError("what several tables choose lies along one axis")
 
 
@@ -357,11 +365,31 @@ def _along(group: LoweredGroup, vector: str) -> GroupTiling:
     if high * wide < _LEAST_ALONG and group.sizes[longest] > _LEAST_ALONG > size:
         # Few elements at a time would take as many loads, one after the other.
         return _along(group, longest)
-    warps = max(1, min(16 if held else 8, high * wide // 256))
     axes = (TileAxis(vector, wide),)
     if high > 1:
         axes = (TileAxis(other, high), *axes)
+    if held and not single:
+        most = _HELD if rows // high < FEW_BLOCKS else _ROW
+        axes = (*_short_columns(group, vector, high * wide, most), *axes)
+    warps = max(1, min(16 if held else 8, prod(a.size for a in axes) // 256))
     return GroupTiling(axes, held, warps, whole=whole)
+
+
+def _short_columns(
+    group: LoweredGroup, vector: str, tile: int, most: int
+) -> list[TileAxis]:
+    """Further columns of a tile that has few elements: those that are whole in it.
+
+    A loop of them would wait for so few elements in each of its steps.
+    """
+    found: list[TileAxis] = []
+    for loop in reversed([n for n in group.columns if n != vector]):
+        size = power(group.sizes[loop])
+        if tile * size > most:
+            break
+        found.insert(0, TileAxis(loop, size))
+        tile *= size
+    return found
 
 
 def _shared(
