@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from argus.programs.lowering.expressions import (
@@ -11,7 +10,6 @@ from argus.programs.lowering.expressions import (
     ElementNode,
     ExpressionNode,
     ExpressionPool,
-    PositionNode,
     ReduceNode,
     ScanNode,
     walked,
@@ -24,7 +22,7 @@ from argus.programs.tensors.tensor_program import (
 )
 from argus.programs.tensors.views import LinearView
 
-__all__ = ["KernelStore", "LoweredGroup", "NotFusedError", "collapsed", "over_windows"]
+__all__ = ["KernelStore", "LoweredGroup", "NotFusedError", "over_windows"]
 
 
 class NotFusedError(Exception):
@@ -82,63 +80,6 @@ class LoweredGroup:
     def reductions(self) -> tuple[ReduceNode, ...]:
         """All reductions, inner ones first."""
         return tuple(n for n in self.nodes if isinstance(n, ReduceNode))
-
-
-def collapsed(group: LoweredGroup) -> LoweredGroup:
-    """Adjacent loops that every access walks as one become one."""
-    indices = [s.offset for s in group.stores]
-    indices += [b.index for s in group.stores for b in s.borders]
-    for node in group.nodes:
-        match node:
-            case ElementNode():
-                indices += node.indices
-            case PositionNode(index=index):
-                indices.append(index)
-            case _:
-                pass
-    sizes = dict(group.sizes)
-    gone: set[str] = set()
-
-    def joined(loops: Sequence[str]) -> tuple[str, ...]:
-        kept: list[str] = []
-        for loop in reversed(loops):
-            inner = kept[0] if kept else None
-            if inner is not None and all(
-                i.factor(loop) == i.factor(inner) * sizes[inner] for i in indices
-            ):
-                # The outer index is what the inner one counts beyond its size.
-                sizes[inner] *= sizes.pop(loop)
-                gone.add(loop)
-            else:
-                kept.insert(0, loop)
-        return tuple(kept)
-
-    rows, columns = joined(group.rows), joined(group.columns)
-    if not gone:
-        return group
-    pool = group.pool
-
-    def without(index: Affine) -> Affine:
-        left = {n: c for n, c in index.terms if n not in gone}
-        return Affine.of(left, index.constant)
-
-    def change(n: ExpressionNode) -> ExpressionNode:
-        if isinstance(n, ReduceNode):
-            over = [loop for loop in n.loops if loop not in gone]
-            return pool.reduce(n.function, n.body, over, n.dtype)
-        return pool.reindexed(n, without)
-
-    done: dict[ExpressionNode, ExpressionNode] = {}
-    stores = tuple(
-        KernelStore(
-            s.buffer,
-            without(s.offset),
-            pool.rewritten(s.node, change, done),
-            tuple(replace(b, index=without(b.index)) for b in s.borders),
-        )
-        for s in group.stores
-    )
-    return replace(group, rows=rows, columns=columns, sizes=sizes, stores=stores)
 
 
 def over_windows(made: ContractPrimitive) -> bool:

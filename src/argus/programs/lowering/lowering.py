@@ -15,6 +15,7 @@ from math import prod
 from argus.ir.dtypes import boolean, i32, i64
 from argus.ir.numerics import arithmetic
 from argus.programs.lowering import rows_and_columns
+from argus.programs.lowering.collapsing import collapsed
 from argus.programs.lowering.expressions import (
     Border,
     ElementNode,
@@ -28,7 +29,6 @@ from argus.programs.lowering.lowered_group import (
     KernelStore,
     LoweredGroup,
     NotFusedError,
-    collapsed,
     over_windows,
 )
 from argus.programs.tensors.affine import Affine
@@ -55,8 +55,7 @@ from argus.programs.tensors.tensor_program import (
 )
 
 __all__ = [
-    "KernelStore", "LoweredGroup", "NotFusedError", "collapsed", "lowered",
-    "over_windows",
+    "KernelStore", "LoweredGroup", "NotFusedError", "lowered", "over_windows",
 ]  # fmt: skip
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from argus.programs.lowering.collapsing import collapsed
 from argus.programs.lowering.expressions import (
     ApplyNode,
     ElementNode,
@@ -17,7 +18,7 @@ from argus.programs.lowering.expressions import (
     ReduceNode,
     ScanNode,
 )
-from argus.programs.lowering.lowering import KernelStore, LoweredGroup, collapsed
+from argus.programs.lowering.lowered_group import KernelStore, LoweredGroup
 from argus.programs.tensors.affine import Affine
 from argus.programs.tensors.joining import LONG
 

@@ -251,7 +251,7 @@ def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         wide = min(max(2 * SQUARE, tile // high), power(size))
         wide = min(wide, 2 * SQUARE) if high == SQUARE else wide
         axes = (TileAxis(other, high), TileAxis(vector, wide))
-        return GroupTiling(axes, False, 4)
+        return GroupTiling(axes, False, max(1, min(4, high * wide // 128)))
     wide = min(power(size), tile)
     rest = [n for n in group.rows if n != vector]
     if wide < tile and rest:
