@@ -83,3 +83,41 @@ def ref(X):
 def test_counts_of_more_than_eight_bits(dtype: str, wrong: bool) -> None:
     found = tried(COUNTS.replace("TYPE", dtype))
     assert (found.witness is not None) is wrong
+
+
+MASKED = """@ag.kernel
+def k(S: f32["M N"], A: f32["M N"], Y: f32["M N"], *, BN: int = 64):
+    M, N = S.shape
+    ag.require((N <= BN) & (N > 0), "a row")
+    i = ag.block(ag.cdiv(M, 4))
+    s = ag.load(S[i * 4 :, 0:], (4, BN), fill=-ag.inf) * 200.0
+    a = ag.load(A[i * 4 :, 0:], (4, BN))
+    s = s + ADDED
+    e = ag.exp(s - MOST)
+    Y[i * 4 :, 0:] = e / ag.sum(e, "N")
+
+
+@ag.reference
+def ref(S, A):
+    s = S * 200.0 + WANTED
+    e = np.exp(s - s.max(1, keepdims=True))
+    return e / e.sum(1, keepdims=True)
+"""
+LARGE = "(1.0 - {}) * -3.3895313892515355e38"
+
+
+@pytest.mark.parametrize(
+    ("added", "most", "wanted", "wrong"),
+    [
+        (LARGE.format("a"), 'ag.max(s, "N")', LARGE.format("A"), False),
+        (LARGE.format("(1.0 - a)"), 'ag.max(s, "N")', LARGE.format("A"), True),
+        ("a", "0.0", "A", True),
+    ],
+)
+def test_what_leaves_f32_in_the_reference_too(
+    added: str, most: str, wanted: str, wrong: bool
+) -> None:
+    """A mask that holds other numbers than 0 and 1 is infinite in both."""
+    text = MASKED.replace("ADDED", added).replace("MOST", most)
+    found = tried(text.replace("WANTED", wanted))
+    assert (found.witness is not None) is wrong

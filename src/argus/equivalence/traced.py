@@ -19,6 +19,7 @@ from argus.equivalence.deciding import PLACES, Decided, beside, open_, told
 from argus.equivalence.denoted import SECONDS, Denoted, LimitedWorld
 from argus.equivalence.file_reference import FileReference
 from argus.equivalence.fitting import Inexact, inexact_number, require_fitting
+from argus.equivalence.large_numbers import writes_large_numbers
 from argus.equivalence.programs import KnownPrograms, Programs
 from argus.equivalence.references import load
 from argus.equivalence.sizes import distinct_sizes
@@ -50,18 +51,22 @@ from argus.terms import (
     World,
     tracing_specification,
 )
+from argus.terms.arithmetic import SUBTRACTED
 from argus.verify.collecting import rarely_collected
 from argus.verify.denotation import Denotation
 from argus.verify.denotation.ranges import assume_range
 from argus.verify.equality import decide, untraced_part
 from argus.verify.equality.coverage import positions
-from argus.verify.equality.defined import SOME
+from argus.verify.equality.defined import ABOVE_ZERO, SOME
 from argus.verify.equality.result import Array
-from argus.verify.equality.same import INFINITE
+from argus.verify.equality.same import INFINITE, NO_NUMBER
 from argus.verify.equality.stored import shape_of
 
 __all__ = ["decided", "decided_case"]
 
+
+_OF_INFINITY = (ABOVE_ZERO, SUBTRACTED)
+"""Ends of reasons that a number may be the cause of that stands for infinity."""
 
 _Trace = Callable[[Program, World], Specification]
 _Given = Callable[[], tuple[Collection[str] | None, _Trace]]
@@ -100,7 +105,11 @@ def decided(
     known = known or KnownPrograms()
     programs = known.of(request)
     return known.decided(
-        programs, declared.name, lambda: _compared(request, given, seconds, programs)
+        programs,
+        declared.name,
+        lambda: _compared(
+            request, given, seconds, programs, meant=writes_large_numbers(declared)
+        ),
     )
 
 
@@ -129,14 +138,23 @@ def decided_case(
 
 @rarely_collected()
 def _compared(
-    request: Request, given: _Given, seconds: float, programs: Programs
+    request: Request,
+    given: _Given,
+    seconds: float,
+    programs: Programs,
+    *,
+    meant: bool = False,
 ) -> Decided:
     """Kernel and reference, with large numbers as infinity, or as what they are.
 
     The latter where an element is one of them: both may store -1e30, or what is larger.
+    Or where one makes what is no number, and the reference writes such itself, which
+    is ``meant``: one that is multiplied with what may be 0 (`(1 - mask) * -1e30`).
     """
     made = _compared_once(request, given, seconds, programs)
-    if made.reason != INFINITE and not made.reason.endswith(SOME):
+    stored = made.reason == INFINITE or made.reason.endswith(SOME)
+    made_of = made.reason.startswith(NO_NUMBER) or made.reason.endswith(_OF_INFINITY)
+    if not stored and not (meant and made_of):
         return made
     other = _compared_once(request, given, seconds, programs, large=True)
     return other if other.equal else made

@@ -16,9 +16,12 @@ from argus.terms import (
     apply,
     literal,
 )
+from argus.terms import number as term_of
 from argus.terms.apply import lifted
 from argus.terms.arithmetic import power as raised
 
+_FACTORED = 1 << 32
+"""Numbers below are prime factors to their logarithms."""
 _LARGEST = 64
 """Exponents of integers; a larger one is a mistake or a very long polynomial."""
 
@@ -37,9 +40,17 @@ def power(world: World, base: Value, exponent: Value) -> Value:
         return _of_integers(world, base, number)
     fixed = number_of(base)
     if fixed is not None and fixed > 0 and exponent.kind == "real":
-        scale = Value.real(literal(world, math.log2(float(fixed))))
-        return apply(world, "exp2", apply(world, "mul", exponent, scale))
+        return apply(
+            world, "exp", apply(world, "mul", exponent, _logarithm(world, fixed))
+        )
     raise Unknown("the reference has a power whose exponent is no number")
+
+
+def _logarithm(world: World, base: Fraction) -> Value:
+    """The logarithm of a number, exactly where it has few digits."""
+    if max(base.numerator, base.denominator) < _FACTORED:
+        return apply(world, "log", Value.real(term_of(base)))
+    return Value.real(literal(world, math.log(float(base))))
 
 
 def _power(world: World, where: IndexSet, term: Term, exponent: int | Fraction) -> Term:

@@ -27,6 +27,20 @@ def clip(
     return found
 
 
+@traces(np.isneginf)
+def isneginf(x: Any, out: Any = None) -> Any:
+    """Where an element is minus infinity."""
+    refuse("np.isneginf", out=out)
+    return np.isinf(x) & (x < 0)
+
+
+@traces(np.isposinf)
+def isposinf(x: Any, out: Any = None) -> Any:
+    """Where an element is infinity."""
+    refuse("np.isposinf", out=out)
+    return np.isinf(x) & (x > 0)
+
+
 @traces(np.round, np.around)
 def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
     """To the nearest integer, halves to even."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from argus.terms.integers import Integer, Monomial, Variable
+from argus.terms.integers import Atom, Integer, Monomial, Variable
 from argus.terms.isl_sets import PARAMETER, factors_of, parameters
 from argus.terms.sets import IndexSet
 from argus.terms.unknown import Unknown
@@ -111,12 +111,12 @@ def determined(world: World, where: IndexSet, variable: Variable) -> Integer | N
     return None
 
 
-def fixed(world: World, where: IndexSet, variable: Variable) -> int | None:
-    """The number that a variable plainly is in a whole set, or None."""
+def fixed(world: World, where: IndexSet, atom: Atom) -> int | None:
+    """The number that an atom plainly is in a whole set, or None."""
     if isinstance(where.isl, bool):
         return None
     with where.asking:
-        at = where.isl.find_dim_by_name(PARAMETER, world.space.name((variable,)))
+        at = where.isl.find_dim_by_name(PARAMETER, world.space.name((atom,)))
         if at < 0:
             return None
         value = where.isl.plain_get_val_if_fixed(PARAMETER, at)

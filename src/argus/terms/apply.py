@@ -18,7 +18,6 @@ from math import prod
 from argus.terms.arithmetic import (
     absolute,
     add,
-    cleared,
     exponential_of,
     infinite_at,
     larger,
@@ -34,6 +33,7 @@ from argus.terms.arithmetic import (
 from argus.terms.bits import counted, encoded, of_bits
 from argus.terms.cast import to_integer, to_real, to_truth
 from argus.terms.choosing import selected
+from argus.terms.cleared import cleared
 from argus.terms.comparisons import asked
 from argus.terms.domains import (
     NumberNeed,

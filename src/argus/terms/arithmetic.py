@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from fractions import Fraction
-from math import ceil, floor, lcm
+from math import ceil, floor
 
+from argus.terms.cleared import cleared
 from argus.terms.ends import is_whole
-from argus.terms.integers import Integer, Variable
-from argus.terms.leaves import Base, Call, Generated, Max, Sum, Whole
+from argus.terms.integers import Integer
+from argus.terms.leaves import Base, Call, Max, Sum, Whole
 from argus.terms.maxima import maximum_of, maximum_of_generators
 from argus.terms.obligations import TermObligation
 from argus.terms.parity import call
@@ -19,8 +20,9 @@ from argus.terms.powers import (
     logarithm,
     raised,
 )
-from argus.terms.sets import IndexSet, union
-from argus.terms.sums import renamed, sum_over, tidy
+from argus.terms.sets import IndexSet
+from argus.terms.some_points import some_points
+from argus.terms.sums import tidy
 from argus.terms.term import (
     MINUS_INFINITY,
     ONE,
@@ -37,6 +39,8 @@ from argus.terms.unknown import Unknown
 from argus.terms.world import World
 
 _NOT_ZERO = "what divides is not 0, unless it is a sum over no points"
+SUBTRACTED = "it is subtracted from what may be infinite, too"
+"""Why a maximum has to be one of some number."""
 _WRITTEN_OUT = 8
 """Factors up to which a power by a whole number is a product."""
 
@@ -93,34 +97,9 @@ def note_finite(
                     leaf_term(leaf),
                     where,
                     some_points(world, sources),
-                    "it is subtracted from what may be infinite, too",
+                    SUBTRACTED,
                 )
                 world.obligations.add(found)
-
-
-def some_points(
-    world: World, sources: Iterable[tuple[Sequence[Variable], IndexSet]]
-) -> IndexSet:
-    """Where one of several sets of bound variables has a point.
-
-    Where data decides it, that there are more than 0 of them, by their number.
-    """
-    found: list[IndexSet] = []
-    for names, domain in sources:
-        try:
-            found.append(world.project(domain, names))
-        except Unknown:
-            env, fresh = renamed(world, names)
-            count = sum_over(world, fresh, world.substitute(domain, env), ONE)
-            found.append(_positive(world, count))
-    return union(found)
-
-
-def _positive(world: World, count: Term) -> IndexSet:
-    number, _ = cleared(count)
-    if number is not None:
-        return world.compare(number, ">", 0)
-    return world.told(world.truth_of("gt", count), True)
 
 
 def zero_at(world: World, term: Term) -> IndexSet | None:
@@ -179,21 +158,6 @@ def infinite_at(world: World, term: Term) -> tuple[int, IndexSet]:
             raise Unknown("whether a maximum of nothing is compared with infinity")
         return (-1 if coefficient > 0 else 1), ~some
     return nowhere
-
-
-def points(world: World, leaf: Generated) -> IndexSet | None:
-    """Where a maximum, or its place, is one of at least one number."""
-    key = ("some", leaf)
-    if key not in world.memory:
-        try:
-            world.memory[key] = union(
-                world.project(g.domain, g.variables) for g in leaf.generators
-            )
-        except Unknown:
-            world.memory[key] = None
-    found = world.memory[key]
-    assert found is None or isinstance(found, IndexSet)
-    return found
 
 
 def power(world: World, where: IndexSet, term: Term, exponent: Rational) -> Term:
@@ -352,12 +316,6 @@ def whole_number(world: World, term: Term) -> Integer:
         else:
             total = total + integer
     return total + world.truncation_of(left) if left.parts else total
-
-
-def cleared(term: Term) -> tuple[Integer | None, int]:
-    """(n, d) with term = n / d, for an integer expression n and a number d > 0."""
-    below = lcm(*(Fraction(c).denominator for c in term.parts.values()))
-    return term.scaled(below).integer, below
 
 
 def natural_power(world: World, base: Term, exponent: Term) -> Term:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from argus.terms.arithmetic import cleared, larger, rounded, smaller, whole_number
+from argus.terms.arithmetic import larger, rounded, smaller, whole_number
+from argus.terms.cleared import cleared
 from argus.terms.ends import ends, is_whole
 from argus.terms.integers import Atom, Integer, Opaque, Truncated
 from argus.terms.powers import raised

@@ -161,6 +161,10 @@ def _by_symbol(world: World, dividend: Integer, divisor: Integer) -> Integer:
     smaller = _without_low_symbol(world, rest, divisor)
     if smaller is not None:
         return whole + smaller
+    below = world.is_empty(world.compare(divisor, "<", 0))
+    if below and sum(_coefficients(rest)) < 0:
+        # What is rounded up as what is rounded down: -(-x // d) is (x + d - 1) // d.
+        return whole - 1 - quotient(world, -rest - 1, divisor)
     return whole + Integer.atom(Opaque("div", (rest, divisor)))
 
 

@@ -14,7 +14,7 @@ from argus.terms.integers import Integer, Variable, without_factors
 if TYPE_CHECKING:
     from argus.terms.world import World
 
-__all__ = ["divided", "factors_beside"]
+__all__ = ["divided", "factors", "factors_beside"]
 
 _STEPS = 8
 """Terms that a factor has at most."""
@@ -52,3 +52,22 @@ def divided(value: Integer, divisor: Integer) -> Integer | None:
             return None
         found, value = found + step, value - step * divisor
     return None
+
+
+def factors(value: Integer) -> list[Integer]:
+    """Polynomials whose product an integer is: what stands beside an atom divides it.
+
+    Of ``(b - a) * (d - c)`` multiplied out, ``-(d - c)`` stands beside a.
+    """
+    for atom in dict.fromkeys(a for m in value.terms for a in m):
+        beside = {
+            rest: c
+            for m, c in value.terms.items()
+            if (rest := without_factors(m, (atom,))) is not None
+        }
+        if len(beside) < 2:
+            continue
+        other = divided(value, Integer(beside))
+        if other is not None and other.constant is None:
+            return [Integer(beside), *factors(other)]
+    return [value]

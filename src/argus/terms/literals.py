@@ -6,15 +6,17 @@ infinity: its exponential is 0, and a maximum drops it. Each time that is noted 
 convention, for the report. Where a world says so (`large_numbers`), it is a number like
 others: a kernel may store what hides an element, and a reference, too. A decimal of few
 digits (0.125, 0.1) is taken at its word. What is a quotient of two small whole numbers
-in all its 64 bits (1 / 255) is that quotient.
+in all its 64 bits (1 / 255) is that quotient, and a part of a logarithm of a round
+number (ln(10000) / 32) is that part.
 """
 
 from __future__ import annotations
 
 from fractions import Fraction
-from math import inf, isnan, log, pi, sqrt
+from math import exp, inf, isnan, log, pi, sqrt
+from typing import cast
 
-from argus.terms.powers import raised
+from argus.terms.powers import logarithm, raised
 from argus.terms.term import (
     LN2,
     MINUS_INFINITY,
@@ -39,6 +41,10 @@ _WHOLE = 1 << 16
 """Whole numbers of which a quotient is recognised are no larger."""
 _ROOTS = 1024
 """1 / sqrt(n) is recognised for n up to here."""
+_PARTS = 512
+"""Into how many parts a logarithm may be divided: the elements of a head."""
+_LONGEST = 21.0
+"""Logarithms of round numbers are recognised up to here: ln(10**9)."""
 _DECIMAL = frozenset(r * r for r in range(1, 33) if 10**5 % r == 0)
 """Squares of which 1 / sqrt(n) is a short decimal: what is near to it is not it."""
 
@@ -76,7 +82,7 @@ def literal(world: World, value: float) -> Term:
     exact = Fraction(repr(float(value)))
     if _digits(value) <= _DIGITS:
         return number(exact)
-    named = _named(abs(value))
+    named = _named(abs(value)) or _logarithm(world, abs(value))
     if named is None:
         ratio = _ratio(value)
         if ratio is None or ratio == exact:
@@ -118,6 +124,43 @@ def _named(value: float) -> tuple[str, Term] | None:
             made = number(Fraction(repr(short))) * _constant(*powers)
             return f"{name} * {short:g}", made
     return None
+
+
+def _logarithm(world: World, value: float) -> tuple[str, Term] | None:
+    """See `_named_logarithm`, which tries much."""
+    key = ("logarithm", value)
+    if key not in world.memory:
+        world.memory[key] = _named_logarithm(value)
+    return cast("tuple[str, Term] | None", world.memory[key])
+
+
+def _named_logarithm(value: float) -> tuple[str, Term] | None:
+    """The part of a logarithm of a round number that a positive number stands for.
+
+    Of ``theta ** (-2 i / d)`` a kernel has ``ln(theta) * 2 / d`` as a literal, or the
+    same of log2.
+    """
+    for name, ln2 in (("ln", 1.0), ("log2", log(2))):
+        for parts in range(1, _PARTS + 1):
+            exponent = value * ln2 * parts
+            if exponent > _LONGEST:
+                break
+            n = round(exp(exponent))
+            if (
+                n & (n - 1)
+                and _is_round(n)
+                and abs(exponent - log(n)) <= _EXACT * exponent
+            ):
+                term = logarithm(number(n)) * number(Fraction(1, parts))
+                if name == "log2":
+                    term = term * leaf_term(LN2, -1)
+                return f"{name}({n})" + (f"/{parts}" if parts > 1 else ""), term
+    return None
+
+
+def _is_round(n: int) -> bool:
+    """Whether all but the first two digits of a number are 0."""
+    return n % 10 ** max(len(str(n)) - 2, 0) == 0
 
 
 def _constant(ln2: Rational, of_pi: Rational, two: Rational) -> Term:

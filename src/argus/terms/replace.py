@@ -84,6 +84,7 @@ class _Replacement:
         self.env = env
         self.atoms = atoms
         self.touched = frozenset(env).union(*(a.variables for a in atoms))
+        self.everywhere = any(not a.variables for a in atoms)
         self.known: dict[Leaf, Value] = {}
 
     def below(self, env: Mapping[Variable, Integer]) -> _Replacement:
@@ -120,7 +121,7 @@ class _Replacement:
 
     def _stays(self, free: frozenset[Variable], found: frozenset[Leaf]) -> bool:
         """Whether nothing in something is replaced."""
-        if not self.touched.isdisjoint(free):
+        if self.everywhere or not self.touched.isdisjoint(free):
             return False
         return all(self.leaf(leaf) is None for leaf in found)
 

@@ -21,6 +21,7 @@ from argus.ir.dtypes import f32
 
 __all__ = ["Rounding", "with_noise"]
 
+_LARGEST = float(np.finfo(np.float32).max)
 _MOST = 1 << 16
 """Elements of which it is asked whether they are exact, at most."""
 _ASKED = frozenset(
@@ -42,15 +43,23 @@ class Rounding:
 
     Of elements that are equal the largest would else be too large as a rule.
     ``decided``: whether something that is no number has been compared. ``placed``:
-    whether the place of an extreme was asked where there is such.
+    whether the place of an extreme was asked where there is such. ``beyond``: whether
+    a result was larger than f32 holds, where that is what is computed in.
     """
 
     def __init__(self, seed: int, roundoff: float = f32.roundoff) -> None:
         # How far results are off, of their size: what constants are rounded by, too.
         self._unit = 2 * roundoff
         self._rng, self._each = np.random.default_rng(seed), seed % 2 == 1
+        self._largest = _LARGEST if roundoff >= f32.roundoff else np.inf
         self.decided = False
         self.placed = False
+        self.beyond = False
+
+    def notice(self, values: Array) -> None:
+        """Look whether a result is larger than f32 holds."""
+        large = np.isfinite(values) & (np.abs(values) > self._largest)
+        self.beyond = self.beyond or bool(large.any())
 
     def factors(self, shape: tuple[int, ...]) -> Array:
         """What results of that shape are multiplied by."""
@@ -121,6 +130,7 @@ class _Noisy(np.ndarray[Any, Any]):
         adds: bool,
     ) -> Any:
         """A function's result with noise. ``adds``: of the sum of absolute values."""
+        self.rounding.notice(values)
         size = values
         if adds:
             size = np.asarray(func(*(_each(np.abs, x) for x in plain), **named))

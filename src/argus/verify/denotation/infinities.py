@@ -11,7 +11,7 @@ that it is none here is read off the operations. Inputs are finite, as everywher
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from enum import Flag, auto
 from math import inf, isnan
 
@@ -63,6 +63,8 @@ class _Infinities(FactDomain[_Is]):
     def __init__(self) -> None:
         self.multiplied = False
         """Whether what may be infinite is multiplied with what may be 0."""
+        self._asked: dict[o.Tile, o.Elementwise] = {}
+        """The comparisons and connectives that conditions are."""
 
     def nothing(self) -> _Is:
         return _Is.FINITE
@@ -102,8 +104,10 @@ class _Infinities(FactDomain[_Is]):
     def elementwise(self, op: o.Elementwise, args: Sequence[_Is]) -> _Is:
         """Of finite numbers functions make finite ones, and a few allow more."""
         law = FUNCTIONS[op.fn].law
+        if op.fn in _CONDITIONS:
+            self._asked[op.result] = op
         if law == "where":
-            return args[1] | args[2]
+            return self._where(op, args[1], True) | self._where(op, args[2], False)
         if law == "exp":
             return _Is.ANY if args[0] == _Is.ANY else args[0] & _Is.HIGH
         if law == "neg":
@@ -122,6 +126,55 @@ class _Infinities(FactDomain[_Is]):
             both = _Is.LOW if law == "maximum" else _Is.HIGH
             return _extreme(args[0], args[1], both)
         return _if_finite(args)
+
+    def _where(self, op: o.Elementwise, chosen: _Is, truth: bool) -> _Is:
+        """What is chosen where a condition has a truth, which may tell of it."""
+        arg = op.args[1 if truth else 2]
+        if chosen == _Is.ANY or not isinstance(arg, o.Tile):
+            return chosen  # what is no number is compared with nothing
+        return chosen & ~self._excluded(op.args[0], arg, truth)
+
+    def _excluded(self, condition: o.Tile | Expr, tile: o.Tile, truth: bool) -> _Is:
+        """Which infinities elements are not where a condition on them has a truth."""
+        asked = self._asked.get(condition) if isinstance(condition, o.Tile) else None
+        if asked is None:
+            return _Is.FINITE
+        if asked.fn == "not":
+            return self._excluded(asked.args[0], tile, not truth)
+        if asked.fn in ("and", "or"):
+            if truth == (asked.fn == "or"):
+                return _Is.FINITE  # either of both may have it
+            one, other = (self._excluded(x, tile, truth) for x in asked.args)
+            return one | other
+        left, right = asked.args
+        turned = right == tile
+        if not turned and left != tile:
+            return _Is.FINITE
+        bound = left if turned else right
+        if not isinstance(bound, Const):
+            return _Is.FINITE
+        return _outside(asked.fn, float(bound.value), turned, truth)
+
+
+_CONDITIONS = ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not")
+_COMPARED: dict[str, Callable[[float, float], bool]] = {
+    "eq": lambda x, y: x == y,
+    "ne": lambda x, y: x != y,
+    "lt": lambda x, y: x < y,
+    "le": lambda x, y: x <= y,
+    "gt": lambda x, y: x > y,
+    "ge": lambda x, y: x >= y,
+}
+
+
+def _outside(fn: str, bound: float, turned: bool, truth: bool) -> _Is:
+    """Which infinities a comparison with a number does not have a truth for."""
+    found = _Is.FINITE
+    for number, kind in ((-inf, _Is.LOW), (inf, _Is.HIGH)):
+        operands = (bound, number) if turned else (number, bound)
+        if _COMPARED[fn](*operands) != truth:
+            found |= kind
+    return found
 
 
 def _times(op: o.Elementwise, x: _Is, y: _Is) -> _Is:

@@ -25,6 +25,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from argus.terms import (
+    MINUS_INFINITY,
     Applied,
     Carried,
     Fold,
@@ -179,7 +180,9 @@ def _of_turns(
                 continue
             old = leaf_term(Carried(best.name, integers(one.axes))).scaled(sign)
             own = [
-                (world.substitute(s, axes), world.substitute(x, axes)) for s, x in cases
+                (world.substitute(s, axes), world.substitute(x, axes))
+                for s, x in cases
+                if x != MINUS_INFINITY  # is larger than nothing
             ]
             larger = union(
                 s & world.told(world.truth_of("gt", x - old), True) for s, x in own

@@ -28,6 +28,7 @@ is known of a, one with products of those after it (`linear.py`). Extremes are i
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 from argus.terms import (
     ONE,
@@ -43,6 +44,7 @@ from argus.terms import (
     World,
     apply,
 )
+from argus.terms.idle_data import without_idle_data
 from argus.terms.linear import geometric, parted, weighted
 from argus.terms.powers import exponential
 from argus.verify.denotation.balanced import balanced
@@ -72,6 +74,7 @@ def close_recurrences(
     A loop that begins in another way is read without its first iteration where that
     makes something anew, and else where it is not known as it is.
     """
+    found = {name: _without_idle(world, one) for name, one in found.items()}
 
     def solved(some: Mapping[str, Recurrence | Unknown]) -> dict[str, Form | Unknown]:
         return _Solver(world, counter, some).solve()
@@ -92,6 +95,24 @@ def close_recurrences(
         if isinstance(one, Recurrence) and not isinstance(form, Unknown):
             whole[name] = after_first(world, one, form)
     return whole
+
+
+def _without_idle(world: World, one: Recurrence | Unknown) -> Recurrence | Unknown:
+    """A recurrence with cases that ask of carried values only where it matters.
+
+    Beside a tensor nothing is larger than what is carried, whatever that is.
+    """
+    if isinstance(one, Unknown) or one.yielded.kind == "truth":
+        return one
+    if not any(carried_in(where) for where, _ in one.yielded.cases):
+        return one
+    cases = (
+        (without_idle_data(world, world.close(where)), x)
+        if carried_in(where)
+        else (where, x)
+        for where, x in one.yielded.cases
+    )
+    return replace(one, yielded=Value(one.yielded.kind, tuple(cases)))
 
 
 def _open(made: Mapping[str, Form | Unknown]) -> list[str]:

@@ -29,8 +29,8 @@ from argus.terms import (
     reduce,
 )
 from argus.terms.apply import COMPARISONS
-from argus.terms.arithmetic import cleared
 from argus.terms.cast import saturated
+from argus.terms.cleared import cleared
 from argus.terms.ends import ends
 from argus.terms.narrowing import is_narrowed, narrowed
 from argus.terms.opening import Closing

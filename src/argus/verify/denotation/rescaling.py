@@ -23,7 +23,7 @@ from argus.terms import (
     reduced,
     selected,
 )
-from argus.terms.arithmetic import cleared
+from argus.terms.cleared import cleared
 from argus.terms.linear import without
 from argus.verify.denotation.dependence import carried_in
 from argus.verify.denotation.state import integers

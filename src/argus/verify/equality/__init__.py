@@ -19,6 +19,8 @@ of the difference says where a run should look.
     defined.py      what has to hold for terms to be numbers
     stored_axes.py  what is asked of a tile, at the elements that a store reads
     cancelled.py    divisors, roots and logarithms that terms do not show any more
+    known_truths.py comparisons of data that a set decides, as numbers
+    shifted_extremes.py  extremes, and what all their numbers have in common
     truths.py       comparisons of data that are the same truth, as one
     dominated.py    maxima without what is never the largest of them
     points.py       sums and maxima, and single points of them that stand beside

@@ -15,8 +15,8 @@ from argus.terms import (
     World,
     element,
 )
-from argus.terms.arithmetic import some_points
 from argus.terms.integers import Atom, Monomial, Opaque
+from argus.terms.some_points import some_points
 from argus.verify.denotation import Store
 from argus.verify.equality.permuted import relabelled
 from argus.verify.equality.result import Array

@@ -34,10 +34,11 @@ from argus.terms import (
     union,
 )
 from argus.terms.affine import places
-from argus.terms.arithmetic import points, some_points
 from argus.terms.counted import twins
+from argus.terms.factored import factors
 from argus.terms.powers import is_positive
 from argus.terms.show import show
+from argus.terms.some_points import points, some_points
 from argus.terms.term import ONE_PRODUCT
 from argus.verify.denotation import Store
 from argus.verify.equality.cancelled import is_also_needed
@@ -45,8 +46,10 @@ from argus.verify.equality.dominated import is_asked
 from argus.verify.equality.mentioned import leaves
 from argus.verify.equality.stored_axes import by_stores
 
-__all__ = ["SOME", "asked", "empty_maximum", "unmet", "zero_divisor"]
+__all__ = ["ABOVE_ZERO", "SOME", "asked", "empty_maximum", "unmet", "zero_divisor"]
 
+ABOVE_ZERO = "is above 0"
+"""What is not known of a factor of infinity."""
 SOME = "is one of some number"
 """What is not known of a maximum beside a number that stands for infinity."""
 
@@ -74,7 +77,8 @@ def unmet(
                 term = obligation.term
                 if not (isinstance(term, Term) and _of_scalars(term)):
                     return (
-                        f"whether {_text(obligation)}, a factor of infinity, is above 0"
+                        f"whether {_text(obligation)}, a factor of infinity, "
+                        f"{ABOVE_ZERO}"
                     )
             case "not empty":
                 if number < noted and not all(
@@ -120,10 +124,12 @@ def zero_divisor(world: World, where: IndexSet, term: Term) -> str:
     for part in term.parts:
         for leaf, power in part.factors:
             divisor = _integer(leaf) if power < 0 else None
-            if divisor is not None and not _of_entries(divisor):
-                zero = world.compare(divisor, "==", 0)
-                if not world.is_empty(where & zero):
-                    return f"whether {show(divisor)}, a divisor, is 0"
+            if (
+                divisor is not None
+                and not _of_entries(divisor)
+                and _may_vanish(world, where, divisor)
+            ):
+                return f"whether {show(divisor)}, a divisor, is 0"
             found = _inside(world, where, leaf)
             if found:
                 return found
@@ -132,6 +138,16 @@ def zero_divisor(world: World, where: IndexSet, term: Term) -> str:
             if found:
                 return found
     return ""
+
+
+def _may_vanish(world: World, where: IndexSet, divisor: Integer) -> bool:
+    """Whether a whole number may be 0 in a set; a product, where a factor is."""
+    if world.is_empty(where & world.compare(divisor, "==", 0)):
+        return False
+    parts = factors(divisor)
+    return len(parts) == 1 or not all(
+        world.is_empty(where & world.compare(x, "==", 0)) for x in parts
+    )
 
 
 def _of_entries(x: Integer) -> bool:
@@ -265,7 +281,23 @@ def _met(world: World, found: TermObligation, stores: Sequence[Store]) -> bool:
         return True
     leaf = found.term.single if isinstance(found.term, Term) else None
     own = IndexSet.nothing if leaf is None else _at_places(world, leaf)
-    return not own.is_nothing and _within(world, found.where, found.needs | own, stores)
+    if not own.is_nothing and _within(world, found.where, found.needs | own, stores):
+        return True
+    return leaf is not None and _has_some_number(world, leaf, found.where, stores)
+
+
+def _has_some_number(
+    world: World, leaf: Leaf, where: IndexSet, stores: Sequence[Store]
+) -> bool:
+    """Whether an extreme is one of some number, whichever data chooses."""
+    sources = [(over.variables, over.domain) for over in leaf.overs]
+    if not isinstance(leaf, Max) or len(sources) < 2:
+        return False
+    for store in stores:
+        here = where & store.where
+        if not world.is_subset(here, some_points(world, sources, here)):
+            return False
+    return True
 
 
 def _at_places(world: World, leaf: Leaf) -> IndexSet:

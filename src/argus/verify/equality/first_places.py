@@ -31,12 +31,16 @@ from argus.terms.folds import fold, rebound_fold
 from argus.terms.integers import Truncated, Truth
 from argus.terms.leaves import Fold
 from argus.terms.maxima import Source, opened
+from argus.terms.narrowing import fits
 from argus.terms.powers import is_nonnegative, raised
 from argus.terms.sets import union
 from argus.terms.term import whole
 from argus.verify.equality.needed import needed
 
 __all__ = ["with_first_places"]
+
+_LARGE = 1 << 62
+"""No place is so far from another number."""
 
 
 def with_first_places(world: World, here: IndexSet, term: Term) -> Term:
@@ -79,6 +83,10 @@ def _least_places(world: World, here: IndexSet, leaf: Max) -> Iterator[Term]:
         (((at,), domain, body),) = opened(world, [_source(mine)])
         assert isinstance(at, Variable)
         place = Integer.atom(at)
+        if body.integer is not None and body.integer.coefficient(at) == 1:
+            # Places that are counted down: -j is what a variable is called.
+            domain = world.substitute(domain, {at: -place})
+            body = world.substitute(body, {at: -place})
         rest = body + whole(place)
         first = rest.integer
         if first is None or at in rest.free_variables():
@@ -143,7 +151,8 @@ def _no_larger(
         other = body.integer
         if other is None:
             return False
-        if not world.is_empty(where & domain & world.compare(other, ">", number)):
+        # By what sizes may be: 2**31 - 1 stands for a place behind all others.
+        if not fits(world, where & domain, number - other, (0, _LARGE)):
             return False
     return True
 

@@ -31,18 +31,22 @@ from argus.verify.equality.counted_extremes import by_counts, count_to_split
 from argus.verify.equality.dominated import without_dominated
 from argus.verify.equality.first_places import with_first_places
 from argus.verify.equality.indicators import vanishes
+from argus.verify.equality.known_truths import with_known_truths
 from argus.verify.equality.least_powers import with_least_powers
 from argus.verify.equality.least_products import with_least_products
 from argus.verify.equality.mentioned import choices, context, overs
 from argus.verify.equality.residues import by_residues
 from argus.verify.equality.result import Mismatch
+from argus.verify.equality.shifted_extremes import with_shifts_outside
 from argus.verify.equality.signs import by_signs, has_signs
 from argus.verify.equality.summands import without_vanishing_sums
 from argus.verify.equality.zeros import vanishes_where_zero
 
-__all__ = ["INFINITE", "same", "within"]
+__all__ = ["INFINITE", "NO_NUMBER", "same", "within"]
 
-INFINITE = "an element that is infinite"
+NO_NUMBER = "an element that is "
+"""How a reason begins of which an element is the cause that is no number."""
+INFINITE = NO_NUMBER + "infinite"
 """Why nothing is said of it: a number that stands for infinity may be meant."""
 
 _SPLITS = 4
@@ -56,13 +60,14 @@ def same(
 
     Raises Unknown for a term of which nothing is claimed.
     """
+    left, right = (with_known_truths(world, where, term) for term in (left, right))
     here = context(world, where, left, right)
     here = cut_in_set(world, here, here)
     if here.is_nothing:
         return None
     for term in (left, right):
         if term.undefined is not None:
-            raise Unknown(f"an element that is {term.undefined}")
+            raise Unknown(NO_NUMBER + term.undefined)
     if any(is_log_of_zero(world, term) for term in (left, right)):
         # A sum over what is padded may have no points here.
         left, right = (within(world, term, here) for term in (left, right))
@@ -83,6 +88,9 @@ def same(
     if (one, other) != (a, b):
         return same(world, where, one, other, splits)
     one, other = (by_counts(world, here, term) for term in (a, b))
+    if (one, other) != (a, b):
+        return same(world, where, one, other, splits)
+    one, other = (with_shifts_outside(world, here, term) for term in (a, b))
     if (one, other) != (a, b):
         return same(world, where, one, other, splits)
     one, other = (with_first_places(world, here, term) for term in (a, b))

@@ -26,7 +26,7 @@ from argus.terms import (
     reduce,
     union,
 )
-from argus.terms.arithmetic import some_points
+from argus.terms.some_points import some_points
 from argus.terms.sums import renamed
 from argus.verify.denotation import Denotation, Store
 from argus.verify.denotation.state import ranges

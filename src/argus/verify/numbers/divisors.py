@@ -33,9 +33,9 @@ from argus.terms import (
     intersection,
     leaf_term,
 )
-from argus.terms.arithmetic import points
 from argus.terms.integers import Truncated
 from argus.terms.show import show
+from argus.terms.some_points import points
 from argus.verify.denotation import Denotation, Store
 from argus.verify.numbers.finding import NumericalFinding
 

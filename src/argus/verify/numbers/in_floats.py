@@ -24,7 +24,7 @@ from argus.ir.program import Program
 from argus.ir.tile_facts import FactDomain, TileFacts, walked
 from argus.ir.walk import used, walk
 from argus.terms import Term
-from argus.terms.arithmetic import cleared
+from argus.terms.cleared import cleared
 from argus.terms.integers import Applied, Integer, Opaque, Truncated, Truth
 from argus.verify.denotation import Denotation, Noticed
 from argus.verify.numbers.wholes import Overflow, beyond

@@ -1,0 +1,87 @@
+"""Places of extremes that each lane carries, or that a second loop looks for."""
+
+from __future__ import annotations
+
+import pytest
+
+from verifier.equality.attacking import decided_text
+
+LANES = """
+@ag.kernel
+def k(X: f32["M N"], V: f32["M 64"], A: i32["M 64"], *, BN: int = 64):
+    M, N = X.shape
+    ag.require({rows}, "rows")
+    i = ag.block(ag.cdiv(M, 4))
+    best = ag.full((4, BN), -ag.inf, f32, dims="M N")
+    at = ag.zeros((4, BN), i32, dims="M N")
+    for t in ag.range(0, ag.cdiv(N, BN)):
+        x = ag.load(X[i * 4 :, t * BN :], (4, BN), fill=-ag.inf)
+        better = {better}
+        best = ag.where(better, x, best)
+        at = ag.where(better, {place}, at)
+    V[i * 4 :, 0:64] = best.rename("M _")
+    A[i * 4 :, 0:64] = at.rename("M _")
+
+
+@ag.reference
+def ref(X):
+    Z = X.reshape(X.shape[0], -1, 64)
+    return Z.max(1), Z.argmax(1)
+"""
+PLACE = "t"
+
+
+@pytest.mark.parametrize(
+    ("better", "place", "right"),
+    [
+        ("x > best", PLACE, True),
+        ("best < x", PLACE, True),
+        ("x >= best", PLACE, False),
+        ("x < best", PLACE, False),
+        ("x > best", "t + 1", False),
+    ],
+)
+def test_each_lane_keeps_its_largest(better: str, place: str, right: bool) -> None:
+    """Beside a tensor, where nothing is larger, nothing is asked of what is carried."""
+    rows = "(N > 0) & (N % BN == 0)"
+    text = LANES.format(rows=rows, better=better, place=place)
+    assert decided_text(text).equal == right
+
+
+FOUND = """
+@ag.kernel
+def k(X: f32["M N"], Y: i32["M"], *, BN: int = 64):
+    M, N = X.shape
+    ag.require(N > 0, "some")
+    i = ag.block(ag.cdiv(M, 4))
+    best = ag.full((4,), -ag.inf, f32, dims="M")
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * 4 :, n:], (4, BN), fill=-ag.inf)
+        best = ag.maximum(best, ag.max(x, "N"))
+    at = ag.full((4,), {beyond}, i32, dims="M")
+    for n in ag.range(0, N, BN):
+        x = ag.load(X[i * 4 :, n:], (4, BN), fill=-ag.inf)
+        j = ag.broadcast(n + ag.index(x, "N"), x)
+        here = ag.where(x == ag.broadcast(best, x), j, {beyond})
+        at = ag.{least}imum(at, ag.{least}(here, "N"))
+    Y[i * 4 :] = at
+
+
+@ag.reference
+def ref(X):
+    return X.argmax(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("beyond", "least", "right"),
+    [
+        ("2147483647", "min", True),
+        ("N", "min", True),
+        ("1000000", "min", False),
+        ("0", "min", False),
+        ("-1", "max", False),
+    ],
+)
+def test_the_least_place_of_the_largest(beyond: str, least: str, right: bool) -> None:
+    assert decided_text(FOUND.format(beyond=beyond, least=least)).equal == right
