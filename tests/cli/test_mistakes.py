@@ -375,6 +375,14 @@ def test_warnings_are_diagnostics(argus, monkeypatch: pytest.MonkeyPatch) -> Non
     assert ".py:" not in text.err
 
 
+def test_what_a_module_raises_has_its_line(argus, tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text("get_inputs = list\n\nraise ValueError('not now')\n")
+    ran = argus("plan", str(path), width=200)
+    assert ran.code == 2
+    assert "raises ValueError: not now, at line 3 of model.py" in ran.err
+
+
 def test_what_a_reference_raises_has_its_line(argus, tmp_path: Path) -> None:
     path = tmp_path / "k.py"
     path.write_text(CHATTY.partition("    import os")[0] + "    return X * missing\n")

@@ -17,7 +17,8 @@ _LONGEST = 300
 
 def raised(error: BaseException) -> str:
     """`ValueError: no rows, at line 7 of model.py`."""
-    said = str(error).strip().partition("\n")[0][:_LONGEST]
+    words = error.msg if isinstance(error, SyntaxError) else str(error)
+    said = words.strip().partition("\n")[0][:_LONGEST]
     text = f"{type(error).__name__}: {said}".removesuffix(": ")
     return f"{text}{place(error)}"
 
