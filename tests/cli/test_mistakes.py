@@ -213,7 +213,7 @@ def test_a_question_that_nobody_answers(
     (tmp_path / "policy.json").write_text("{}")
     ran = argus("policy", "reset")
     assert ran.code == 2
-    assert "error[AG0908]: nobody answered" in ran.err
+    assert "error[AG0908]: it was not confirmed" in ran.err
     assert (tmp_path / "policy.json").exists()
 
 

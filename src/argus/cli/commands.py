@@ -1,7 +1,7 @@
 """How a command line ends that never reached a command: one place for all of them.
 
 What the parser rejects is exit code 2, and with `--json` one object like any other;
-so is a question that nobody answers.
+so is a question that is not answered by yes.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Commands(TyperGroup):
         try:
             code = super().main(words, prog_name, complete_var, False, **extra)
         except typer.Abort:
-            code = _told("nobody answered", "argus", "--json" in words)
+            code = _told("it was not confirmed, and is not done", "", "--json" in words)
         except Exception as error:
             if not isinstance(error, _REFUSED):
                 raise
