@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pwd
 from collections.abc import Callable
 from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
 from typing import cast
 
@@ -99,6 +99,6 @@ def installed(module: str) -> bool:
     Not where something keeps it from being found: that is as good as not installed.
     """
     try:
-        return find_spec(module) is not None
+        return importlib.util.find_spec(module) is not None
     except (ImportError, ValueError):
         return False
