@@ -1,5 +1,6 @@
 """Mistakes of users: a diagnostic and an exit code, never a traceback."""
 
+import json
 import os
 import subprocess
 import sys
@@ -13,7 +14,11 @@ from argus.ir.check import InvalidProgramError
 USAGE = [
     (["run", "gem"], "AG0909"),
     (["check", "absent.py"], "AG0901"),
-    (["check", "."], "AG0909"),
+    (["check", "."], "AG0901"),
+    (["test", "."], "AG0901"),
+    (["check", "kernels"], "AG0909"),
+    (["check", "scale.py", "--kernel", "absent"], "AG0908"),
+    (["equal", "scale.py", "-k", "scale", "-k", "scale"], "AG0908"),
     (["check", "/"], "AG0901"),
     (["check", "gemm", "--target", "sm_70"], "AG0601"),
     (["check", "gemm", "--target", "sm_80"], "AG0602"),
@@ -189,6 +194,29 @@ def test_what_the_parser_rejects(argus, words: list[str]) -> None:
     assert "Usage: argus" in ran.out + ran.err
 
 
+@pytest.mark.parametrize(
+    "words",
+    [["frobnicate"], ["check"], ["run", "gemm", "--seed", "-1"], ["session", "check"]],
+)
+def test_what_the_parser_rejects_is_json(argus, words: list[str]) -> None:
+    ran = argus(*words, "--json")
+    assert (ran.code, ran.err, ran.json["ok"]) == (2, "", False)
+    assert [d["code"] for d in ran.json["diagnostics"]] == ["AG0908"]
+    assert ran.json["diagnostics"][0]["message"]
+
+
+def test_a_question_that_nobody_answers(
+    argus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """That is no verdict of a kernel, which 1 would be."""
+    monkeypatch.setenv("ARGUS_HOME", str(tmp_path))
+    (tmp_path / "policy.json").write_text("{}")
+    ran = argus("policy", "reset")
+    assert ran.code == 2
+    assert "error[AG0908]: it was not confirmed" in ran.err
+    assert (tmp_path / "policy.json").exists()
+
+
 def _python(*words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, *words], capture_output=True, text=True, check=True
@@ -261,3 +289,105 @@ def test_an_interrupt_is_no_bug(argus, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = argus("explain", "scale.py", "--stage", "placed")
     assert ran.code == 130
     assert "AG0913" not in ran.err
+
+
+def test_an_interrupt_is_told_in_json(argus, monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(program: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("argus.lower.place", interrupted)
+    ran = argus("explain", "scale.py", "--json")
+    assert ran.code == 130
+    assert (ran.json["ok"], ran.json["interrupted"]) == (False, True)
+
+
+def test_an_interrupt_while_modules_are_imported() -> None:
+    code = (
+        "import sys\n"
+        "class Interrupted:\n"
+        "    def find_spec(self, name, path=None, target=None):\n"
+        "        if name == 'argus.cli.app':\n"
+        "            raise KeyboardInterrupt\n"
+        "sys.meta_path.insert(0, Interrupted())\n"
+        "from argus.cli import main\nmain()\n"
+    )
+    words = [sys.executable, "-c", code]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (130, "")
+
+
+CHATTY = """import argus as ag
+from argus import f32
+
+
+@ag.kernel
+def double(X: f32["N"], Y: f32["N"]):
+    i = ag.block(ag.cdiv(X.shape[0], 32))
+    Y[i * 32 :] = ag.load(X[i * 32 :], (32,)) * 2.0
+
+
+@ag.reference
+def reference(X):
+    import os
+    import warnings
+
+    from argus.diagnostics import ArgusWarning
+
+    print("a line of the reference")
+    os.write(1, b"another one")
+    warnings.warn("AG0907: something is damaged", ArgusWarning)
+    return X * 2
+"""
+
+
+def test_json_is_alone_on_stdout(tmp_path: Path) -> None:
+    """Code of the user's that is executed may print, by Python or without it."""
+    (tmp_path / "k.py").write_text(CHATTY)
+    main = "from argus.cli import main; main()"
+    words = [sys.executable, "-c", main, "test", str(tmp_path / "k.py"), "--json"]
+    words += ["--size", "N=3", "--seeds", "1"]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    data = json.loads(done.stdout)
+    assert data["ok"]
+    assert "a line of the reference" in done.stderr
+    assert "another one" in done.stderr
+
+
+@pytest.mark.filterwarnings("always")
+def test_warnings_are_diagnostics(argus, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What a text says on stderr is in JSON, and has no line of Argus' own source."""
+    from argus.diagnostics.warning import warn
+    from argus.lower import place
+
+    def told(program: object) -> object:
+        warn("AG0907", "an entry is damaged")
+        return place(program)  # pyright: ignore[reportArgumentType]
+
+    monkeypatch.setattr("argus.lower.place", told)
+    words = ("explain", "scale.py", "--stage", "placed")
+    ran = argus(*words, "--json")
+    assert ran.err == ""
+    (found,) = ran.json["diagnostics"]
+    assert (found["code"], found["severity"]) == ("AG0907", "warning")
+    assert ran.json["ok"]
+    text = argus(*words)
+    assert "warning[AG0907]: an entry is damaged" in text.err
+    assert ".py:" not in text.err
+
+
+def test_what_a_module_raises_has_its_line(argus, tmp_path: Path) -> None:
+    path = tmp_path / "model.py"
+    path.write_text("get_inputs = list\n\nraise ValueError('not now')\n")
+    ran = argus("plan", str(path), width=200)
+    assert ran.code == 2
+    assert "raises ValueError: not now, at line 3 of model.py" in ran.err
+
+
+def test_what_a_reference_raises_has_its_line(argus, tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(CHATTY.partition("    import os")[0] + "    return X * missing\n")
+    for command in ("check", "test", "equal"):
+        ran = argus(command, str(path), width=200)
+        assert ran.code == 1
+        said = " ".join((ran.out + ran.err).split())
+        assert "NameError: name 'missing' is not defined, at line 13" in said, command

@@ -128,7 +128,7 @@ def test_a_reference_that_fails_compares_nothing(argus, tmp_path: Path):
     file = _written(tmp_path, ("return X / 2", "raise SystemExit(0)"))
     ran = argus("test", file, *ONCE, width=200)
     assert ran.code == 1
-    assert "k_reference failed: SystemExit(0)" in ran.out
+    assert "k_reference failed: SystemExit: 0, at line" in ran.out
     assert "nothing was compared" in ran.out
 
 

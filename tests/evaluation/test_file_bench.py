@@ -79,7 +79,7 @@ def test_baselines_are_called_with_what_they_name() -> None:
         ("return X * 2", "computes something else"),
         ("return X[:3] * 3", "is (3, 200), not (5, 200)"),
         ("return X * 3, X", "returns 2 results"),
-        ("return X * missing", "failed: name 'missing' is not defined"),
+        ("return X * missing", "failed: NameError: name 'missing' is not defined"),
         ("return None", "has none"),
         ("return X * float('nan')", "computes something else"),
     ],

@@ -1,6 +1,7 @@
 """Variables of the environment: an empty one is not set, and one place reads them."""
 
 import ast
+import sys
 from pathlib import Path
 
 import pytest
@@ -8,7 +9,14 @@ import pytest
 import argus
 from argus.compiler import checking
 from argus.diagnostics import ArgusError
-from argus.files.settings import folder, setting, standard_folder, switch, whole
+from argus.files.settings import (
+    folder,
+    installed,
+    setting,
+    standard_folder,
+    switch,
+    whole,
+)
 from argus.runs.folder import data_folder
 
 PACKAGE = Path(argus.__file__).parent
@@ -71,3 +79,19 @@ def test_one_place_reads_them():
                 ) if name.startswith(NAMES):
                     found.append(f"{file}:{node.lineno} {name}")
     assert found == []
+
+
+def test_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A module that something keeps from being found is not installed."""
+
+    class Keeps:
+        def find_spec(self, name: str, *others: object) -> None:
+            if name == "kept_away":
+                raise ModuleNotFoundError(name)
+
+    assert installed("json")
+    assert not installed("absent_for_sure")
+    monkeypatch.setattr("sys.meta_path", [Keeps(), *sys.meta_path])
+    assert not installed("kept_away")
+    monkeypatch.setitem(sys.modules, "emptied", None)
+    assert not installed("emptied")

@@ -41,7 +41,7 @@ def test_no_driver_is_a_warning_that_says_what_works(
 
 
 def test_what_an_extra_would_bring_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(environment.importlib.util, "find_spec", lambda name: None)
+    monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     for name, extra in (("pydantic-ai", "agent"), ("mcp", "mcp"), ("ray", "ray")):
         fact = by_name()[name]
         assert (fact.state, fact.found) == ("ok", "not installed")

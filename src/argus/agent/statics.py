@@ -172,7 +172,7 @@ def _kernel(file: str, text: str, name: str) -> Kernel:
     kernels = load_kernels(file, text).kernels
     if name not in kernels:
         raise fail(
-            "AG0011",
+            "AG0908",
             None,
             f"`{file}` has no kernel `{name}`",
             help=f"its kernels are {', '.join(kernels)}",

@@ -4,6 +4,7 @@ app.py        the commands
 options.py    options that commands share
 subjects.py   what FILE or NAME on a command line means
 output.py     text for a terminal, or JSON; exit codes
+commands.py   what never reached a command: its message, its exit code
 streams.py    terminals that cannot show every character
 """
 
@@ -12,12 +13,15 @@ import sys
 
 def main() -> None:
     """Run the command line of this process; does not return."""
-    from argus.cli.app import app
-    from argus.cli.streams import ensure, speak
+    try:
+        from argus.cli.app import app
+        from argus.cli.streams import ensure, speak
 
-    ensure()
-    speak(sys.stdout, sys.stderr)
-    app(prog_name="argus")
+        ensure()
+        speak(sys.stdout, sys.stderr)
+        app(prog_name="argus")
+    except KeyboardInterrupt:  # while modules are imported, before a command begins
+        sys.exit(130)
 
 
 __all__ = ["main"]

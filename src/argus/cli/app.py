@@ -7,6 +7,7 @@ import typer
 from argus.cli.bench import bench
 from argus.cli.build import build
 from argus.cli.check import check
+from argus.cli.commands import Commands
 from argus.cli.demo import demo
 from argus.cli.doctor import doctor
 from argus.cli.equal import equal
@@ -26,6 +27,7 @@ from argus.cli.test import test
 
 app = typer.Typer(
     name="argus",
+    cls=Commands,
     help="Argus: GPU kernels in tile-level Python, checked before they run.",
     epilog="FILE is a kernel file; NAME is a library kernel of `argus list`.",
     no_args_is_help=True,

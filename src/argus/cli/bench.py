@@ -135,11 +135,12 @@ class _Timing:
     def entry(self, name: str, selection: SubjectOptions) -> None:
         """Cases of a library kernel. Raises what its parts raise."""
         from argus.cli.given_values import parse_statics
-        from argus.cli.subjects import entry_cases, entry_named
+        from argus.cli.subjects import entry_cases
         from argus.diagnostics import fail
         from argus.evaluation.device import require_device
         from argus.evaluation.requests import request_for, with_statics
         from argus.kernels.entry import choose
+        from argus.kernels.library import entry_named
         from argus.runtime.driver import target_of
 
         entry = entry_named(name)

@@ -231,7 +231,7 @@ class _KernelChecker:
             return
         text = words.equality(found, report.verdict)
         if not found.shown and found.tried:
-            text += f"; {found.tried} runs found no difference"
+            text += f"; {words.tried(found.tried)}"
         equal = report.verdict is Verdict.EQUAL
         self._note("equal" if equal else "open", text)
         if found.kernel:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from argus.cli.subjects import CommandSubject, SubjectOptions
-    from argus.diagnostics import Json, Span
+    from argus.diagnostics import ArgusError, Json, Span
     from argus.equivalence.deciding import Decided
     from argus.requests import Request
     from argus.verify.verdict import Report, Verdict
@@ -65,6 +65,8 @@ def equal(
         chosen = SubjectOptions(
             target, None, None, settings or (), dtypes or (), sizes or ()
         )
+        if len(names) > (1 if b is None else 2):
+            raise _too_many(a, b, names)
         shown = _Shown(out)
         if b is None:
             results = [shown.reference(s) for s in _all_of(a, names[:1], chosen)]
@@ -75,6 +77,19 @@ def equal(
             )
             results = [shown.kernels(first, second)]
         out.data["kernels"] = list(results)
+
+
+def _too_many(a: str, b: str | None, names: list[str]) -> ArgusError:
+    """The error for more kernels than there is to choose from."""
+    from argus.diagnostics import fail
+
+    one = f"`argus equal {a}:{names[0]} {a}:{names[1]}` compares kernels of one file"
+    return fail(
+        "AG0908",
+        None,
+        f"`--kernel` names {len(names)} kernels of {1 if b is None else 2}",
+        help=one if b is None else None,
+    )
 
 
 def _of(source: str, wanted: list[str], chosen: SubjectOptions) -> list[CommandSubject]:
@@ -173,6 +188,7 @@ class _Shown:
         axioms: tuple[str, ...],
         runs: int,
     ) -> dict[str, Json]:
+        from argus.verify.render import words
         from argus.verify.render.data import report_json
         from argus.verify.render.diagnostics import diagnostics
         from argus.verify.verdict import Verdict
@@ -195,7 +211,7 @@ class _Shown:
         for word, value in terms.items():
             self._note(word, value)
         if verdict is Verdict.UNKNOWN:
-            self._note("tried", f"{runs} runs found no difference")
+            self._note("tried", words.tried(runs))
         for axiom in axioms if whole else ():
             self._note("rests on", axiom)
         if not whole:

@@ -7,10 +7,10 @@ from argus.cli.subjects import (
     SubjectOptions,
     cases_of,
     entry_cases,
-    entry_named,
     entry_target,
 )
 from argus.evaluation.forms import form_requests
+from argus.kernels.library import entry_named
 
 __all__ = ["form_subjects"]
 

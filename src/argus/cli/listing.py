@@ -22,8 +22,7 @@ def list_library(
 ) -> None:
     """List library kernels, or the numbered cases of one."""
     with reporting("list", json_output) as out:
-        from argus.cli.subjects import entry_named
-        from argus.kernels.library import LIBRARY
+        from argus.kernels.library import LIBRARY, entry_named
 
         entries = list(LIBRARY.values()) if name is None else [entry_named(name)]
         out.data["entries"] = [_entry(entry) for entry in entries]

@@ -33,11 +33,10 @@ def mcp(
     For a client's list of servers: the command is `argus`, its argument `mcp`.
     """
     with reporting("mcp", as_json=False):
-        from importlib.util import find_spec
-
         from argus.diagnostics import fail
+        from argus.files.settings import installed
 
-        if find_spec("mcp") is None:
+        if not installed("mcp"):
             raise fail(
                 "AG0906",
                 None,

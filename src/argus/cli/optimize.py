@@ -305,7 +305,7 @@ def _work(
     out.line()
     rows = [("run", run.id), ("look", f"argus runs show {run.id}")]
     failed = end.reason.startswith("provider")
-    if failed:
+    if failed or state.best is None:
         out.fail()
     again = failed or end.reason == INTERRUPTED
     more = "" if again else _MORE.get(end.reason)

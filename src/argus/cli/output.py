@@ -5,16 +5,20 @@
         out.data["kernels"] = [...]     # only with --json
 
 Exit codes: 0 all is well; 1 the kernel is wrong; 2 the command or the machine is; 3 a
-bug in Argus. With `--json` stdout holds exactly one object, whose keys `version`,
-`command`, `ok` and `diagnostics` are always there. Without it, diagnostics go to
+bug in Argus; 130 an interrupt. With `--json` stdout holds exactly one object, whose
+keys `version`, `command`, `ok` and `diagnostics` are always there: what the user's own
+code prints, which commands execute, goes to stderr then. Without it, diagnostics go to
 stderr.
 """
 
+import contextlib
 import json
+import os
 import sys
 import textwrap
 import traceback
-from collections.abc import Iterable
+import warnings
+from collections.abc import Generator, Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TextIO
 
@@ -30,7 +34,7 @@ if TYPE_CHECKING:
 VERSION = 1
 """Of the JSON form; grows if a key changes its meaning."""
 
-OK, WRONG, USAGE, BUG = 0, 1, 2, 3
+OK, WRONG, USAGE, BUG, INTERRUPTED = 0, 1, 2, 3, 130
 
 _ON_DEVICE = ("AG0811", "AG0815")
 """Launch errors that are the kernel's fault, not the caller's."""
@@ -95,6 +99,7 @@ class Output:
             drop_whitespace=True,
             replace_whitespace=False,
             break_on_hyphens=False,
+            break_long_words=False,  # a path that is cut cannot be copied
         )
         self._console().print(wrapped, style=style, soft_wrap=True)
 
@@ -176,8 +181,12 @@ class reporting:  # noqa: N801 - reads as the verb of a `with`
 
     def __init__(self, command: str, as_json: bool) -> None:
         self.out = Output(command, as_json)
+        self._around = contextlib.ExitStack()
 
     def __enter__(self) -> Output:
+        self._around.enter_context(_warnings_shown(self.out))
+        if self.out.as_json:
+            self._around.enter_context(_nothing_on_stdout())
         return self.out
 
     def __exit__(
@@ -186,6 +195,7 @@ class reporting:  # noqa: N801 - reads as the verb of a `with`
         error: BaseException | None,
         trace: "TracebackType | None",
     ) -> bool:
+        self._around.close()
         from argus.diagnostics import ArgusError, bug
 
         match error:
@@ -202,12 +212,56 @@ class reporting:  # noqa: N801 - reads as the verb of a `with`
                 debug = "`argus --debug COMMAND ...` shows the traceback"
                 self.out.show([bug(error, help=f"{debug}; please report it")])
                 self.out.fail(BUG)
-            case _:  # an interrupt
+            case KeyboardInterrupt() if self.out.as_json:
+                self.out.data["interrupted"] = True
+                self.out.fail(INTERRUPTED)
+            case _:
                 return False
         self.out.finish()
         if self.out.code != OK:
             raise typer.Exit(self.out.code)
         return True
+
+
+@contextlib.contextmanager
+def _nothing_on_stdout() -> Generator[None]:
+    """Let what is printed go to stderr: also by code that is not Python."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(contextlib.redirect_stdout(sys.stderr))
+        with contextlib.suppress(OSError):  # a stream that is closed has none
+            kept = os.dup(1)
+            stack.callback(os.close, kept)
+            os.dup2(2, 1)
+            stack.callback(os.dup2, kept, 1)
+        yield
+
+
+@contextlib.contextmanager
+def _warnings_shown(out: Output) -> Generator[None]:
+    """Let warnings of Argus be diagnostics of the command, like all that it says."""
+    others = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        from argus.diagnostics import ArgusWarning, Diagnostic
+
+        code, _, text = str(message).partition(": ")
+        if issubclass(category, ArgusWarning) and text:
+            out.show([Diagnostic(code, text, None, severity="warning")])
+        else:
+            others(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show
+    try:
+        yield
+    finally:
+        warnings.showwarning = others
 
 
 def exit_code(diagnostics: Iterable["Diagnostic"]) -> int:

@@ -140,6 +140,9 @@ def plan(
     it exits with 1 unless every kernel is proved.
     """
     with reporting("plan", json_output) as shown:
+        from argus.files.reading import Reader
+
+        Reader().read(str(file))  # before torch is loaded, which takes seconds
         from argus.programs.capturing.capture import capture_shapes
         from argus.programs.model_file import model_plans
         from argus.programs.planning.plan import plan_program

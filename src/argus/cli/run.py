@@ -63,7 +63,8 @@ def run(
     would be large.
     """
     with reporting("run", json_output) as out:
-        from argus.cli.subjects import SubjectOptions, entry_named, is_file
+        from argus.cli.subjects import SubjectOptions, is_file
+        from argus.kernels.library import entry_named
 
         selection = SubjectOptions(
             target, kernel, case, settings or (), dtypes or (), sizes or ()

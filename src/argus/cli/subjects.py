@@ -6,7 +6,6 @@ its kernels with default parameters. Options override both alike.
 
 from __future__ import annotations
 
-import difflib
 import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -30,7 +29,7 @@ from argus.evaluation.requests import (
 )
 from argus.files.reading import Reader
 from argus.files.typed import natural
-from argus.kernels.library import LIBRARY, Case, LibraryEntry
+from argus.kernels.library import LIBRARY, Case, LibraryEntry, entry_named
 from argus.lang.kernel import Kernel, load_kernels
 from argus.programs.capturing.torch_file import is_torch_text
 from argus.requests import Request, target_named
@@ -101,21 +100,7 @@ def is_file(source: str) -> bool:
     """Whether FILE|NAME is meant as a file."""
     if source in LIBRARY:
         return False
-    return source.endswith(".py") or "/" in source or os.path.isfile(source)
-
-
-def entry_named(name: str) -> LibraryEntry:
-    """The library's entry. Raises ArgusError AG0909 for an unknown name."""
-    if name in LIBRARY:
-        return LIBRARY[name]
-    close = difflib.get_close_matches(name, LIBRARY, n=1)
-    raise fail(
-        "AG0909",
-        None,
-        f"there is no library kernel `{name}`, and no such file",
-        notes=[f"the library has {', '.join(LIBRARY)}"],
-        help=f"did you mean `{close[0]}`?" if close else None,
-    )
+    return source.endswith(".py") or "/" in source or os.path.lexists(source)
 
 
 def cases_of(entry: LibraryEntry) -> tuple[Case, ...]:
@@ -211,18 +196,16 @@ def entry_subjects(
 def file_subjects(source: str, selection: SubjectOptions) -> list[CommandSubject]:
     """The kernels of a file.
 
-    Raises ArgusError: AG0901 (no file), AG0011 (no such kernel in it), AG0908 and
-    AG0813 (options that do not fit), and what reading finds.
+    Raises ArgusError: AG0901 (no file), AG0908 and AG0813 (options that do not fit, a
+    kernel that it does not have), and what reading finds.
     """
-    if not os.path.isfile(source):
-        raise fail("AG0901", None, f"there is no file `{source}`")
     if selection.case is not None:
         raise fail("AG0908", None, "a file has no cases", help="use --size DIM=N")
     kernels = kernels_of_file(source)
     if selection.kernel is not None:
         if selection.kernel not in kernels:
             raise fail(
-                "AG0011",
+                "AG0908",
                 None,
                 f"`{source}` has no kernel `{selection.kernel}`",
                 help=f"its kernels are {', '.join(kernels)}",
@@ -286,7 +269,7 @@ def subjects(source: str, selection: SubjectOptions) -> list[CommandSubject]:
     if not named:
         names = dict.fromkeys(s.request.kernel.name for s in found)
         raise fail(
-            "AG0011",
+            "AG0908",
             None,
             f"no case of `{source}` uses a kernel `{selection.kernel}`",
             help=f"its kernels are {', '.join(names)}",

@@ -28,6 +28,7 @@ from typing import Any, cast
 import numpy as np
 
 from argus.diagnostics import ArgusError, Span, fail
+from argus.diagnostics.user_code import raised
 from argus.equivalence.in_torch import array_of, as_tensors, is_in_torch
 from argus.ir.dtypes import DType
 from argus.lang.frontend.declarations import FunctionDecl
@@ -100,7 +101,7 @@ class Reference:
             with np.errstate(all="ignore", invalid="warn"), _casting(), bounded:
                 result = self.function(**named)
         except (Exception, SystemExit) as error:  # it is the user's program
-            raise Failed(f"{self.name} failed: {error!r}") from error
+            raise Failed(f"{self.name} failed: {raised(error)}") from error
         found = by_output(result, outputs)
         if missing := [n for n in outputs if n not in found]:
             raise Unusable(f"{self.name} has no output {missing[0]}")

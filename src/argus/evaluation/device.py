@@ -6,7 +6,6 @@ Needs torch and a CUDA device, and says so where one is missing. Nothing is time
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +14,7 @@ from argus.calls import prepare_call
 from argus.diagnostics import ArgusError, fail
 from argus.evaluation.arrays import TorchArrays
 from argus.evaluation.oracle import Inputs, OracleVerdict, judge, make_inputs
+from argus.files.settings import installed
 from argus.kernels.entry import choose
 from argus.kernels.library import Case, KernelChoice, LibraryEntry
 from argus.runtime.driver import DeviceInfo, cuda_driver, target_of
@@ -36,7 +36,7 @@ def torch_module() -> Any:
 
     Raises ArgusError: AG0906 (no torch), AG0903 (torch sees no device).
     """
-    if importlib.util.find_spec("torch") is None:
+    if not installed("torch"):
         raise fail(
             "AG0906",
             None,

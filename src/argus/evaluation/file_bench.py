@@ -16,6 +16,7 @@ from math import prod
 from typing import Any
 
 from argus.diagnostics import ArgusError, fail
+from argus.diagnostics.user_code import raised
 from argus.equivalence.references import Unusable, by_output, executed
 from argus.evaluation.judge.candidate import environment
 from argus.evaluation.judge.reference import REFERENCE_FILE
@@ -130,8 +131,7 @@ def baselines_of(
             raise fail(
                 "AG1050",
                 None,
-                f"`{name}` failed: {error}",
-                notes=[type(error).__name__],
+                f"`{name}` failed: {raised(error)}",
             ) from error
         _require_same(name, made, subject, arrays)
         found[name] = call

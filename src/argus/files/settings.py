@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import pwd
 from collections.abc import Callable
@@ -90,3 +91,14 @@ def standard_folder(name: str, *usual: str) -> Path | None:
         except KeyError:
             return None
     return Path(home, *usual) if home else None
+
+
+def installed(module: str) -> bool:
+    """Whether Python would find a module, which is not imported.
+
+    Not where something keeps it from being found: that is as good as not installed.
+    """
+    try:
+        return importlib.util.find_spec(module) is not None
+    except (ImportError, ValueError):
+        return False

@@ -11,11 +11,11 @@ functions, which is opaque to it, with the same gradient.
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from argus.diagnostics import fail
+from argus.files.settings import installed
 from argus.runtime.torch_op import OpParameter, as_functional_op
 
 __all__ = ["TorchFunction", "followed", "without_gradient"]
@@ -122,7 +122,7 @@ class TorchFunction:
 
     def register(self) -> None:
         """Register the operator where that is still to be done, and torch is there."""
-        if self._operator is not None or importlib.util.find_spec("torch") is None:
+        if self._operator is not None or not installed("torch"):
             return
         op = as_functional_op(
             self._launch, self._name, self._parameters, self._allocate, self._outputs

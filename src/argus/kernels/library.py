@@ -15,6 +15,7 @@ and nothing else. Entries are data: importing them compiles nothing.
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Iterator
 from importlib import import_module
 from importlib.util import find_spec
@@ -23,6 +24,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING
 
 import argus.kernels
+from argus.diagnostics import fail
 from argus.kernels.entry import Argument, Case, KernelChoice, LibraryEntry, Work
 
 if TYPE_CHECKING:
@@ -37,6 +39,7 @@ __all__ = [
     "LibraryEntry",
     "Work",
     "design_spaces",
+    "entry_named",
     "parts",
 ]
 
@@ -63,3 +66,17 @@ LIBRARY: dict[str, LibraryEntry] = {
     e.name: e for p in parts("entry") for e in p.ENTRIES
 }
 """Entries by name."""
+
+
+def entry_named(name: str) -> LibraryEntry:
+    """The entry of that name. Raises ArgusError AG0909 where there is none."""
+    if name in LIBRARY:
+        return LIBRARY[name]
+    close = difflib.get_close_matches(name, LIBRARY, n=1)
+    every = f"`argus list` shows the {len(LIBRARY)} that there are"
+    raise fail(
+        "AG0909",
+        None,
+        f"there is no library kernel `{name}`, and no such file",
+        help=f"did you mean `{close[0]}`?" if close else every,
+    )

@@ -4,7 +4,6 @@ Looks, and changes nothing. Imports no optional package, survives a machine with
 driver, and never raises for what it finds missing: that is a fact like the others.
 """
 
-import importlib.util
 import platform
 import shutil
 from collections.abc import Callable, Iterator
@@ -12,6 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from argus.diagnostics import ArgusError
+from argus.files.settings import installed
 from argus.isa.registry import has_family
 from argus.runs.folder import data_folder
 from argus.runtime import nvrtc
@@ -66,14 +66,14 @@ _EXTRAS = (
 
 def _extra(name: str, module: str, extra: str, lacking: str) -> EnvironmentFact:
     """A package that one part wants; without it all else works."""
-    if importlib.util.find_spec(module) is None:
+    if not installed(module):
         help_ = f"{lacking}: pip install 'argus-gpu[{extra}]'"
         return EnvironmentFact(name, "ok", "not installed", help_)
     return EnvironmentFact(name, "ok", "installed")
 
 
 def _package(name: str, consequence: str, missing: State) -> EnvironmentFact:
-    if importlib.util.find_spec(name) is None:
+    if not installed(name):
         return EnvironmentFact(name, missing, "not installed", consequence)
     # Imported here: it takes longer than a warm start, and only this command wants it.
     from importlib.metadata import PackageNotFoundError, version

@@ -15,6 +15,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from argus.diagnostics.user_code import raised
 from argus.specification.builtin import builtins_of
 from argus.specification.kept import kept
 from argus.specification.loops import has_loops, loops_as_calls
@@ -161,12 +162,11 @@ def called(
     except RecursionError as error:
         raise Unknown("the reference recurses too deeply") from error
     except (AssertionError, ValueError) as error:
-        said = f"{type(error).__name__}: {error}".rstrip(": ")
-        raise Failing(f"the reference fails on symbolic arrays: {said}") from error
+        said = f"the reference fails on symbolic arrays: {raised(error)}"
+        raise Failing(said) from error
     except Exception as error:
-        raise Unknown(
-            f"the reference fails on symbolic arrays: {type(error).__name__}: {error}"
-        ) from error
+        said = f"the reference fails on symbolic arrays: {raised(error)}"
+        raise Unknown(said) from error
     after = calling.kept(copy)
     for name in (*before, *after):
         if before.get(name) != after.get(name):

@@ -15,7 +15,6 @@ from argus.agent.policy import Advice, Policy, Statistic, policy_file
 from argus.agent.session import judges, results
 from argus.cli.app import app
 from argus.cli.session import session as group
-from argus.diagnostics import ArgusWarning
 from command_line import Commands
 
 COMMON = {"version", "command", "ok", "diagnostics"}
@@ -124,7 +123,8 @@ def test_text_fits(width: int):
     (page,) = Path("home/runs/reports").resolve().iterdir()
     for told in (end, call("status")):
         assert str(page) in "".join(told.split())
-    assert max(map(len, lines)) <= width
+    # A path is not cut, so that it can be copied: it has a line of its own.
+    assert all(len(line) <= width or len(line.split()) == 1 for line in lines)
     wrong = argus("session", "check", "wrong.py", width=width)
     assert wrong.exit_code == 1
     assert "error[AG0310]" in wrong.stdout
@@ -228,7 +228,7 @@ def test_policy_is_shown_and_forgotten():
 
     assert argus("policy", "reset", "--json").exit_code == 2  # nobody can be asked
     refused = Commands().invoke(app, ["policy", "reset"], input="n\n")
-    assert refused.exit_code == 1
+    assert refused.exit_code == 2
     assert path.exists()
     data = json.loads(argus("policy", "reset", "--yes", "--json").stdout)
     assert data["removed"] is True
@@ -238,12 +238,14 @@ def test_policy_is_shown_and_forgotten():
     )
 
 
+@pytest.mark.filterwarnings("always")
 def test_a_damaged_policy_can_be_forgotten():
     path = policy_file()
     path.parent.mkdir(parents=True)
     path.write_text("{")
-    with pytest.warns(ArgusWarning, match="AG1004"):
-        assert argus("policy", "show").exit_code == 0
+    shown = argus("policy", "show")
+    assert shown.exit_code == 0
+    assert "warning[AG1004]" in shown.stderr
     assert argus("policy", "reset", "--yes").exit_code == 0
     assert argus("policy", "show").exit_code == 0
 

@@ -161,7 +161,7 @@ def test_truth_values_and_what_is_no_number(tmp_path: Path) -> None:
             {"sizes": {"N": 0}, "scalars": {"factor": 1.0}},
         ),
         ("AG0908", KERNEL + REFERENCE, {"dtypes": {"X": "bf16"}}),
-        ("AG0011", KERNEL + REFERENCE, {"kernel": "triple"}),
+        ("AG0908", KERNEL + REFERENCE, {"kernel": "triple"}),
         ("AG0011", "import argus as ag\n", {}),
         ("AG0001", "def", {}),
         ("AG0003", KERNEL + REFERENCE + "print(1)\n", {}),

@@ -124,7 +124,7 @@ def test_one_kernel_alone(net: ProgramTasks, tmp_path: Path) -> None:
     name = next(k.step.source.name for k in net.kernels if k.task is not None)
     only = program_tasks(tmp_path / "net.py", kernel=name)
     assert {k.step.source.name for k in only.kernels if k.task} == {name}
-    with pytest.raises(ArgusError, match="AG0011"):
+    with pytest.raises(ArgusError, match="AG0908"):
         program_tasks(tmp_path / "net.py", kernel="nothing")
 
 

@@ -55,7 +55,7 @@ def file_task(
     ``settle``: find out which static parameters change the result; without, all numbers
     are searched.
 
-    Raises ArgusError: AG0901 and AG0902 (the file), AG0011 (no such kernel, or several
+    Raises ArgusError: AG0901 and AG0902 (the file), AG0908 (no such kernel, or several
     and none is named), AG1018 (no ``@ag.reference`` function for it), AG0908 (sizes and
     types that it does not have), AG0801 (a scalar without a value), AG0808 (no sizes
     that it admits), AG0601, and what reading and typing the kernel find.
@@ -112,14 +112,14 @@ def _kernel(module: Module, name: str | None) -> Kernel:
     known = ", ".join(module.kernels)
     if name is None and len(module.kernels) > 1:
         raise fail(
-            "AG0011",
+            "AG0908",
             None,
             f"`{module.file}` has several kernels, and none is named",
             help=f"name one of {known}",
         )
     if name is not None and name not in module.kernels:
         raise fail(
-            "AG0011",
+            "AG0908",
             None,
             f"`{module.file}` has no kernel `{name}`",
             help=f"its kernels are {known}",

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 
 from argus.agent.spaces import space_for
 from argus.agent.tasks.features import library_features
 from argus.diagnostics import fail
-from argus.kernels.library import LIBRARY, LibraryEntry
+from argus.kernels.library import LibraryEntry, entry_named
 from argus.requests import target_named
 from argus.runs.records import LibraryProblem, Task, Value
 from argus.targets import DEFAULT_TARGET
@@ -29,7 +28,7 @@ def library_task(
     Raises ArgusError: AG0909 (no such entry), AG0908 (sizes or options that it does not
     have), AG0601 and AG0602 (target).
     """
-    found = _entry(entry)
+    found = entry_named(entry)
     chosen = target_named(target or DEFAULT_TARGET).name
     if target is None and chosen not in found.targets:
         chosen = found.targets[0]
@@ -65,19 +64,6 @@ def problem_task(problem: LibraryProblem) -> Task:
         start=start,
         family=family.name,
         features=library_features(problem, start),
-    )
-
-
-def _entry(name: str) -> LibraryEntry:
-    if name in LIBRARY:
-        return LIBRARY[name]
-    close = difflib.get_close_matches(name, LIBRARY, n=1)
-    raise fail(
-        "AG0909",
-        None,
-        f"there is no library kernel `{name}`",
-        notes=[f"the library has {', '.join(LIBRARY)}"],
-        help=f"did you mean `{close[0]}`?" if close else None,
     )
 
 

@@ -59,7 +59,7 @@ def tasks_named(
     must not be executed), what reading and the tasks raise.
     """
     if not text:
-        help_ = "for example `argus optimize gemm --shape 4096x4096x4096`"
+        help_ = "name a kernel of the library, such as `gemm`, or a file"
         raise fail("AG0908", None, "there is no task", help=help_)
     given = dict(sizes or {})
     if text not in LIBRARY and (text.endswith(".py") or os.path.exists(text)):

@@ -118,7 +118,7 @@ def program_tasks(
     """The kernels of a PyTorch file, which is executed. ``kernel``: only this one.
 
     ``text`` is what the file holds, where that was read already.
-    Raises what `model_plans` raises, AG0601, and AG0011 for a kernel that its plan
+    Raises what `model_plans` raises, AG0601, and AG0908 for a kernel that its plan
     lacks.
     """
     chosen = target_named(target or DEFAULT_TARGET).name
@@ -134,7 +134,7 @@ def program_tasks(
     if kernel is not None and all(s.source.name != kernel for s in plans.plan.kernels):
         known = ", ".join(s.source.name for s in plans.plan.kernels)
         raise fail(
-            "AG0011",
+            "AG0908",
             None,
             f"the plan of `{plans.path}` has no kernel `{kernel}`",
             help=f"its kernels are {known}" if known else None,

@@ -8,7 +8,6 @@ After a hang or a fault a GPU is used again only when a known kernel works on it
 from __future__ import annotations
 
 import ctypes
-import importlib.util
 import os
 import queue
 import signal
@@ -24,6 +23,7 @@ from argus.evaluation.judge.limits import Job, Limits
 from argus.evaluation.judge.plans import Plan
 from argus.evaluation.judge.process import Outcome, attempt, context, limit_of
 from argus.evaluation.judge.worker import Task
+from argus.files.settings import installed
 from argus.runs.records import JudgeVerdict
 
 _RESTARTS = (0.5, 2.0)
@@ -204,7 +204,7 @@ class LocalExecutor:
 
 def _driver() -> bool:
     """Whether there is a CUDA driver and torch, without initialising either."""
-    if importlib.util.find_spec("torch") is None:
+    if not installed("torch"):
         return False
     try:
         ctypes.CDLL("libcuda.so.1")

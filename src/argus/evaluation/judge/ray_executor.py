@@ -11,7 +11,6 @@ Every machine of the cluster has this version of Argus installed.
 from __future__ import annotations
 
 import importlib
-import importlib.util
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -21,6 +20,7 @@ from argus.diagnostics import fail
 from argus.evaluation.judge.executor import failed
 from argus.evaluation.judge.limits import Job, Limits
 from argus.evaluation.judge.local import LocalExecutor
+from argus.files.settings import installed
 from argus.runs.records import JudgeVerdict
 
 TRIES = 2
@@ -73,7 +73,7 @@ class RayExecutor:
         limits: Limits | None = None,
         settings: dict[str, Any] | None = None,
     ) -> None:
-        if importlib.util.find_spec("ray") is None:
+        if not installed("ray"):
             raise fail(
                 "AG0906",
                 None,

@@ -10,6 +10,7 @@ from collections.abc import Callable, Collection, Mapping
 from typing import Any
 
 from argus.diagnostics import fail
+from argus.diagnostics.user_code import raised
 from argus.equivalence.in_torch import array_of, as_tensors, is_in_torch
 from argus.equivalence.references import Unusable, by_output
 from argus.specification.arguments import named_arguments
@@ -51,8 +52,7 @@ def called(
         raise fail(
             "AG1018",
             None,
-            f"the reference failed: {error}",
-            notes=[type(error).__name__],
+            f"the reference failed: {raised(error)}",
         ) from error
     try:
         named = by_output(result, outputs)

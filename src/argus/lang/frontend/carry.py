@@ -208,7 +208,19 @@ def _type_change(
         f"`{path[0]}` is {describe(before)} before the body of the loop and "
         f"{describe(after)} after it",
         notes=("a variable that a loop carries keeps its type and its shape",),
+        help=_begun_as(path, before, after),
     )
+
+
+def _begun_as(path: Path, before: Value, after: Value) -> str | None:
+    """How a variable begins that a loop makes a tile of; None where it is no number."""
+    if not isinstance(after, TileValue) or isinstance(before, TileValue):
+        return None
+    if not isinstance(before, StaticValue | ScalarValue):
+        return None
+    tile = after.tile
+    made = f"ag.full({tuple(tile.shape)}, value, {tile.dtype.name})"
+    return f"before the loop, begin with a tile: `{path[0]} = {made}`"
 
 
 def _close_tile(

@@ -42,7 +42,8 @@ _ARITHMETIC: dict[type[ast.operator], tuple[str, BinaryOp | None]] = {
     ast.BitXor: ("xor", "^"),
 }
 _INSTEAD: dict[type[ast.operator], str] = {
-    ast.Pow: "write a product",
+    ast.Pow: "write a product, or `ag.exp(y * ag.log(x))` of tiles; "
+    "`ag.full((), x, f32)` makes a tile of a number",
     ast.LShift: "shift by a static number of bits, or shift a tile",
     ast.RShift: "shift by a static number of bits, or shift a tile",
 }

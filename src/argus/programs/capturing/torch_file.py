@@ -6,7 +6,6 @@ ask for.
 
 from __future__ import annotations
 
-import importlib.util
 import os
 import re
 import sys
@@ -16,7 +15,9 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import ArgusError, fail
+from argus.diagnostics.user_code import raised
 from argus.files.reading import Reader
+from argus.files.settings import installed
 
 if TYPE_CHECKING:
     from torch.nn import Module
@@ -33,7 +34,7 @@ class TorchFile:
 
 def require_torch() -> None:
     """Raises ArgusError AG0906 where PyTorch is not installed."""
-    if importlib.util.find_spec("torch") is None:
+    if not installed("torch"):
         raise fail(
             "AG0906",
             None,
@@ -63,12 +64,12 @@ def load_file(
     Raises ArgusError: AG0906 (no PyTorch), AG0901, AG0902 (the file), AG1040 (what the
     file lacks, or raises).
     """
-    require_torch()
-    import torch
-
     where = Path(path)
     if text is None:
         text = Reader().read(str(where))
+    require_torch()
+    import torch
+
     torch.manual_seed(seed)  # pyright: ignore[reportUnknownMemberType]
     names = _executed(where, text)
     if "get_inputs" not in names:
@@ -103,7 +104,7 @@ def _executed(where: Path, text: str) -> dict[str, Any]:
     def run() -> None:
         exec(compile(text, str(where), "exec"), vars(module))
 
-    _attempt(where, "the file", run)
+    _attempt(where, "the text", run)
     return vars(module)
 
 
@@ -143,10 +144,5 @@ def _attempt(where: Path, what: str, work: Any) -> Any:
         raise fail(
             "AG1040",
             None,
-            f"{what} of `{where.name}` raises {type(error).__name__}: "
-            f"{_first_line(error)}",
+            f"{what} of `{where.name}` raises {raised(error)}",
         ) from error
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).strip().split("\n", 1)[0] or type(error).__name__

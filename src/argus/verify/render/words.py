@@ -84,6 +84,13 @@ def replay(found: Counterexample) -> str | None:
             )
 
 
+def tried(runs: int) -> str:
+    """How many runs found no difference, which shows nothing."""
+    if runs == 0:
+        return "no run could be compared"
+    return f"{runs} run{'s' if runs > 1 else ''} found no difference"
+
+
 def equality(found: Equality, verdict: Verdict) -> str:
     """`equal to ref`, or `not shown equal to ref: the reason, at line 12`.
 

@@ -1,0 +1,48 @@
+"""What a user's own Python raised, in a line: the error, and the line it came from.
+
+References, baselines, PyTorch files and modules are executed; whoever does says with
+this what went wrong in them.
+"""
+
+from __future__ import annotations
+
+import sysconfig
+import traceback
+from functools import cache
+from pathlib import Path
+
+_LONGEST = 300
+"""Characters of an error's own text."""
+
+
+def raised(error: BaseException) -> str:
+    """`ValueError: no rows, at line 7 of model.py`."""
+    words = error.msg if isinstance(error, SyntaxError) else str(error)
+    said = words.strip().partition("\n")[0][:_LONGEST]
+    text = f"{type(error).__name__}: {said}".removesuffix(": ")
+    return f"{text}{place(error)}"
+
+
+def place(error: BaseException) -> str:
+    """`, at line 7 of model.py`: the innermost line of the user's; "" without one."""
+    if isinstance(error, SyntaxError) and error.filename and error.lineno:
+        return f", at line {error.lineno} of {Path(error.filename).name}"
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if _is_users(frame.filename):
+            return f", at line {frame.lineno} of {Path(frame.filename).name}"
+    return ""
+
+
+def _is_users(filename: str) -> bool:
+    """Whether a line is neither Python's, nor a package's, nor made up."""
+    if filename.startswith("<"):
+        return False
+    path = Path(filename)
+    return not any(path.is_relative_to(folder) for folder in _others())
+
+
+@cache
+def _others() -> tuple[Path, ...]:
+    paths = sysconfig.get_paths()
+    names = ("stdlib", "platstdlib", "purelib", "platlib")
+    return (Path(__file__).parents[1], *(Path(paths[n]) for n in names))
