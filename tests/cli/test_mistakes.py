@@ -46,6 +46,28 @@ USAGE = [
 ]
 
 
+REPLACING = [
+    ["check", "scale.py", "--html", "scale.py"],
+    ["check", "scale.py", "--sarif", "./scale.py"],
+    ["build", "scale.py", "-o", "scale.py"],
+    ["optimize", "scale.py", "--size", "M=8", "--size", "N=8", "-o", "scale.py"],
+]
+
+
+@pytest.mark.parametrize("words", REPLACING, ids=lambda x: str(x))
+def test_results_do_not_replace_the_source(
+    argus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    text = (Path(__file__).parent / "kernels" / "scale.py").read_text()
+    text += "\n\n@ag.reference\ndef scale_reference(X, a):\n    return X * a\n"
+    source = tmp_path / "scale.py"
+    source.write_text(text)
+    monkeypatch.setenv("ARGUS_HOME", str(tmp_path / "home"))
+    ran = argus(*[str(source) if "scale.py" in w else w for w in words])
+    assert (ran.code, "error[AG0908]" in ran.err) == (2, True)
+    assert source.read_text() == text
+
+
 @pytest.mark.parametrize(("words", "code"), USAGE, ids=lambda x: str(x))
 @pytest.mark.usefixtures("no_gpu")
 def test_usage(argus, words: list[str], code: str) -> None:

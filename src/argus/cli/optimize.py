@@ -132,6 +132,7 @@ def optimize(
         from argus.cli.models import lowering_agent, model_settings
         from argus.cli.programs import optimize_program
         from argus.cli.tasks import tasks_of
+        from argus.files.sources import require_no_source
         from argus.runs.records import Budget
 
         budget = Budget(
@@ -170,6 +171,8 @@ def optimize(
             target,
             execute,
         )
+        if output is not None:
+            require_no_source(output)
         with _judge(ray) as judge:
             each = TRIALS_MEASURED if judge.devices else TRIALS_PREDICTED
 

@@ -184,7 +184,10 @@ class reporting:  # noqa: N801 - reads as the verb of a `with`
         self._around = contextlib.ExitStack()
 
     def __enter__(self) -> Output:
+        from argus.files.sources import sources_kept
+
         self._around.enter_context(_warnings_shown(self.out))
+        self._around.enter_context(sources_kept())
         if self.out.as_json:
             self._around.enter_context(_nothing_on_stdout())
         return self.out

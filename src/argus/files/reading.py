@@ -19,6 +19,7 @@ import stat
 from pathlib import Path
 
 from argus.diagnostics import ArgusError, fail
+from argus.files.sources import note_source
 
 LONGEST = 1_000_000
 """Bytes of a source file that are read; the judge reads no more characters either."""
@@ -123,6 +124,7 @@ def _content(name: str, path: str, folder: int | None) -> bytes:
             raise OSError(errno.EAGAIN, "it was replaced while it was opened")
         if folder is not None and now.st_nlink > 1:
             raise outside(path, "has a second name (a hard link)")
+        note_source(now)
         return opened.read(LONGEST + 1)
 
 

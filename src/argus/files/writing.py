@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from argus.diagnostics import Json, fail
+from argus.files.sources import require_no_source
 
 
 def write_json(path: Path, data: Mapping[str, Json]) -> None:
@@ -24,11 +25,12 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_bytes(path: Path, data: bytes) -> None:
-    """Write a file, making its folder. Raises ArgusError AG0902.
+    """Write a file, making its folder. Raises ArgusError AG0902; AG0908 for a source.
 
     The folder may be one in which others write: the draft has a name that nobody
     foresees, and is made new.
     """
+    require_no_source(path)
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     try:
         draft = path.with_name(f".{path.name}.{os.urandom(8).hex()}.tmp")

@@ -8,6 +8,7 @@ passes over them, and looks unknown names up where Python would.
 from __future__ import annotations
 
 import ast
+import os
 import threading
 import tokenize
 import warnings
@@ -16,6 +17,7 @@ from io import BytesIO
 from pathlib import Path
 
 from argus.diagnostics import ArgusError, SourceText, Span, fail, register_source
+from argus.files.sources import note_source
 from argus.lang.frontend.declarations import (
     FunctionDecl,
     FunctionKind,
@@ -45,7 +47,9 @@ def read_text(path: Path) -> str:
     Raises ArgusError: it cannot be read (AG0002) or decoded (AG0001).
     """
     try:
-        data = path.read_bytes()
+        with path.open("rb") as file:
+            note_source(os.fstat(file.fileno()))
+            data = file.read()
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or str(error)
         raise fail("AG0002", None, f"cannot read `{path}`: {reason}") from None
