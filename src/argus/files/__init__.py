@@ -2,6 +2,8 @@
 
     owned.py      folders and files that nobody else can have written
     below.py      reading below one folder, for whoever names paths from outside
+    reading.py    a source file that somebody names
+    sources.py    what a command has read, over which it writes nothing
     writing.py    results appear whole or not at all, through no link
     documents.py  JSON that is read back: bounded, strict, told where it is wrong
     typed.py      numbers that somebody typed
