@@ -1,7 +1,6 @@
 """Files of this user, and files that strangers may have a hand in.
 
     owned.py      folders and files that nobody else can have written
-    below.py      reading below one folder, for whoever names paths from outside
     reading.py    a source file that somebody names
     sources.py    what a command has read, over which it writes nothing
     writing.py    results appear whole or not at all, through no link
