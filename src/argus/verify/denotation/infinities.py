@@ -11,6 +11,7 @@ that it is none here is read off the operations. Inputs are finite, as everywher
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable, Iterable, Sequence
 from enum import Flag, auto
 from math import inf, isnan
@@ -156,15 +157,10 @@ class _Infinities(FactDomain[_Is]):
         return _outside(asked.fn, float(bound.value), turned, truth)
 
 
-_CONDITIONS = ("eq", "ne", "lt", "le", "gt", "ge", "and", "or", "not")
 _COMPARED: dict[str, Callable[[float, float], bool]] = {
-    "eq": lambda x, y: x == y,
-    "ne": lambda x, y: x != y,
-    "lt": lambda x, y: x < y,
-    "le": lambda x, y: x <= y,
-    "gt": lambda x, y: x > y,
-    "ge": lambda x, y: x >= y,
+    fn: getattr(operator, fn) for fn in ("eq", "ne", "lt", "le", "gt", "ge")
 }
+_CONDITIONS = (*_COMPARED, "and", "or", "not")
 
 
 def _outside(fn: str, bound: float, turned: bool, truth: bool) -> _Is:
