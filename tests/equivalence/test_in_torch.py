@@ -130,6 +130,81 @@ def test_a_kernel_is_its_reference_or_not(text: str, right: str, wrong: str) -> 
     assert reason_of(text.replace(right, wrong)) != "equal"
 
 
+OPTION = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"], a: f32, *, BN: int = 64):
+    M, N = X.shape
+    ag.require((N <= BN) & (N > 0) & (M > 0), "a row is held in registers")
+    i = ag.block(M)
+    x = ag.load(X[i, 0:], (BN,))
+    Y[i, 0:] = VALUE
+
+
+@ag.reference
+def ref(X, a):
+    from torch.nn import functional as F
+
+    return CALL
+"""
+NORMED = """@ag.kernel
+def k(X: f32["M N"], W: f32["N"], Y: f32["M N"], a: f32, *, BN: int = 64):
+    M, N = X.shape
+    ag.require((N <= BN) & (N > 0), "a row is held in registers")
+    i = ag.block(M)
+    x = ag.load(X[i, 0:], (BN,))
+    d = ag.where(ag.index(x, "N") < N, x - ag.sum(x, "N") / N, 0.0)
+    r = ag.rsqrt(ag.sum(d * d, "N") / N + a)
+    Y[i, 0:] = d * r * ag.load(W[0:], (BN,))
+
+
+@ag.reference
+def ref(X, W, a):
+    from torch.nn import functional as F
+
+    return F.layer_norm(X, (X.shape[1],), W, None, a)
+"""
+
+
+def option(value: str, call: str) -> str:
+    """A kernel of a scalar that the reference hands on as an option."""
+    return OPTION.replace("VALUE", value).replace("CALL", call)
+
+
+@pytest.mark.parametrize(
+    ("text", "right", "wrong"),
+    [
+        (NORMED, "W, None, a)", "W, None, 2 * a)"),
+        (
+            option("ag.where(x > 0, x, a * x)", "F.leaky_relu(X, a)"),
+            "_relu(X, a)",
+            "_relu(X, -a)",
+        ),
+        (
+            option("ag.where(x > 0, x, a * (ag.exp(x) - 1))", "F.elu(X, a)"),
+            "elu(X, a)",
+            "elu(X)",
+        ),
+        (option("ag.where(x > a, x, 0.5)", "F.threshold(X, a, 0.5)"), "0.5)", "0.25)"),
+        (
+            option("x + a * X[0, 0]", "X + a * X[:1, :1].item()"),
+            "[:1, :1]",
+            "[:1, 1:2]",
+        ),
+    ],
+    ids=["layer norm", "leaky relu", "elu", "threshold", "item"],
+)
+def test_options_of_torch_may_be_scalars(text: str, right: str, wrong: str) -> None:
+    """Torch's functions in C++ ask which number an eps is."""
+    assert reason_of(text) == "equal"
+    at = text.rindex(right)
+    other = text[:at] + wrong + text[at + len(right) :]
+    assert reason_of(other) != "equal"
+
+
+def test_a_function_that_asks_which_number_a_scalar_is_is_named() -> None:
+    text = option("x * a", "F.rms_norm(X, (X.shape[1],), None, a)")
+    assert "`rms_norm` asks which number a scalar is" in reason_of(text)
+
+
 def test_it_is_called_with_tensors_and_gives_arrays() -> None:
     declared = reference_of(kernel_of(ROWS))
     assert declared is not None

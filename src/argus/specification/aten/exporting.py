@@ -25,6 +25,7 @@ from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.ir.required import required_sizes
 from argus.specification.aten.decomposing import decomposed
+from argus.specification.aten.open_options import open_options
 from argus.terms import Unknown
 
 __all__ = ["SIZE", "Exports", "dims_of", "guards_of"]
@@ -137,6 +138,7 @@ class Exports:
                 _quiet(),
                 settings.patch(backed_size_oblivious=True),
                 _without_strides(torch),
+                open_options(),
             ):
                 warnings.simplefilter("ignore")  # torch's, about itself
                 exported: Any = torch.export.export(

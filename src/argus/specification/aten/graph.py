@@ -95,6 +95,8 @@ def _called(tracing: Tracing, node: Any, values: Mapping[str, Any]) -> Any:
     if name.startswith("aten._assert_scalar"):
         needed(tracing, args[0], "the exported graph")
         return None
+    if name.startswith("aten._local_scalar_dense"):
+        return args[0].item()
     if name in CREATING:
         return _as_said(CREATING[name](tracing, *args, **named), node)
     if name in OPERATORS:
