@@ -310,3 +310,10 @@ def test_a_size_that_is_required_to_be_a_number_is_one_for_torch() -> None:
     assert reason_of(other) != "equal"
     five = FILTERS.replace("== 3) &", "<= 3) &")
     assert reason_of(five) != "equal"
+
+
+def test_a_parameter_that_a_kernel_does_not_have_is_named() -> None:
+    declared = reference_of(kernel_of(ROWS.replace("def ref(X):", "def ref(X, Z):")))
+    assert declared is not None
+    with pytest.raises(Failed, match="takes `Z`, which is no tensor, size, scalar"):
+        load(declared).called({"X": np.ones((2, 3)), "N": 3}, ("Y",))

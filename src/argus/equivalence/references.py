@@ -75,6 +75,16 @@ class Reference:
         """Whether it is given tensors: read once, where it is called many times."""
         return is_in_torch(self.function)
 
+    @cached_property
+    def _required(self) -> tuple[str, ...]:
+        """What it takes that has no default."""
+        several = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
+        return tuple(
+            name
+            for name, found in inspect.signature(self.function).parameters.items()
+            if found.default is inspect.Parameter.empty and found.kind not in several
+        )
+
     @property
     def numbers(self) -> tuple[float, ...]:
         """Numbers in the text of the function, each once."""
@@ -94,6 +104,11 @@ class Reference:
         """
         named = named_arguments(self.function, given, sizes, self.optional)
         named |= {n: given[n] for n in self.parameters if n in given}
+        if absent := [n for n in self._required if n not in named]:
+            raise Failed(
+                f"{self.name} takes `{absent[0]}`, which is no tensor, size, scalar "
+                f"or static parameter of the kernel"
+            )
         bytes_ = sum(x.nbytes for x in named.values() if isinstance(x, np.ndarray))
         bounded = _bounded(max(_LEAST_BYTES, _TIMES * bytes_))
         try:
