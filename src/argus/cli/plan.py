@@ -142,15 +142,19 @@ def plan(
     with reporting("plan", json_output) as shown:
         from argus.files.reading import Reader
 
-        Reader().read(str(file))  # before torch is loaded, which takes seconds
-        from argus.programs.capturing.capture import capture_shapes
+        read = Reader().read(str(file))  # before torch is loaded: that takes seconds
+        from argus.programs.capturing.capture import ShapesFile
         from argus.programs.model_file import model_plans
         from argus.programs.planning.plan import plan_program
         from argus.programs.running.memory import check_memory, memory_of
         from argus.targets import DEFAULT_TARGET
 
-        written = None if out is None else model_plans(file)
-        made = plan_program(capture_shapes(file)) if written is None else written.plan
+        written = None if out is None else model_plans(file, text=read)
+        made = (
+            plan_program(ShapesFile.of(file, text=read).program())
+            if written is None
+            else written.plan
+        )
         memory = memory_of(made)
         check_memory(made, memory)
         text = PlanText(shown, target or DEFAULT_TARGET, prove)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import sysconfig
 import traceback
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -27,10 +28,21 @@ def place(error: BaseException) -> str:
     """`, at line 7 of model.py`: the innermost line of the user's; "" without one."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return f", at line {error.lineno} of {Path(error.filename).name}"
-    for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if _is_users(frame.filename):
-            return f", at line {frame.lineno} of {Path(frame.filename).name}"
-    return ""
+    frame = innermost(error, _is_users)
+    return "" if frame is None else at_line(frame)
+
+
+def innermost(
+    error: BaseException, kept: Callable[[str], bool]
+) -> traceback.FrameSummary | None:
+    """The innermost frame of an error whose file is one of those that are kept."""
+    frames = reversed(traceback.extract_tb(error.__traceback__))
+    return next((f for f in frames if kept(f.filename)), None)
+
+
+def at_line(frame: traceback.FrameSummary) -> str:
+    """`, at line 7 of model.py`."""
+    return f", at line {frame.lineno} of {Path(frame.filename).name}"
 
 
 def _is_users(filename: str) -> bool:

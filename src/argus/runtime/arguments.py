@@ -92,20 +92,20 @@ class TorchDevice(Protocol):
         ...
 
 
-torch_types: dict[type, bool] = {}
+_torch_types: dict[type, bool] = {}
 """Types seen so far, and whether they are torch tensors."""
 
 
 def is_torch(value: object) -> bool:
     """Whether ``value`` is a torch tensor (a parameter and other subclasses too)."""
     kind = type(value)
-    known = torch_types.get(kind)
+    known = _torch_types.get(kind)
     if known is None:
         torch = sys.modules.get("torch")
         tensor = getattr(torch, "Tensor", None)
         known = isinstance(tensor, type) and issubclass(kind, tensor)
         if torch is not None:  # without torch, an answer might change
-            torch_types[kind] = known
+            _torch_types[kind] = known
     return known
 
 

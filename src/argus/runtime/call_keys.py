@@ -1,7 +1,7 @@
 """What calls are told apart by: a function that makes a key of their values.
 
-    way = key_of((Tensor, float, NoneType))
-    way(options, (X, 2.0, None))      # (options, address, shape, strides, ..., 2.0)
+    key = key_of((Tensor, float, NoneType), (True, False, False))
+    key(options, (X, 2.0, None))      # (options, address, shape, strides, ..., 2.0)
 
 A launch waits for it, and for most kernels it is the larger part of a call. So it is
 written for the types of the values, without a loop or a question about any of them: one
@@ -16,17 +16,17 @@ from typing import cast
 
 __all__ = ["FIELDS", "MakeKey", "key_of"]
 
-FIELDS = 5
-"""Parts of a key that a tensor makes, its address first; a number makes one, None
-none."""
-
 MakeKey = Callable[[Hashable, Sequence[object]], tuple[object, ...]]
 """Options and values as one key: equal where a call is the same, given their types.
 
 Raises RuntimeError or TypeError for a tensor without memory or strides.
 """
 
-_TENSOR = "{0}.data_ptr(), {0}.shape, {0}.stride(), {0}.dtype, {0}.device"
+_PARTS = ("data_ptr()", "shape", "stride()", "dtype", "device")
+_TENSOR = ", ".join(f"{{0}}.{part}" for part in _PARTS)
+FIELDS = len(_PARTS)
+"""Parts of a key that a tensor makes, its address first; a number makes one, None
+none."""
 # By its bits where equal numbers differ (-0.0), or one from itself.
 _FLOAT = "{0} if {0} == {0} and {0} else {0}.hex()"
 _NUMBERS = {float: _FLOAT, int: "{0}"}

@@ -14,7 +14,7 @@ from argus.terms.term import ONE, Term
 from argus.terms.unknown import Unknown
 from argus.terms.world import World
 
-__all__ = ["points", "some_points"]
+__all__ = ["has_points", "points", "some_points"]
 
 
 def some_points(
@@ -64,6 +64,12 @@ def _positive(world: World, count: Term) -> IndexSet:
     if number is not None:
         return world.compare(number, ">", 0)
     return world.told(world.truth_of("gt", count), True)
+
+
+def has_points(world: World, here: IndexSet, leaf: Generated) -> bool:
+    """Whether an extreme is one of some number wherever a set holds."""
+    sources = [(g.variables, g.domain) for g in leaf.generators]
+    return world.is_subset(here, some_points(world, sources, here))
 
 
 def points(world: World, leaf: Generated) -> IndexSet | None:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import traceback
 from functools import cache
 from pathlib import Path
 
+from argus.diagnostics.user_code import at_line, innermost
 from argus.programs.tensors.torch_calls import IN_PYTHON
 
 _BY_ELEMENTS = {
@@ -50,17 +50,18 @@ def why(error: Exception) -> str:
 
 def _place(error: Exception) -> str:
     """The innermost line that is neither torch's nor ours, where there is one."""
-    frames = traceback.extract_tb(error.__traceback__)
-    inside = [f for f in frames if Path(f.filename).is_relative_to(_torch())]
-    if not inside:
-        return ""
     ours = Path(__file__).parents[2]
-    for frame in reversed(frames):
-        path = Path(frame.filename)
-        if not path.is_relative_to(_torch()) and not path.is_relative_to(ours):
-            line = f": `{frame.line}`" if frame.line else ""
-            return f", at line {frame.lineno} of {path.name}{line}"
-    return ""
+
+    def torchs(file: str) -> bool:
+        return Path(file).is_relative_to(_torch())
+
+    def others(file: str) -> bool:
+        return not torchs(file) and not Path(file).is_relative_to(ours)
+
+    frame = innermost(error, others) if innermost(error, torchs) else None
+    if frame is None:
+        return ""
+    return at_line(frame) + (f": `{frame.line}`" if frame.line else "")
 
 
 @cache

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from math import prod
 from typing import Any, cast
 
 import numpy as np
 
 from argus.ir.dtypes import f32, i64
+from argus.layout import WARP_LANES
 from argus.programs.lowering.known_tables import (
     DigitTable,
     digit_table,
@@ -28,8 +29,6 @@ from argus.programs.tensors.tensor_program import (
 )
 from argus.programs.tensors.views import BorderedView, LinearView, permuted, sliced
 
-_WARP = 32
-"""Positions of a table along an axis of a tile, at least."""
 _EXTREME = 2
 """The mode of bags of which the largest is taken."""
 
@@ -169,35 +168,26 @@ def index(x: TensorArray, indices: Sequence[Any]) -> TensorArray:
     return _beside(x, dims[0], last, flat, moved, shape)
 
 
-@dataclass(frozen=True)
-class _EvenTable:
-    """A table that is ``start`` plus its coordinates times ``factors``."""
-
-    shape: tuple[int, ...]
-    factors: tuple[int, ...]
-    start: int
-
-
-def _rising(x: TensorArray, tables: dict[int, Any]) -> dict[int, _EvenTable]:
-    """Tables that rise evenly along their dimensions, if at all, by what they index.
+def _rising(x: TensorArray, tables: dict[int, Any]) -> dict[int, DigitTable]:
+    """Tables whose digits are their coordinates, and rise, by what they index.
 
     What they choose is a view: a table of all images beside one of pixels. None, where
     the others are not side by side, or have few positions along dimensions of their own
     (``x[arange(n), chosen]``): no tile has an axis of both.
     """
-    found: dict[int, _EvenTable] = {}
+    found: dict[int, DigitTable] = {}
     for d, table in tables.items():
         known = digit_table(table.operand)
         if known is None or known.sizes != table.shape or not known.inside(x.shape[d]):
             continue
         if all(f >= 0 for f in known.factors):  # else it is seen with a border
-            found[d] = _EvenTable(table.shape, known.factors, known.start)
+            found[d] = known
     loose = [d for d in tables if d not in found]
     if not loose or loose != list(range(loose[0], loose[-1] + 1)):
         return {}
     own = _walked([tables[d].shape for d in loose])
-    shared = _walked([t.shape for t in found.values()])
-    able = prod(n for d, n in own.items() if d not in shared) >= _WARP
+    shared = _walked([t.sizes for t in found.values()])
+    able = prod(n for d, n in own.items() if d not in shared) >= WARP_LANES
     return found if able else {}
 
 
@@ -212,7 +202,7 @@ def _beside(
     first: int,
     dim: int,
     table: TensorArray,
-    even: dict[int, _EvenTable],
+    even: dict[int, DigitTable],
     shape: Sequence[int],
 ) -> TensorArray:
     """Positions of ``dim`` by a table, and of those beside it by tables that rise.
@@ -237,7 +227,7 @@ def _beside(
         return [(ahead + i, f) for i, (n, f) in enumerate(pairs) if n > 1]
 
     factors = tuple(
-        tuple(met(even[d].shape, even[d].factors)) if d in even else ((places[d], 1),)
+        tuple(met(even[d].sizes, even[d].factors)) if d in even else ((places[d], 1),)
         for d in range(x.ndim)
     )
     starts = tuple(even[d].start if d in even else 0 for d in range(x.ndim))

@@ -10,6 +10,7 @@ from dataclasses import replace
 from math import prod
 
 from argus.ir.dtypes import DType
+from argus.layout import WARP_LANES
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
 from argus.programs.lowering.naming import accessed, fixed_loops
 from argus.programs.lowering.tables import chooses, table_in_memory
@@ -69,8 +70,6 @@ LSTMs took 16.5 us with 256 elements, 18.8 with 512, 21.4 with 1024; of two 7.6,
 _TURNED, _LEAST_ROW = 8192, 8
 """Elements of a tile of rows beside which others lie across them, and of a row of the
 latter: sectors of 32 bytes."""
-_WARP = 32
-"""Elements of a tile that give each thread of a warp one."""
 MOST_DIMS = 8
 """Dimensions that a tensor of a kernel may have."""
 
@@ -279,7 +278,7 @@ def _choosing(group: LoweredGroup, vector: str, tile: int) -> GroupTiling:
     pairs += [(a, b) for b in others for a in others if a != b]
 
     def filled(axes: tuple[str, ...]) -> int:
-        return min(_WARP, prod(sizes[n] for n in axes))
+        return min(WARP_LANES, prod(sizes[n] for n in axes))
 
     able = [p for p in pairs if all(chooses(e, p, group) for e in group.elements)]
     if able:

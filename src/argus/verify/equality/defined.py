@@ -38,7 +38,7 @@ from argus.terms.counted import twins
 from argus.terms.factored import factors
 from argus.terms.powers import is_positive
 from argus.terms.show import show
-from argus.terms.some_points import points, some_points
+from argus.terms.some_points import has_points, points, some_points
 from argus.terms.term import ONE_PRODUCT
 from argus.verify.denotation import Store
 from argus.verify.equality.cancelled import is_also_needed
@@ -290,14 +290,9 @@ def _has_some_number(
     world: World, leaf: Leaf, where: IndexSet, stores: Sequence[Store]
 ) -> bool:
     """Whether an extreme is one of some number, whichever data chooses."""
-    sources = [(over.variables, over.domain) for over in leaf.overs]
-    if not isinstance(leaf, Max) or len(sources) < 2:
+    if not isinstance(leaf, Max) or len(leaf.generators) < 2:
         return False
-    for store in stores:
-        here = where & store.where
-        if not world.is_subset(here, some_points(world, sources, here)):
-            return False
-    return True
+    return all(has_points(world, where & store.where, leaf) for store in stores)
 
 
 def _at_places(world: World, leaf: Leaf) -> IndexSet:

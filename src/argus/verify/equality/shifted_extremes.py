@@ -19,7 +19,7 @@ from argus.terms import (
 )
 from argus.terms.maxima import rebound_maximum
 from argus.terms.powers import exponential, raised
-from argus.terms.some_points import some_points
+from argus.terms.some_points import has_points
 from argus.verify.equality.mentioned import leaves
 
 __all__ = ["with_shifts_outside"]
@@ -58,13 +58,7 @@ def _shifted(world: World, here: IndexSet, leaf: Leaf) -> Term:
     if not common.parts or common.special is not None or common == first:
         return leaf_term(leaf)
     inner = [x for x in leaves(common) if isinstance(x, Max)]
-    if not all(_has_points(world, here, x) for x in (leaf, *inner)):
+    if not all(has_points(world, here, x) for x in (leaf, *inner)):
         return leaf_term(leaf)
     sources = [(g.variables, g.domain, g.body - common) for g in leaf.generators]
     return common + rebound_maximum(world, sources)
-
-
-def _has_points(world: World, here: IndexSet, leaf: Max) -> bool:
-    """Whether an extreme is one of some number wherever a set holds."""
-    sources = [(g.variables, g.domain) for g in leaf.generators]
-    return world.is_subset(here, some_points(world, sources, here))
