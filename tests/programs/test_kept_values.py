@@ -9,9 +9,9 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from argus.programs.compiled import CompiledProgram  # noqa: E402
+from argus.programs.planning.constant_steps import constant_steps  # noqa: E402
 from argus.programs.planning.plan import KernelStep, plan_of  # noqa: E402
 from argus.programs.running.execution import in_interpreter  # noqa: E402
-from argus.programs.running.kept_values import constant_steps  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 
 

@@ -12,7 +12,7 @@ from __future__ import annotations
 import threading
 from collections.abc import Callable, Mapping
 from inspect import signature
-from operator import attrgetter
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
@@ -22,6 +22,7 @@ from argus.programs.planning.plan import ProgramPlan
 from argus.programs.planning.program_data import Data, constants_of_data, plan_of_data
 from argus.programs.running.execution import returned
 from argus.programs.running.given import GivenTensors
+from argus.programs.running.module_weights import ModuleWeights
 from argus.programs.tensors.tensor_program import GivenPrimitive
 
 if TYPE_CHECKING:
@@ -37,20 +38,17 @@ class _BoundCall:
         self._constants = constants
         self._given = GivenTensors(plan.program)
         self._call = called(plan)
-        self._weights = [
+        names = [
             str(v.made.source)
             for v in plan.program.values
             if isinstance(v.made, GivenPrimitive) and v.made.kind != "input"
         ]
+        self._weights = ModuleWeights([n for n in names if n not in constants])
 
     def __call__(self, module: Module, inputs: Any) -> Any:
-        weights = {name: self._weight(module, name) for name in self._weights}
+        weights = {**self._weights(module), **self._constants}
         given = self._given(inputs, weights)
         return returned(self._program, self._call(given), inputs, weights)
-
-    def _weight(self, module: Module, name: str) -> Tensor:
-        found = self._constants.get(name)
-        return attrgetter(name)(module).detach() if found is None else found
 
 
 class WrittenProgram:
@@ -126,12 +124,17 @@ def _in_order(
 
 
 def _device(module: Module, inputs: tuple[Any, ...]) -> str:
-    """The device of a call: of its first tensor on a GPU, else of any."""
+    """The device of a call: of its first tensor on a GPU, else of any.
+
+    A module has hundreds of tensors, which are not looked at where an input decides.
+    """
     import torch
     from torch.utils import _pytree
 
-    tensors = [t for t in _pytree.tree_leaves(inputs) if isinstance(t, torch.Tensor)]
-    devices = [t.device for t in (*tensors, *module.parameters(), *module.buffers())]
-    cuda = [d for d in devices if d.type == "cuda"]
-    found = next(iter([*cuda, *devices]), torch.device("cpu"))
-    return str(found)
+    tensors = (t for t in _pytree.tree_leaves(inputs) if isinstance(t, torch.Tensor))
+    first: Any = None
+    for tensor in chain(tensors, module.parameters(), module.buffers()):
+        if tensor.device.type == "cuda":
+            return str(tensor.device)
+        first = tensor if first is None else first
+    return "cpu" if first is None else str(first.device)

@@ -17,8 +17,8 @@ from argus.agent.tasks.program import (
     KernelKey,
     key_of,
 )
+from argus.programs.planning.constant_steps import constant_steps
 from argus.programs.planning.plan import KernelStep, RepeatedStep, TorchStep
-from argus.programs.running.kept_values import constant_steps
 from argus.programs.tensors.tensor_program import GivenPrimitive, ProgramValue
 from argus.report.page import template
 from argus.report.words import duration, factor, plural, share

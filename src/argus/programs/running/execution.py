@@ -32,7 +32,12 @@ from argus.programs.planning.plan import (
     TorchStep,
 )
 from argus.programs.running.bases import PlannedMemory, StoredValues, torch_type
-from argus.programs.running.given import GivenTensors, of_pairs, told_so
+from argus.programs.running.given import (
+    GivenTensors,
+    addresses,
+    of_pairs,
+    told_so,
+)
 from argus.programs.running.in_torch import (
     ProgramBuffers,
     Strides,
@@ -149,17 +154,24 @@ class ProgramCall:
             found[place] = of_pairs(found[place])
         return found
 
-    def refresh(self, given: Sequence[Tensor]) -> None:
-        """Compute what depends on weights alone where a weight has changed."""
-        if self._kept is not None:
-            memory, pointers = self._aligned(given)
-            none = len(self._makers) + len(self._later)
-            self._kept.fill(given, memory + [None] * none, pointers + [0] * none)
+    def refresh(self, given: Sequence[Tensor], places: Sequence[int]) -> None:
+        """Compute what depends on weights alone where a weight has changed.
 
-    def _aligned(self, given: Sequence[Tensor]) -> tuple[list[Any], list[int]]:
+        ``places``: the addresses of what is given.
+        """
+        if self._kept is not None and not self._kept.hold(given, places):
+            memory, pointers = self._aligned(given, places)
+            none = len(self._makers) + len(self._later)
+            memory += [None] * none
+            pointers += [0] * none
+            self._kept.fill(given, places, memory, pointers)
+
+    def _aligned(
+        self, given: Sequence[Tensor], places: Sequence[int]
+    ) -> tuple[list[Any], list[int]]:
         """What is given where kernels can access it, and the addresses."""
-        memory: list[Any] = list(given)
-        pointers = [t.data_ptr() for t in given]
+        memory: list[Any] = [*given]
+        pointers = [*places]
         low = 0
         for pointer in pointers:
             low |= pointer
@@ -169,7 +181,8 @@ class ProgramCall:
 
     def launched(self, given: Sequence[Tensor]) -> list[Any]:
         """Run all steps on the current stream; tensors by the number of their base."""
-        memory, pointers = self._aligned(given)
+        places = addresses(given)
+        memory, pointers = self._aligned(given, places)
         for make in self._makers:
             made = make()
             memory.append(made)
@@ -178,7 +191,7 @@ class ProgramCall:
             memory += self._later
             pointers += [0] * len(self._later)
         if self._kept is not None:
-            self._kept.fill(given, memory, pointers)
+            self._kept.fill(given, places, memory, pointers)
         if self._planned.layout.size:
             workspace = self._workspace()
             memory.append(workspace)

@@ -1,7 +1,6 @@
 """Values that depend on weights alone: computed once, and again when a weight changed.
 
-Which they are is seen in the plan (`constant_steps`): kernels that read nothing but
-weights, constants and what such kernels wrote. Their values have memory of their own,
+Which they are is seen in the plan (`constant_steps.py`). They have memory of their own,
 which outlives a call. What a weight holds is known by its address and by the counter of
 changes in place that torch keeps for it (an optimizer's step, `load_state_dict`); a
 tensor without one (of inference mode) is taken as changed in each call.
@@ -11,37 +10,17 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
-from argus.programs.planning.plan import KernelStep, ProgramPlan
-from argus.programs.planning.value_parts import parts_of
-from argus.programs.tensors.tensor_program import GivenPrimitive, ViewedValue
+from argus.programs.running.given import addresses
 
 if TYPE_CHECKING:
     from torch import Tensor
 
+_VERSION = attrgetter("_version")
+
 Launch = Callable[[Sequence["Tensor"], Sequence[int]], None]
-
-
-def constant_steps(plan: ProgramPlan) -> tuple[KernelStep, ...]:
-    """Kernels whose results depend on weights alone, and are no results of the plan."""
-    program = plan.program
-    known = {
-        v
-        for v in program.values
-        if isinstance(v.made, GivenPrimitive) and v.made.kind != "input"
-    }
-    results = {r.value for r in program.results if isinstance(r, ViewedValue)}
-    found: list[KernelStep] = []
-    for step in plan.steps:
-        if not isinstance(step, KernelStep):
-            continue
-        written = set(step.written)
-        whole = not any(map(parts_of, written))  # and not a part of what is joined
-        if set(step.read) <= known and whole and not written & results:
-            known |= written
-            found.append(step)
-    return tuple(found)
 
 
 class KeptValues:
@@ -60,37 +39,66 @@ class KeptValues:
     ) -> None:
         self._launch, self._make, self._read = launch, make, read
         self._tensors: list[Tensor] = []
-        self._known: tuple[tuple[int, int], ...] | None = None
+        self._pointers: list[int] = []
+        self._known: tuple[list[int], list[int]] | None = None
         self._event: Any = None
         self._stream: Any = None
         self._lock = threading.Lock()
 
+    def hold(self, given: Sequence[Tensor], places: Sequence[int]) -> bool:
+        """Whether they are computed, for what is given.
+
+        Then the current stream waits for them. ``places``: addresses of what is given.
+        """
+        with self._lock:
+            return self._hold(self._key(given, places))
+
     def fill(
-        self, given: Sequence[Tensor], memory: list[Any], pointers: list[int]
+        self,
+        given: Sequence[Tensor],
+        places: Sequence[int],
+        memory: list[Any],
+        pointers: list[int],
     ) -> None:
-        """Add the tensors of the values to a call's, computed for what is given."""
+        """Add the tensors of the values to a call's, computed for what is given.
+
+        ``places``: the addresses of what is given; ``memory`` and ``pointers`` may have
+        copies at others.
+        """
         with self._lock:
             if not self._tensors:
                 self._tensors = [make() for make in self._make]
+                self._pointers = addresses(self._tensors)
             memory += self._tensors
-            pointers += [t.data_ptr() for t in self._tensors]
+            pointers += self._pointers
+            key = self._key(given, places)
+            if self._hold(key):
+                return
+            self._launch(memory, pointers)
             stream, capturing = _current(self._tensors[0])
-            key = self._key(given)
-            if key is None or key != self._known:
-                self._launch(memory, pointers)
-                # What a graph records is computed by its replays, not now.
-                self._known = None if capturing else key
-                self._stream, self._event = stream, None
-                if stream is not None and not capturing:
-                    self._event = stream.record_event()
-            elif self._event is not None and stream != self._stream and not capturing:
-                stream.wait_event(self._event)
+            # What a graph records is computed by its replays, not now.
+            self._known = None if capturing else key
+            self._stream, self._event = stream, None
+            if stream is not None and not capturing:
+                self._event = stream.record_event()
 
-    def _key(self, given: Sequence[Tensor]) -> tuple[tuple[int, int], ...] | None:
-        tensors = [given[i] for i in self._read]
-        if any(t.is_inference() for t in tensors):
+    def _hold(self, key: tuple[list[int], list[int]] | None) -> bool:
+        if key is None or key != self._known:
+            return False
+        if self._event is not None:
+            stream, capturing = _current(self._tensors[0])
+            if stream != self._stream and not capturing:
+                stream.wait_event(self._event)
+        return True
+
+    def _key(
+        self, given: Sequence[Tensor], places: Sequence[int]
+    ) -> tuple[list[int], list[int]] | None:
+        try:
+            versions = list(map(_VERSION, [given[i] for i in self._read]))
+        except RuntimeError:  # one of inference mode has no counter
             return None
-        return tuple((t.data_ptr(), t._version) for t in tensors)
+        return [places[i] for i in self._read], versions
 
 
 def _current(tensor: Tensor) -> tuple[Any, bool]:

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from argus.diagnostics import fail
+from argus.programs.planning.constant_steps import constant_steps
 from argus.programs.planning.plan import (
     KernelStep,
     ProgramPlan,
@@ -22,7 +23,6 @@ from argus.programs.planning.plan import (
     TorchStep,
 )
 from argus.programs.planning.value_parts import parts_of, touched
-from argus.programs.running.kept_values import constant_steps
 from argus.programs.tensors.tensor_program import (
     GivenPrimitive,
     ProgramValue,

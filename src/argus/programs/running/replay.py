@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 from argus.programs.planning.plan import TorchStep
 from argus.programs.running.copies import copy_all
 from argus.programs.running.execution import ProgramCall
+from argus.programs.running.given import addresses
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -51,7 +52,7 @@ class ReplayedCall:
         """See `ProgramCall`."""
         if self.why_not:
             return self._call(given)
-        key = tuple(t.data_ptr() for t in given)
+        key = tuple(addresses(given))
         found = self._graphs.get(key)
         if found is None:
             if key not in self._seen or not self._worth():
@@ -67,7 +68,7 @@ class ReplayedCall:
             self._graphs[key] = found
             self._recordings += 1
         self._replays += 1
-        self._call.refresh(given)
+        self._call.refresh(given, key)
         found.replay()
         return self._call.results(given, found.copied(given))
 
