@@ -262,7 +262,7 @@ def kernel_times(plan: Any, inputs: Sequence[Any]) -> list[tuple[str, str, float
     from argus.programs.running.launches import LaunchSegment
 
     given = GivenTensors(plan.program)(inputs, plan.program.tensors)
-    memory = ProgramCall(plan).launched(given)
+    memory = ProgramCall(plan).launched(*given)
     pointers = [0 if t is None else t.data_ptr() for t in memory]
     place = PlannedMemory(plan).place
     rows: list[tuple[str, str, float, int]] = []

@@ -57,7 +57,7 @@ def test_a_call_launches_every_kernel_once(driver: FakeDriver) -> None:
     plan = planned(chain, x)
     call = ProgramCall(plan)
     assert len(driver.loads) == 0  # loaded where something is launched
-    kept = [call(GivenTensors(plan.program)((x,), {})) for _ in range(3)]
+    kept = [call(*GivenTensors(plan.program)((x,), {})) for _ in range(3)]
     assert len(driver.launches) == 3 * len(plan.kernels)
     assert {stream for stream, _ in driver.launches} == {driver.stream}
     places = {result.data_ptr() for (result,) in kept}
@@ -225,11 +225,11 @@ def test_a_call_leaves_no_tensor_to_the_garbage_collector(driver: FakeDriver) ->
     given = GivenTensors(plan.program)
     call = ProgramCall(plan)
     assert plan.left
-    call(given((x,), {}))
+    call(*given((x,), {}))
     gc.freeze()  # what is alive now is not looked at, and there may be much
     gc.disable()
     try:
-        call(given((x,), {}))
+        call(*given((x,), {}))
         alive = [t for t in gc.get_objects() if type(t) is torch.Tensor]
     finally:
         gc.enable()

@@ -67,8 +67,8 @@ class CompiledProgram:
         with torch.no_grad():
             if self._call is None:
                 self._call = called(self.plan, self._run, self._graph)
-            given = self._given(inputs, program.tensors)
-            return returned(program, self._call(given), inputs, program.tensors)
+            results = self._call(*self._given(inputs, program.tensors))
+            return returned(program, results, inputs, program.tensors)
 
 
 def called(

@@ -47,8 +47,8 @@ class _BoundCall:
 
     def __call__(self, module: Module, inputs: Any) -> Any:
         weights = {**self._weights(module), **self._constants}
-        given = self._given(inputs, weights)
-        return returned(self._program, self._call(given), inputs, weights)
+        results = self._call(*self._given(inputs, weights))
+        return returned(self._program, results, inputs, weights)
 
 
 class WrittenProgram:

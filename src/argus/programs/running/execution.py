@@ -129,12 +129,15 @@ class ProgramCall:
             [i for i, v in enumerate(layout.given) if v in read],
         )
 
-    def __call__(self, given: Sequence[Tensor]) -> list[Any]:
+    def __call__(
+        self, given: Sequence[Tensor], places: Sequence[int] | None = None
+    ) -> list[Any]:
         """The results for the tensors that are given: inputs and weights, in order.
 
-        They have the shapes, strides and element types of the program.
+        They have the shapes, strides and element types of the program. ``places``:
+        their addresses, where they are known.
         """
-        return self.results(given, self.launched(given))
+        return self.results(given, self.launched(given, places))
 
     @property
     def shown(self) -> list[int]:
@@ -179,9 +182,12 @@ class ProgramCall:
             self._align(memory, pointers)
         return memory, pointers
 
-    def launched(self, given: Sequence[Tensor]) -> list[Any]:
+    def launched(
+        self, given: Sequence[Tensor], places: Sequence[int] | None = None
+    ) -> list[Any]:
         """Run all steps on the current stream; tensors by the number of their base."""
-        places = addresses(given)
+        if places is None:
+            places = addresses(given)
         memory, pointers = self._aligned(given, places)
         for make in self._makers:
             made = make()
@@ -407,7 +413,7 @@ def run_plan(
 
     with torch.no_grad():
         call = ProgramCall(plan, run)
-        found = call(GivenTensors(plan.program)(inputs, weights))
+        found = call(*GivenTensors(plan.program)(inputs, weights))
         return returned(plan.program, found, inputs, weights)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from operator import attrgetter
+from operator import attrgetter, itemgetter
 from typing import TYPE_CHECKING, Any
 
 from argus.programs.running.given import addresses
@@ -37,10 +37,11 @@ class KeptValues:
         make: Sequence[Callable[[], Tensor]],
         read: Sequence[int],
     ) -> None:
-        self._launch, self._make, self._read = launch, make, read
+        self._launch, self._make = launch, make
+        self._read: Any = itemgetter(*read, *read[-1:])  # a tuple of one, too
         self._tensors: list[Tensor] = []
         self._pointers: list[int] = []
-        self._known: tuple[list[int], list[int]] | None = None
+        self._known: tuple[tuple[int, ...], list[int]] | None = None
         self._event: Any = None
         self._stream: Any = None
         self._lock = threading.Lock()
@@ -82,7 +83,7 @@ class KeptValues:
             if stream is not None and not capturing:
                 self._event = stream.record_event()
 
-    def _hold(self, key: tuple[list[int], list[int]] | None) -> bool:
+    def _hold(self, key: tuple[tuple[int, ...], list[int]] | None) -> bool:
         if key is None or key != self._known:
             return False
         if self._event is not None:
@@ -93,12 +94,11 @@ class KeptValues:
 
     def _key(
         self, given: Sequence[Tensor], places: Sequence[int]
-    ) -> tuple[list[int], list[int]] | None:
+    ) -> tuple[tuple[int, ...], list[int]] | None:
         try:
-            versions = list(map(_VERSION, [given[i] for i in self._read]))
+            return self._read(places), [*map(_VERSION, self._read(given))]
         except RuntimeError:  # one of inference mode has no counter
             return None
-        return [places[i] for i in self._read], versions
 
 
 def _current(tensor: Tensor) -> tuple[Any, bool]:

@@ -48,21 +48,23 @@ class ReplayedCall:
         self._graphs: OrderedDict[tuple[int, ...], _Recorded] = OrderedDict()
         self._recordings = self._replays = 0
 
-    def __call__(self, given: Sequence[Tensor]) -> list[Any]:
+    def __call__(
+        self, given: Sequence[Tensor], places: Sequence[int] | None = None
+    ) -> list[Any]:
         """See `ProgramCall`."""
         if self.why_not:
-            return self._call(given)
-        key = tuple(addresses(given))
+            return self._call(given, places)
+        key = tuple(addresses(given) if places is None else places)
         found = self._graphs.get(key)
         if found is None:
             if key not in self._seen or not self._worth():
                 self._remember(key)
-                return self._call(given)
+                return self._call(given, key)
             try:
                 found = self._recorded(given)
             except RuntimeError as error:  # of torch: a call that cannot be recorded
                 self.why_not = str(error).partition("\n")[0]
-                return self._call(given)
+                return self._call(given, key)
             if len(self._graphs) >= GRAPHS:
                 self._graphs.popitem(last=False)
             self._graphs[key] = found
