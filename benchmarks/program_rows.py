@@ -132,11 +132,11 @@ class FileRow:
     def _built(self) -> None:
         """Machine code; it stays on disk."""
         from argus.compiler import launchable
-        from argus.programs.planning.kernel_requests import kernel_of, request_for_step
+        from argus.programs.planning.kernel_requests import built_request
+        from argus.targets import DEFAULT_TARGET
 
         for step in self.plan.kernels:
-            request, _ = request_for_step(kernel_of(step), step)
-            launchable(request)
+            launchable(built_request(step, DEFAULT_TARGET, open_sizes=False))
 
     def _small(self) -> None:
         """The plan in the interpreter beside eager torch, at reduced sizes."""

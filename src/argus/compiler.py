@@ -231,7 +231,7 @@ def cuda_source(request: Request) -> CudaSource:
     """Parse, place and print as CUDA C++."""
     from argus.codegen import emit
 
-    return emit(placed_program(request))
+    return emit(placed_program(request), request.values)
 
 
 def build(request: Request) -> BuiltKernel:
@@ -240,39 +240,43 @@ def build(request: Request) -> BuiltKernel:
     Raises ArgusError: the author's mistakes, and AG07xx for what the CUDA compiler
     finds (serialised wgmma, ignored register budgets, undeclared spills).
     """
-    return _build(request, key_of(request))
+    return _build(request)
 
 
 def launchable(request: Request, checking: bool = True) -> BuiltKernel:
     """As `build`, of what is proved: see `require_right`, unless not ``checking``."""
-    key = key_of(request)
-    if checking and not _known_right(key):
+    if checking and not _known_right(key_of(request)):
         require_right(request)
-    return _build(request, key)
+    return _build(request)
 
 
 def is_ready(request: Request) -> bool:
     """Whether the disk cache has all that `launchable` needs."""
     from argus.runtime.cache import default_cache
 
-    key = key_of(request)
-    if checking() and not _known_right(key):
+    if checking() and not _known_right(key_of(request)):
         return False
-    return default_cache().holds(key)
+    return default_cache().holds(_build_key(request))
 
 
-def _build(request: Request, key: str) -> BuiltKernel:
+def _build_key(request: Request) -> str:
+    """What machine code is kept under."""
+    values = sorted(request.values.items())
+    return key_of(request, *(f"{name} = {value}" for name, value in values))
+
+
+def _build(request: Request) -> BuiltKernel:
     from argus.runtime.build import BuildOptions
     from argus.runtime.cache import default_cache
 
-    cache = default_cache()
+    cache, key = default_cache(), _build_key(request)
     found = cache.find(key)
     if found is not None:
         return BuiltKernel(found.spec, found.cubin)
     program = placed_program(request)
     from argus.codegen import emit
 
-    source = emit(program)
+    source = emit(program, request.values)
     options = BuildOptions(registers=source.spec.registers)
     cubin = cache.cubin(source.text, request.target, options, file=request.kernel.file)
     cache.remember(key, source.spec, cubin, options)

@@ -35,6 +35,8 @@ class Request:
     ``dtypes`` of the tensors that are passed (an optional tensor left out is absent);
     ``statics`` override defaults; ``facts`` are powers of two (at most 16) known to
     divide dimensions ("M") and strides ("A_s0"); what is not named is divisible by 16.
+    ``values``: dimensions and strides for which alone there is machine code, which has
+    them as constants; what is proved, is proved for all.
     """
 
     kernel: Kernel
@@ -42,6 +44,7 @@ class Request:
     statics: Mapping[str, object] = field(default_factory=dict[str, object])
     target: str = DEFAULT_TARGET
     facts: Mapping[str, int] = field(default_factory=dict[str, int])
+    values: Mapping[str, int] = field(default_factory=dict[str, int])
 
 
 def request_of(
@@ -98,7 +101,8 @@ def key_of(request: Request, *also: str) -> str:
     """What a result for a request is kept under on disk: all that it depends on.
 
     That is every text outside the package, what the request chooses, and the package
-    itself. ``also``: what else the result is about.
+    itself; but for ``values``, which proofs do not know. ``also``: what else the result
+    is about.
     """
     from argus.lang.frontend.module import dependencies
     from argus.runtime.keys import specialisation_key

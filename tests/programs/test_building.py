@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 from argus.compiler import is_ready  # noqa: E402
 from argus.programs.planning import building  # noqa: E402
 from argus.programs.planning.building import as_line, build_side_by_side, of_line  # noqa: E402
-from argus.programs.planning.kernel_requests import kernel_of, request_for_step  # noqa: E402
+from argus.programs.planning.kernel_requests import built_request  # noqa: E402
 from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
 from argus.requests import Request, key_of  # noqa: E402
 from argus.targets import DEFAULT_TARGET  # noqa: E402
@@ -31,7 +31,7 @@ def plan(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> ProgramPlan:
 
 
 def requests(plan: ProgramPlan) -> list[Request]:
-    return [request_for_step(kernel_of(s), s)[0] for s in plan.kernels]
+    return [built_request(s, DEFAULT_TARGET, open_sizes=False) for s in plan.kernels]
 
 
 def test_a_request_is_read_as_it_was_written(plan: ProgramPlan) -> None:
@@ -45,10 +45,10 @@ def test_workers_leave_what_they_build_on_disk(
 ) -> None:
     assert not any(map(is_ready, requests(plan)))
     monkeypatch.setenv("ARGUS_WORKERS", "1")
-    build_side_by_side(plan.kernels, DEFAULT_TARGET)
+    build_side_by_side(plan.kernels, DEFAULT_TARGET, open_sizes=False)
     assert not any(map(is_ready, requests(plan)))
     monkeypatch.setenv("ARGUS_WORKERS", "2")
-    build_side_by_side(plan.kernels, DEFAULT_TARGET)
+    build_side_by_side(plan.kernels, DEFAULT_TARGET, open_sizes=False)
     assert all(map(is_ready, requests(plan)))
 
 
@@ -57,5 +57,5 @@ def test_a_worker_that_ends_leaves_the_rest(
 ) -> None:
     monkeypatch.setattr(building.sys, "executable", "/bin/false")
     monkeypatch.setenv("ARGUS_WORKERS", "2")
-    build_side_by_side(plan.kernels, DEFAULT_TARGET)
+    build_side_by_side(plan.kernels, DEFAULT_TARGET, open_sizes=False)
     assert not any(map(is_ready, requests(plan)))

@@ -6,12 +6,14 @@ that of the program. Only what the printed body mentions is passed.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from argus.codegen.context import Emission
 from argus.codegen.errors import CodegenError
 from argus.codegen.overflow import guards
 from argus.codegen.sync import map_symbol
 from argus.ir import ops as o
-from argus.ir.expr import Expr, Sym, symbols
+from argus.ir.expr import Const, Expr, Sym, binary, symbols
 from argus.ir.launch import (
     Arg,
     LaunchSpec,
@@ -21,7 +23,8 @@ from argus.ir.launch import (
     TensorMapArg,
 )
 from argus.ir.memory import GlobalTensor
-from argus.ir.program import Program, ScalarParam
+from argus.ir.program import LaunchRequirement, Program, ScalarParam
+from argus.ir.ranges import I32, fits
 from argus.ir.walk import walk
 from argus.isa.registers import at_launch
 from argus.isa.registry import supports
@@ -47,7 +50,9 @@ def bind_parameters(cx: Emission) -> None:
     for tensor in tensors(cx.program):
         cx.tensors[tensor.name] = cx.names.unique(tensor.name)
     for sym in _sizes(cx.program):
-        cx.bind(sym, "long long" if sym.kind == "stride" else "int")
+        known = cx.values.get(sym.name, I32[1] + 1)
+        wide = sym.kind == "stride" and not fits((known, known), I32)
+        cx.bind(sym, "long long" if wide else "int")
     for param in scalars(cx.program):
         if param.dtype not in SCALAR_TYPES:
             raise CodegenError(f"a kernel takes no {param.dtype} scalar")
@@ -69,6 +74,16 @@ def _sizes(program: Program) -> list[Sym]:
     return list(found.values())
 
 
+def constants(cx: Emission) -> list[str]:
+    """Declarations of sizes and strides that are known, and that the body mentions."""
+    return [
+        f"constexpr {cx.types[sym.name]} {cx.spelled[sym.name]} = "
+        f"{cx.values[sym.name]};"
+        for sym in _sizes(cx.program)
+        if sym.name in cx.symbols and sym.name in cx.values
+    ]
+
+
 def arguments(cx: Emission) -> tuple[list[Arg], list[str]]:
     """The arguments that the printed body needs, and their C++ declarations."""
     args: list[Arg] = []
@@ -88,7 +103,7 @@ def arguments(cx: Emission) -> tuple[list[Arg], list[str]]:
             name = cx.tensors[tensor.name]
             declared.append(f"{const}{ctype}* __restrict__ {name}")
     for sym in _sizes(program):
-        if sym.name in cx.symbols:
+        if sym.name in cx.symbols and sym.name not in cx.values:
             args.append(SymArg(sym))
             declared.append(f"{cx.types[sym.name]} {cx.spelled[sym.name]}")
     for param in scalars(program):
@@ -113,12 +128,25 @@ def launch_spec(cx: Emission, entry: str, args: list[Arg]) -> LaunchSpec:
         min_blocks=program.min_blocks,
         shared_bytes=program.shared_bytes,
         tensor_maps=tuple(program.tensor_maps),
-        requirements=(*program.requirements, *guards(program, cx.scalars)),
+        requirements=(
+            *_known(cx),
+            *program.requirements,
+            *guards(program, cx.scalars),
+        ),
         alignments=tuple(program.alignments),
         outputs=tuple(program.outputs),
         registers=_registers(program),
         waits=waits(program),
     )
+
+
+def _known(cx: Emission) -> Iterator[LaunchRequirement]:
+    """That sizes and strides which the text has as constants are these."""
+    why = "the machine code is for these sizes alone"
+    for sym in _sizes(cx.program):
+        if sym.name in cx.values:
+            equal = binary("==", sym, Const(cx.values[sym.name]))
+            yield LaunchRequirement(equal, why, cx.program.span)
 
 
 def waits(program: Program) -> bool:

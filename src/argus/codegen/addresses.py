@@ -25,7 +25,13 @@ from argus.codegen.expressions import literal
 from argus.codegen.scalars import ScalarTypes
 from argus.codegen.storage import layout_of
 from argus.ir.expr import Const, Expr, Sym, divisor, evaluate, lift, substitute, symbols
-from argus.ir.memory import BarrierRef, GlobalView, SharedAlloc, SharedView
+from argus.ir.memory import (
+    BarrierRef,
+    GlobalTensor,
+    GlobalView,
+    SharedAlloc,
+    SharedView,
+)
 from argus.ir.ranges import I32, I64, Range, fits
 from argus.layout import Fragment, SharedLayout, from_table
 from argus.layout.shared import swizzled
@@ -61,8 +67,13 @@ def locate(
     step: RegisterIteration,
     regs: Ints,
     suffix: str = "",
+    *,
+    whole: bool = False,
 ) -> ElementAddress:
-    """The element of ``view`` that the running thread holds in registers ``regs``."""
+    """The element of ``view`` that the running thread holds in registers ``regs``.
+
+    ``whole``: it is known to exist, though bounds do not say it.
+    """
     cx.pointers[view.tensor.name] = None
     env: dict[str, Expr] = {}
     parts = register_coordinates(layout)
@@ -83,31 +94,35 @@ def locate(
     tested: dict[Expr, Expr] = {}
     setup: list[str] = []
     valid: list[CppExpression] = []
-    offset: Expr = Const(0)
     tensor = view.tensor
+    narrow = _narrow(tensor, scalars)
+    found: list[Expr] = []
+    where: dict[str, Range] = {}
     named = zip(view.coords, tensor.shape, tensor.strides, strict=True)
-    for d, (coord, extent, stride) in enumerate(named):
+    for d, (coord, extent, _) in enumerate(named):
         exact = substitute(coord, env)
-        inside = _inside(exact, extent, scalars)
+        unknown = needs_test(exact, extent, scalars)
         local = exact
-        if inside and not isinstance(exact, Const | Sym):
+        if unknown and not isinstance(exact, Const | Sym):
             ctype, value = _coordinate(cx, exact, scalars)
             local = cx.opaque(name(f"i{d}{suffix}"), ctype)
             setup.append(f"const {ctype} i{d}{suffix} = {value.bare};")
             known = scalars.ranges.of(exact)
-            whole = I32 if ctype == "int" else I64
-            known = known if fits(known, whole) else whole
+            all_of_type = I32 if ctype == "int" else I64
+            known = known if fits(known, all_of_type) else all_of_type
             cx.scalars.ranges.known[local.name] = known
             scalars.ranges.known[local.name] = known
             scalars.ranges.free.add(local.name)
-        if inside:
+            most = scalars.ranges.of(extent)[1] - 1
+            where[local.name] = max(known[0], 0), max(min(known[1], most), 0)
+        if unknown:
             tested[exact] = local
             valid += _conditions(cx, local, extent, scalars)
-        offset = offset + _wide(cx, local, stride) * stride
+        found.append(local)
     for limit in view.limits:
         value = substitute(limit.value, env)
         extent = substitute(limit.extent, env)
-        if not _inside(value, extent, scalars):
+        if not needs_test(value, extent, scalars):
             continue
         if not scalars.ranges.by_launch(value) and value in tested:
             # The coordinate is known not to be negative, and not to have turned over.
@@ -115,7 +130,20 @@ def locate(
             valid.append(binary("<", cx.code(tested[value]), end))
         else:
             valid += _conditions(cx, value, extent, scalars)
-    return ElementAddress(setup, valid, cx.code(offset))
+    if narrow:  # an element that is accessed exists
+        cx.scalars.ranges.known.update(where)
+    offset: Expr = Const(0)
+    for local, stride in zip(found, tensor.strides, strict=True):
+        offset = offset + (local if narrow else _wide(cx, local, stride)) * stride
+    return ElementAddress(setup, [] if whole else valid, cx.code(offset))
+
+
+def _narrow(tensor: GlobalTensor, scalars: ScalarTypes) -> bool:
+    """Whether the offsets of all elements are known to fit 32 bits."""
+    reach = 0
+    for extent, stride in zip(tensor.shape, tensor.strides, strict=True):
+        reach += max(scalars.ranges.of(extent)[1] - 1, 0) * scalars.ranges.of(stride)[1]
+    return reach <= I32[1]
 
 
 _OUTSIDE: Range = (I32[0], 2**32 - 1)
@@ -140,7 +168,7 @@ def _coordinate(
     return ctype, expressions.code(exact, cx.spell, scalars)
 
 
-def _inside(value: Expr, extent: Expr, scalars: ScalarTypes) -> bool:
+def needs_test(value: Expr, extent: Expr, scalars: ScalarTypes) -> bool:
     """True when ``0 <= value < extent`` has to be tested."""
     low, high = scalars.ranges.of(value)
     return low < 0 or high >= scalars.ranges.of(extent)[0]

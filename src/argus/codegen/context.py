@@ -130,6 +130,8 @@ class Emission:
     storage: RegisterArrays
     out: Writer
     group: EmissionGroup
+    values: dict[str, int] = field(default_factory=dict[str, int])
+    """Sizes and strides for which alone the text is, by the names of their symbols."""
     tensors: dict[str, str] = field(default_factory=dict[str, str])
     """C++ name of each tensor's pointer."""
     spelled: dict[str, str] = field(default_factory=dict[str, str])

@@ -13,6 +13,7 @@ The text compiles under NVRTC and nvcc without any include path.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -50,8 +51,11 @@ class CudaSource:
     spec: LaunchSpec
 
 
-def emit(program: Program) -> CudaSource:
+def emit(program: Program, values: Mapping[str, int] | None = None) -> CudaSource:
     """Print a placed program.
+
+    ``values``: sizes ("M") and strides ("A_s0") for which alone it is; then they are
+    constants of the text, and requirements of its launches.
 
     Raises CodegenError when the program is not placed, or breaks what placing promises.
     """
@@ -70,10 +74,12 @@ def emit(program: Program) -> CudaSource:
         "threadIdx.x",
         tid_place,
     )
-    cx = Emission(program, names, storage.RegisterArrays(), out, group)
+    cx = Emission(
+        program, names, storage.RegisterArrays(), out, group, values=dict(values or {})
+    )
     abi.bind_parameters(cx)
     _bind_hardware(cx)
-    cx.scalars = scalars.infer(program, cx.types)
+    cx.scalars = scalars.infer(program, cx.types, cx.values)
     known = cx.scalars.ranges.known
     known[CLUSTER_RANK.name] = 0, program.cluster - 1
     known[LOOP.name] = known[INNER_LOOP.name] = 0, MOST_REGISTERS
@@ -129,6 +135,8 @@ def _signature(cx: Emission, entry: str, declared: list[str]) -> str:
 
 def _frame(cx: Emission, used: set[str], place: Reserved) -> None:
     """Declarations at the top, each only if the body uses it."""
+    for declared in abi.constants(cx):
+        place.line(declared)
     if used & {"smem", "smem_base"}:
         place.line(
             f"extern __shared__ __align__({SHARED_ALIGNMENT}) unsigned char smem[];"

@@ -6,6 +6,8 @@ accessed in vectors go two elements at a time, one for each half of a register.
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from argus.codegen import registers
@@ -27,6 +29,7 @@ from argus.codegen.errors import CodegenError
 from argus.codegen.registers import assign, at, both_halves, encoded, read
 from argus.codegen.storage import RegisterArray, layout_of
 from argus.codegen.vectors import BITS, Vector, vector_of
+from argus.codegen.whole_tiles import whole_tile
 from argus.ir import ops as o
 from argus.ir.codec import bit_pattern
 from argus.ir.dtypes import DType
@@ -76,9 +79,9 @@ def load_global(cx: Emission, op: o.LoadGlobal) -> None:
     tensor = op.view.tensor
     pointer_name = cx.tensors[tensor.name]
 
-    def access(step: RegisterIteration) -> list[str]:
+    def access(step: RegisterIteration, *, whole: bool = False) -> list[str]:
         first = step.values * plan.width
-        where = locate(cx, op.view, plan.layout, step, first)
+        where = locate(cx, op.view, plan.layout, step, first, whole=whole)
         condition = where.condition
         mask = op.mask
         if mask is not None and plan.width == 1:
@@ -105,7 +108,15 @@ def load_global(cx: Emission, op: o.LoadGlobal) -> None:
         lines += spread(cx, vector, target, step, plan.width, masked, fill_text)
         return lines
 
-    cx.loop(plan.accesses, access)
+    by_element = op.mask is not None and plan.width == 1
+    one = None if by_element else whole_tile(cx, op.view, plan.layout, plan.width)
+    if one is not None:
+        with cx.out.block(f"if ({one.bare})"):
+            cx.loop(plan.accesses, partial(access, whole=True))
+        with cx.out.block("else"):
+            cx.loop(plan.accesses, access)
+    else:
+        cx.loop(plan.accesses, access)
 
 
 def streaming(evict: str | None) -> bool:

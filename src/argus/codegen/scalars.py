@@ -8,7 +8,7 @@ them: what a loop carries is declared before the values that it will get are pri
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
@@ -123,12 +123,16 @@ def scalar_type(dtype: DType) -> str:
     return "int" if i32.holds(dtype) else "long long"
 
 
-def infer(program: Program, known: dict[str, str]) -> ScalarTypes:
+def infer(
+    program: Program, known: dict[str, str], values: Mapping[str, int] | None = None
+) -> ScalarTypes:
     """Types of everything that the program binds, by symbol name; ``known`` first.
+
+    ``values``: sizes and strides that are known.
 
     Types only ever widen, so going over the program until nothing changes ends.
     """
-    ranges = study(program)
+    ranges = study(program, values)
     types = dict(known)
     scalars = ScalarTypes(types, ranges)
     flows = list(_flows(program.body))
@@ -141,8 +145,8 @@ def infer(program: Program, known: dict[str, str]) -> ScalarTypes:
     changed = True
     while changed:
         changed = False
-        for sym, values in flows:
-            found = [scalars.ctype(value) for value in values]
+        for sym, taken in flows:
+            found = [scalars.ctype(value) for value in taken]
             found += [types[sym.name]] if sym.name in types else []
             widest = max(found, key=_ORDER.index)
             if widest in ("int", "long long") and sym not in counters:

@@ -21,6 +21,7 @@ Three kinds of symbols are told apart:
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import assert_never
 
@@ -29,7 +30,7 @@ from argus.ir import ops as o
 from argus.ir.counters import COUNTED, counters
 from argus.ir.dtypes import DType, i32, i64
 from argus.ir.expr import Binary, BinaryOp, Const, Expr, Select, Sym, symbols
-from argus.ir.program import Program, ScalarParam
+from argus.ir.program import BLOCK_INDEX, Program, ScalarParam
 from argus.ir.scalar_flow import ScalarFlow
 
 __all__ = [
@@ -207,9 +208,12 @@ def _xor(a: Range, b: Range) -> Range:
 # ------------------------------------------------------------------- a program
 
 
-def arguments(program: Program) -> Ranges:
-    """Values of what a program is given."""
-    ranges = Ranges()
+def arguments(program: Program, values: Mapping[str, int] | None = None) -> Ranges:
+    """Values of what a program is given.
+
+    ``values``: sizes and strides that are known.
+    """
+    ranges = Ranges({name: (value, value) for name, value in (values or {}).items()})
     for param in program.params:
         if isinstance(param, ScalarParam) and param.dtype == "i64":
             ranges.known[param.sym.name] = I64
@@ -217,9 +221,14 @@ def arguments(program: Program) -> Ranges:
     return ranges
 
 
-def study(program: Program) -> Ranges:
-    """Values of everything that a program names, wherever it is named."""
-    ranges = arguments(program)
+def study(program: Program, values: Mapping[str, int] | None = None) -> Ranges:
+    """Values of everything that a program names, wherever it is named.
+
+    ``values``: sizes and strides that are known.
+    """
+    ranges = arguments(program, values)
+    blocks = ranges.of(program.grid)[1]
+    ranges.known[BLOCK_INDEX.name] = 0, min(max(blocks - 1, 0), I32[1])
     ranges.counters = counters(program)
     _Study(ranges).block(program.body)
     return ranges
@@ -261,7 +270,11 @@ class _Study(ScalarFlow):
         start, stop = ranges.of(op.start), ranges.of(op.stop)
         iterations = max(stop[1] - start[0], 0)
         self._inherit(op.var, (op.start, op.stop, op.step))
-        variable = start[0], max(stop[1] - 1, start[0])
+        last = max(stop[1] - 1, start[0])
+        step = ranges.of(op.step)
+        if start[0] == start[1] and step[0] == step[1] > 0:
+            last -= (last - start[0]) % step[0]
+        variable = start[0], last
         ranges.known[op.var.name] = variable if fits(variable, I64) else I64
         others: list[o.ScalarCarry] = []
         for c in op.scalars:

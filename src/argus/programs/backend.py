@@ -21,7 +21,7 @@ import logging
 import operator
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -251,7 +251,7 @@ class _GraphCall:
         self, key: object, noted: Callable[[], Callable[[Any], Any]]
     ) -> Callable[[Sequence[Any]], Any]:
         """The program for sizes that ``noted`` tells; ``key`` None: for all calls."""
-        made = self._program(noted)
+        made = self._program(noted, open_sizes=key is not None)
         if key is None:
             self._only = made
         else:
@@ -261,7 +261,7 @@ class _GraphCall:
         return made
 
     def _program(
-        self, noted: Callable[[], Callable[[Any], Any]]
+        self, noted: Callable[[], Callable[[Any], Any]], *, open_sizes: bool
     ) -> Callable[[Sequence[Any]], Any]:
         options = self._options
         places: dict[Any, int] = {}
@@ -273,7 +273,7 @@ class _GraphCall:
             program = walk.program(
                 lambda node: GivenFrom("input", places[node], node.name), self._graph
             )
-            plan = kept_plan(program)
+            plan = replace(kept_plan(program), open_sizes=open_sizes)
         except ArgusError as error:
             if error.diagnostics[0].code != "AG1041":
                 raise

@@ -91,7 +91,8 @@ def called(
     import torch
 
     index = torch.device(device).index or 0
-    build_side_by_side(plan.kernels, device_target(index))
+    target = device_target(index)
+    build_side_by_side(plan.kernels, target, open_sizes=plan.open_sizes)
     call = ProgramCall(plan)
     return ReplayedCall(call) if graph else call
 

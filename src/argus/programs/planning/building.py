@@ -24,7 +24,7 @@ from argus.diagnostics import ArgusError
 from argus.files.settings import whole
 from argus.ir.dtypes import DTYPES
 from argus.lang.kernel import load_kernels
-from argus.programs.planning.kernel_requests import kernel_of, request_for_step
+from argus.programs.planning.kernel_requests import built_request
 from argus.programs.planning.plan import KernelStep
 from argus.requests import Request
 from argus.runtime.cache import cache_directory
@@ -41,8 +41,12 @@ def workers() -> int:
     return len(os.sched_getaffinity(0)) if chosen is None else chosen
 
 
-def build_side_by_side(steps: Sequence[KernelStep], target: str) -> None:
+def build_side_by_side(
+    steps: Sequence[KernelStep], target: str, *, open_sizes: bool
+) -> None:
     """Prove and build what the disk cache lacks of these kernels.
+
+    ``open_sizes``: see `built_request`.
 
     Those of many loops, whose proofs take longest, begin first, so that none of them is
     waited for in the end. Returns when all have been tried; a failure is left to
@@ -54,7 +58,7 @@ def build_side_by_side(steps: Sequence[KernelStep], target: str) -> None:
     waiting: SimpleQueue[str] = SimpleQueue()
     ready: dict[str, bool] = {}
     for step in sorted(steps, key=lambda s: -len(s.source.sizes)):
-        request, _ = request_for_step(kernel_of(step), step, target)
+        request = built_request(step, target, open_sizes=open_sizes)
         line = as_line(request, step.source.text)
         if line not in ready:
             ready[line] = is_ready(request)
@@ -82,6 +86,7 @@ def as_line(request: Request, text: str) -> str:
         "dtypes": {name: dtype.name for name, dtype in request.dtypes.items()},
         "target": request.target,
         "facts": dict(request.facts),
+        "values": dict(request.values),
     }
     return json.dumps(said)
 
@@ -91,7 +96,8 @@ def of_line(line: str) -> Request:
     said = json.loads(line)
     kernel = load_kernels(said["file"], said["text"]).kernels[said["kernel"]]
     dtypes = {name: DTYPES[dtype] for name, dtype in said["dtypes"].items()}
-    return Request(kernel, dtypes, {}, said["target"], said["facts"])
+    known = (said["facts"], said["values"])
+    return Request(kernel, dtypes, {}, said["target"], *known)
 
 
 def _drive(waiting: SimpleQueue[str]) -> None:

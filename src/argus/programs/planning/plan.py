@@ -146,10 +146,15 @@ PlanStep = KernelStep | RepeatedStep | TorchStep
 
 @dataclass(frozen=True)
 class ProgramPlan:
-    """Steps in order. ``program`` has the inputs, weights and results."""
+    """Steps in order. ``program`` has the inputs, weights and results.
+
+    ``open_sizes``: there are such plans for many sizes, one after the other, and they
+    share the machine code of kernels.
+    """
 
     program: TensorProgram
     steps: tuple[PlanStep, ...]
+    open_sizes: bool = False
 
     @property
     def kernels(self) -> tuple[KernelStep, ...]:

@@ -10,7 +10,7 @@ from argus.programs.planning.building import as_line
 from argus.programs.planning.kernel_requests import (
     kernel_of,
     request_for_step,
-    unused_strides,
+    values_of,
 )
 from argus.programs.planning.plan import KernelStep
 from argus.requests import placed_program
@@ -48,11 +48,7 @@ def forget() -> None:
 
 
 def _require_sizes(program: Program, step: KernelStep) -> None:
-    env = dict(step.source.sizes)
-    for tensor in step.source.tensors:
-        strides = unused_strides(step.shape(tensor), tensor.all_strides)
-        for dim, stride in enumerate(strides):
-            env[f"{tensor.name}_s{dim}"] = stride
+    env = values_of(step)
     for requirement in program.requirements:
         if not holds(requirement.cond, env):
             raise fail(

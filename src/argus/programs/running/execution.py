@@ -222,7 +222,11 @@ class ProgramCall:
         if run is not None:
             return partial(_run_each, part, self._planned, run)
         return LaunchSegment(
-            part, self._planned.place, self._device.type, self._device.index or 0
+            part,
+            self._planned.place,
+            self._device.type,
+            self._device.index or 0,
+            open_sizes=self.plan.open_sizes,
         )
 
     def _torch_step(self, step: TorchStep) -> PreparedStep:

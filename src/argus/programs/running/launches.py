@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from argus.calls import loaded_kernel
 from argus.programs.lowering.naming import KernelTensor
-from argus.programs.planning.kernel_requests import kernel_of, request_for_step
+from argus.programs.planning.kernel_requests import built_request
 from argus.programs.planning.plan import KernelStep, RepeatedStep
 from argus.programs.tensors.tensor_program import ProgramValue
 from argus.runtime.arguments import TensorArg
@@ -46,7 +46,7 @@ class _Alike:
     """What steps of a segment share."""
 
     loaded: dict[object, LoadedKernel] = field(default_factory=dict[object, Any])
-    """By kernel file, types and facts."""
+    """By kernel file, types, facts and values."""
     plans: dict[object, tuple[LaunchPlan, tuple[str, ...]]] = field(
         default_factory=dict[object, Any]
     )
@@ -58,7 +58,8 @@ class LaunchSegment:
     """Launches that follow each other, prepared in the first call.
 
     ``place`` gives the base of a value, and bytes from there to its first element;
-    ``kind`` and ``device`` are those of the tensors. A call brings the addresses of the
+    ``kind`` and ``device`` are those of the tensors; ``open_sizes``: see
+    `built_request`. A call brings the addresses of the
     bases; what kernels write is in memory that a call allocates, apart from all else.
     """
 
@@ -68,7 +69,10 @@ class LaunchSegment:
         place: Callable[[ProgramValue], tuple[int, int]],
         kind: str,
         device: int,
+        *,
+        open_sizes: bool = False,
     ) -> None:
+        self._open_sizes = open_sizes
         self._launches: MovableLaunches | None = None
         self._where = (kind, device)
         self._target = device_target(device)
@@ -101,7 +105,7 @@ class LaunchSegment:
     ) -> tuple[LaunchPlan, list[KernelTensor]]:
         """The launch of a step but for addresses, and the tensors of its kernel."""
         by_name = {t.name: t for t in step.source.tensors}
-        request, _ = request_for_step(kernel_of(step), step, self._target)
+        request = built_request(step, self._target, open_sizes=self._open_sizes)
         laid = tuple(
             (n, t.buffer.dtype.name, step.shape(t), t.all_strides)
             for n, t in by_name.items()
@@ -112,6 +116,7 @@ class LaunchSegment:
             step.source.text,
             types,
             tuple(request.facts.items()),
+            tuple(request.values.items()),
         )
         key = (built, laid)
         if key not in alike.plans:
