@@ -2,14 +2,19 @@
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from argus.codegen import CodegenError
 from argus.ir.check import InvalidProgramError
+
+KERNELS = Path(__file__).parent / "kernels"
 
 USAGE = [
     (["run", "gem"], "AG0909"),
@@ -227,6 +232,42 @@ def test_what_the_parser_rejects_is_json(argus, words: list[str]) -> None:
     assert ran.json["diagnostics"][0]["message"]
 
 
+SWALLOWED = [
+    ["check", "scale.py", "--html", "--json"],
+    ["check", "scale.py", "--sarif", "--no-proof"],
+    ["check", "--kernel", "--json", "scale.py"],
+    ["check", "scale.py", "-k", "--target=sm_80"],
+    ["--debug", "build", "scale.py", "-o", "--no-proof"],
+    ["runs", "show", "--trial", "--json"],
+    ["run", "scale.py", "--set", "-h"],
+]
+
+
+@pytest.mark.parametrize("words", SWALLOWED, ids=lambda x: " ".join(x))
+def test_an_option_is_no_value(
+    argus, words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Else `--html --json` writes a file of that name, and no JSON."""
+    (tmp_path / "scale.py").write_text((KERNELS / "scale.py").read_text())
+    monkeypatch.chdir(tmp_path)
+    ran = argus(*words)
+    said = ran.json["diagnostics"][0]["message"] if "--json" in words else ran.err
+    assert ran.code == 2
+    assert "has no value" in said and "is an option" in said
+    assert [p.name for p in tmp_path.iterdir()] == ["scale.py"]
+
+
+def test_a_value_may_look_like_an_option(
+    argus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "scale.py").write_text((KERNELS / "scale.py").read_text())
+    monkeypatch.chdir(tmp_path)
+    ran = argus("check", "scale.py", "--no-proof", "--html=--json")
+    assert (ran.code, (tmp_path / "--json").exists()) == (0, True)
+    ran = argus("run", "scale.py", "--set", "-1")
+    assert "has no value" not in ran.err
+
+
 def test_a_question_that_nobody_answers(
     argus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -413,3 +454,47 @@ def test_what_a_reference_raises_has_its_line(argus, tmp_path: Path) -> None:
         assert ran.code == 1
         said = " ".join((ran.out + ran.err).split())
         assert "NameError: name 'missing' is not defined, at line 13" in said, command
+
+
+ENDLESS = CHATTY.partition("    import os")[0]
+
+
+@pytest.mark.parametrize("command", ["check", "equal", "test"])
+def test_a_reference_that_does_not_end(
+    argus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    for place in ("equivalence.references", "specification.calling"):
+        monkeypatch.setattr(f"argus.{place}.SECONDS", 0.2)
+    path = tmp_path / "k.py"
+    path.write_text(f"{ENDLESS}    while len(X):\n        pass\n    return X * 2\n")
+    ran = argus(command, str(path), width=200)
+    assert ran.code == 1
+    said = " ".join((ran.out + ran.err).split())
+    assert re.search(r"did not end within 0\.2 s of computing, at line \d+ of", said)
+
+
+@pytest.mark.parametrize("command", ["check", "equal", "test"])
+def test_an_interrupt_says_what_was_running(tmp_path: Path, command: str) -> None:
+    path = tmp_path / "k.py"
+    begun = tmp_path / "begun"
+    path.write_text(
+        f"{ENDLESS}    import time\n    open({str(begun)!r}, 'w').close()\n"
+        "    time.sleep(200)\n    return X * 2\n"
+    )
+    main = "from argus.cli import main; main()"
+    for option in ([], ["--json"]):
+        begun.unlink(missing_ok=True)
+        words = [sys.executable, "-c", main, command, str(path), *option]
+        with subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            while not begun.exists() and process.poll() is None:
+                time.sleep(0.02)
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate()
+        assert process.returncode == 130, err
+        said = json.loads(out)["running"] if option else err
+        assert re.match(r"interrupted while \w+ing .*`reference` was running", said)
+        assert "at line 15 of k.py" in said
+        assert "Traceback" not in err

@@ -62,6 +62,8 @@ class Output:
         self.code = OK
         self.margin = 0
         """Blanks before every line of text."""
+        self.doing = ""
+        """What takes a while just now, for whoever interrupts it."""
         self.data: dict[str, Json] = {}
         self.diagnostics: list[Diagnostic] = []
         self._consoles: dict[bool, Console] = {}
@@ -144,6 +146,20 @@ class Output:
         """Let the command exit with ``code``, unless it already has a worse one."""
         self.code = max(self.code, code)
 
+    def interrupted(self, error: KeyboardInterrupt) -> None:
+        """Say what was going on, and where in a file of the user's, if it was there."""
+        from argus.diagnostics.user_code import innermost, is_users, place
+
+        self.fail(INTERRUPTED)
+        said = f"interrupted while {self.doing}" if self.doing else "interrupted"
+        frame = innermost(error, is_users)
+        if frame is not None:
+            said += f": `{frame.name}` was running{place(error)}"
+        self.data["interrupted"] = True
+        self.data["running"] = said
+        if not self.as_json:
+            self._console(error=True).print(said, soft_wrap=True)
+
     def finish(self) -> None:
         """Print the JSON object, if that is wanted."""
         if not self.as_json:
@@ -215,9 +231,8 @@ class reporting:  # noqa: N801 - reads as the verb of a `with`
                 debug = "`argus --debug COMMAND ...` shows the traceback"
                 self.out.show([bug(error, help=f"{debug}; please report it")])
                 self.out.fail(BUG)
-            case KeyboardInterrupt() if self.out.as_json:
-                self.out.data["interrupted"] = True
-                self.out.fail(INTERRUPTED)
+            case KeyboardInterrupt():
+                self.out.interrupted(error)
             case _:
                 return False
         self.out.finish()

@@ -21,6 +21,7 @@ from io import StringIO
 from typing import Any
 from unittest.mock import patch
 
+from argus.diagnostics.ending import DidNotEnd, within
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.ir.required import required_sizes
@@ -40,6 +41,8 @@ _QUIET = (
     "torch._subclasses.fake_tensor",
 )
 """Loggers that say at length what is an error besides."""
+_SECONDS = 300.0
+"""For which an export may compute: a whole model's takes longer than a function's."""
 
 
 @dataclass
@@ -141,16 +144,22 @@ class Exports:
                 open_options(),
             ):
                 warnings.simplefilter("ignore")  # torch's, about itself
-                exported: Any = torch.export.export(
-                    module.eval(),
-                    tuple(examples),
-                    dynamic_shapes=tuple(dynamic) if is_module else (tuple(dynamic),),
-                    strict=False,
+                shapes = tuple(dynamic) if is_module else (tuple(dynamic),)
+                exported: Any = within(
+                    _SECONDS,
+                    lambda: torch.export.export(
+                        module.eval(),
+                        tuple(examples),
+                        dynamic_shapes=shapes,
+                        strict=False,
+                    ),
                 )
                 _require_no_squeeze(exported.graph)
                 return decomposed(exported, torch.export.default_decompositions)
         except Unknown:
             raise
+        except DidNotEnd as why:
+            raise Unknown(f"torch.export {why}") from why
         except Exception as error:
             first = str(error).partition("\n")[0]
             raise Unknown(
