@@ -299,6 +299,10 @@ def test_help_is_fast_and_imports_no_compiler() -> None:
     assert float(seconds) < 2  # about 0.2 s on an idle machine
 
 
+def test_the_module_is_the_command_line() -> None:
+    assert _python("-m", "argus", "--help").stdout.startswith("Usage: argus [OPTIONS]")
+
+
 def test_a_closed_pipe_is_no_traceback() -> None:
     script = (
         "set -o pipefail; "
