@@ -145,6 +145,28 @@ def test_odd_paths(argus, path: str) -> None:
         assert "AG0913" not in ran.err
 
 
+def test_a_source_without_end(argus) -> None:
+    for command in ("check", "run", "equal", "test", "explain"):
+        ran = argus(command, "/dev/zero")
+        assert ran.code == 2
+        assert "error[AG09" in ran.err
+
+
+def test_a_source_from_a_pipe(argus) -> None:
+    """It is read once; what is wrong with it is told, not what it is."""
+    for text, code, said in (
+        ((KERNELS / "scale.py").read_text(), 0, ""),
+        ("def f(:\n", 1, "error[AG0001]"),
+        ("import os\n", 1, "error[AG0022]"),
+    ):
+        begin, end = os.pipe()
+        os.write(end, text.encode())
+        os.close(end)
+        ran = argus("check", "--no-proof", f"/dev/fd/{begin}")
+        os.close(begin)
+        assert (ran.code, said in ran.err) == (code, True), ran.err
+
+
 def test_names_that_are_not_utf8(argus, tmp_path: Path) -> None:
     """Such a name of a kernel's file reaches pages, SARIF, JSON and exports."""
     source = (Path(__file__).parent / "kernels" / "scale.py").read_bytes()

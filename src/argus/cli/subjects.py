@@ -223,8 +223,10 @@ def kernels_of_file(source: str) -> dict[str, Kernel]:
     """
     try:
         return load_kernels(source).kernels
-    except ArgusError:
-        if is_torch_text(Reader().read(source)):
+    except ArgusError as error:
+        # What cannot be read is told as such; of a pipe nothing is left to be read.
+        again = os.path.isfile(source) or "AG0002" in error.codes
+        if again and is_torch_text(Reader().read(source)):
             raise fail(
                 "AG0908",
                 None,

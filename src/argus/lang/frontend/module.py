@@ -17,6 +17,7 @@ from io import BytesIO
 from pathlib import Path
 
 from argus.diagnostics import ArgusError, SourceText, Span, fail, register_source
+from argus.files.reading import LONGEST
 from argus.files.sources import note_source
 from argus.lang.frontend.declarations import (
     FunctionDecl,
@@ -44,15 +45,18 @@ _parsing = threading.Lock()
 def read_text(path: Path) -> str:
     """Text of a source file in its declared encoding.
 
-    Raises ArgusError: it cannot be read (AG0002) or decoded (AG0001).
+    Raises ArgusError: it cannot be read, or is too long (AG0002), or no text (AG0001).
+    No more is read than a source may have: a device may have no end.
     """
     try:
         with path.open("rb") as file:
             note_source(os.fstat(file.fileno()))
-            data = file.read()
+            data = file.read(LONGEST + 1)
     except (OSError, ValueError) as error:  # ValueError: a NUL in the name
         reason = getattr(error, "strerror", None) or str(error)
         raise fail("AG0002", None, f"cannot read `{path}`: {reason}") from None
+    if len(data) > LONGEST:
+        raise fail("AG0002", None, f"`{path}` has more than {LONGEST} bytes")
     try:
         encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
         return data.decode(encoding)
