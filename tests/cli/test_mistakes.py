@@ -321,6 +321,30 @@ def test_help_is_fast_and_imports_no_compiler() -> None:
     assert float(seconds) < 2  # about 0.2 s on an idle machine
 
 
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "scale.py", "--no-proof"],
+        ["check", "wrong.py"],
+        ["check", "scale.py", "--no-proof", "--json"],
+        ["explain", "scale.py"],
+        ["list"],
+        ["list", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_a_full_standard_output_is_no_bug(words: list[str]) -> None:
+    main = [sys.executable, "-c", "from argus.cli import main; main()"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*main, *words], cwd=KERNELS, stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 2, done.stderr
+    assert "error[AG0902]: standard output cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
+
+
 def test_the_module_is_the_command_line() -> None:
     assert _python("-m", "argus", "--help").stdout.startswith("Usage: argus [OPTIONS]")
 
