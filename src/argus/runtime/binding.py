@@ -235,7 +235,8 @@ def _bad_stride(
         f"the stride of {declared.dims[position]} in `{name}` is "
         f"{given.strides[position]}, expected {expected}",
         notes=[f"shape {given.shape}, strides {given.strides} in elements"],
-        help=f"`{name}.contiguous()`, if it is a torch tensor",
+        help=f"a copy has strides that fit: `{name}.contiguous()` of torch, "
+        f"`numpy.ascontiguousarray({name})`; what is written to one stays in it",
     )
 
 
