@@ -496,6 +496,52 @@ def test_what_a_module_raises_has_its_line(argus, tmp_path: Path) -> None:
     assert "raises ValueError: not now, at line 3 of model.py" in ran.err
 
 
+MODEL = """import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(64, 32)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+
+
+def get_inputs():
+    return [torch.randn(8, 64)]
+"""
+WRONG_MODELS = {
+    "exits": (MODEL + "\nraise SystemExit(3)\n", "SystemExit: 3, at line 16 of m.py"),
+    "exits in inputs": (
+        MODEL.replace("return [", "raise SystemExit  # ["),
+        "get_inputs() of `m.py` raises SystemExit, at line 14 of m.py",
+    ),
+    "exits in forward": (
+        MODEL.replace("torch.relu(self.linear(x))", "exit(self.linear(x).shape[1])"),
+        "cannot be read: SystemExit: 32, at line 10 of m.py",
+    ),
+    "other sizes": (MODEL.replace("8, 64", "8, 65"), "[8, 65] X [64, 32]"),
+    "no inputs": (MODEL.replace("[torch.randn(8, 64)]", "[]"), "missing a required"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_MODELS)
+def test_a_module_that_does_not_run(tmp_path: Path, name: str) -> None:
+    """One diagnostic, and nothing of what torch logs; no line of Python's library."""
+    pytest.importorskip("torch")
+    text, said = WRONG_MODELS[name]
+    (tmp_path / "m.py").write_text(text)
+    main = [sys.executable, "-c", "from argus.cli import main; main()"]
+    done = subprocess.run(
+        [*main, "plan", "m.py"], cwd=tmp_path, capture_output=True, text=True
+    )
+    shown = " ".join(done.stderr.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert shown.startswith("error[AG10") and said in shown
+    assert "inspect.py" not in shown and "Traceback" not in shown
+
+
 def test_what_a_reference_raises_has_its_line(argus, tmp_path: Path) -> None:
     path = tmp_path / "k.py"
     path.write_text(CHATTY.partition("    import os")[0] + "    return X * missing\n")
@@ -507,6 +553,19 @@ def test_what_a_reference_raises_has_its_line(argus, tmp_path: Path) -> None:
 
 
 ENDLESS = CHATTY.partition("    import os")[0]
+
+
+@pytest.mark.parametrize("command", ["check", "equal", "test"])
+def test_a_reference_that_exits(argus, tmp_path: Path, command: str) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(f"{ENDLESS}    import sys; sys.exit(3)\n")
+    ran = argus(command, str(path), width=200)
+    assert ran.code == 1
+    said = " ".join((ran.out + ran.err).split())
+    wanted = "SystemExit: 3, at line 13 of k.py"
+    assert (
+        wanted if command != "equal" else "imports sys, which is not traced"
+    ) in said
 
 
 @pytest.mark.parametrize("command", ["check", "equal", "test"])

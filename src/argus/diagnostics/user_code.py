@@ -53,6 +53,15 @@ def is_users(filename: str) -> bool:
     return not any(path.is_relative_to(folder) for folder in _others())
 
 
+def is_pythons(filename: str) -> bool:
+    """Whether a line is of Python's own library, and not of a package beside it."""
+    paths = sysconfig.get_paths()
+    path = Path(filename)
+    packages = any(path.is_relative_to(paths[n]) for n in ("purelib", "platlib"))
+    library = any(path.is_relative_to(paths[n]) for n in ("stdlib", "platstdlib"))
+    return library and not packages
+
+
 @cache
 def _others() -> tuple[Path, ...]:
     paths = sysconfig.get_paths()

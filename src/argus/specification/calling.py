@@ -168,7 +168,7 @@ def called(
     except (AssertionError, ValueError) as error:
         said = f"the reference fails on symbolic arrays: {raised(error)}"
         raise Failing(said) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         said = f"the reference fails on symbolic arrays: {raised(error)}"
         raise Unknown(said) from error
     after = calling.kept(copy)

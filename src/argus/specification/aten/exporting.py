@@ -10,7 +10,6 @@ size of which launches admit one number is that number.
 
 from __future__ import annotations
 
-import logging
 import re
 import warnings
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
@@ -27,6 +26,7 @@ from argus.ir.program import Program, ScalarParam
 from argus.ir.required import required_sizes
 from argus.specification.aten.decomposing import decomposed
 from argus.specification.aten.open_options import open_options
+from argus.specification.aten.unlogged import unlogged
 from argus.terms import Unknown
 
 __all__ = ["SIZE", "Exports", "dims_of", "guards_of"]
@@ -35,12 +35,6 @@ SIZE = re.compile(
     r"L\['(?P<name>\w+)'\](?:\[(?P<place>\d+)\])?\.size\(\)\[(?P<axis>\d+)\]"
 )
 """A size of an input, as guards name it: by the input's name, or its number."""
-_QUIET = (
-    "torch.fx.experimental.symbolic_shapes",
-    "torch.export",
-    "torch._subclasses.fake_tensor",
-)
-"""Loggers that say at length what is an error besides."""
 _SECONDS = 300.0
 """For which an export may compute: a whole model's takes longer than a function's."""
 
@@ -160,7 +154,7 @@ class Exports:
             raise
         except DidNotEnd as why:
             raise Unknown(f"torch.export {why}") from why
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             first = str(error).partition("\n")[0]
             raise Unknown(
                 f"torch.export fails: {type(error).__name__}: {first}"
@@ -170,17 +164,9 @@ class Exports:
 @contextmanager
 def _quiet() -> Generator[None]:
     """Without what torch logs and prints of graphs that it cannot make."""
-    loggers = [logging.getLogger(name) for name in _QUIET]
-    before = [logger.disabled for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
     unread = StringIO()
-    try:
-        with redirect_stdout(unread), redirect_stderr(unread):
-            yield
-    finally:
-        for logger, disabled in zip(loggers, before, strict=True):
-            logger.disabled = disabled
+    with unlogged(), redirect_stdout(unread), redirect_stderr(unread):
+        yield
 
 
 @contextmanager
