@@ -404,6 +404,23 @@ def test_an_interrupt_is_no_bug(argus, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "AG0913" not in ran.err
 
 
+@pytest.mark.usefixtures("no_gpu")
+def test_an_interrupted_run_is_not_done(
+    argus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script that goes on with its kernel would go on with any."""
+    from argus.evaluation.judge import Judge
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("ARGUS_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(Judge, "evaluate", interrupted)
+    ran = argus("optimize", "gemm", "--shape", "64x64x64", "--trials", "2")
+    assert ran.code == 130
+    assert "(interrupted)" in ran.out and "--resume" in ran.out
+
+
 def test_an_interrupt_is_told_in_json(argus, monkeypatch: pytest.MonkeyPatch) -> None:
     def interrupted(program: object) -> None:
         raise KeyboardInterrupt
