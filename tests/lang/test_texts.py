@@ -110,6 +110,15 @@ def test_a_file_that_changed_after_the_first_call(module: ModuleType) -> None:
     assert result(module.twice) == 2
 
 
+def test_constants_are_asked_for_once() -> None:
+    """As the documentation says: what a kernel means does not change behind it."""
+    names: dict[str, Any] = {"FACTOR": 3.0}
+    cell(IMPORTS + KERNEL.replace("2.0", "FACTOR"), names, "<cell-once>")
+    assert result(names["twice"]) == 3
+    names["FACTOR"] = 5.0
+    assert result(names["twice"]) == 3
+
+
 def test_kernels_are_named_and_pickled_as_functions_are(module: ModuleType) -> None:
     assert module.twice.__name__ == "twice"
     assert module.twice.__module__ == module.__name__
