@@ -44,13 +44,13 @@ class ArgumentError(ValueError):
     """
 
     def __init__(self, said: str, span: Span | None = None, why: str = "") -> None:
-        super().__init__(said)
-        self.span, self.why = span, why
+        super().__init__(f"{said}; {why}" if why else said)
+        self.said, self.span, self.why = said, span, why
 
     def told(self) -> ArgusError:
         """The same as an ArgusError AG0808, for people."""
         notes = [self.why] if self.why else []
-        return fail("AG0808", self.span, str(self), notes=notes)
+        return fail("AG0808", self.span, self.said, notes=notes)
 
 
 @dataclass(frozen=True)
