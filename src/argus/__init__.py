@@ -71,7 +71,7 @@ def compile(  # beside `torch.compile`; `*` does not bring it, as Python has its
 ) -> "CompiledProgram":
     """A module of PyTorch as a program of kernels; see `CompiledProgram`.
 
-    Raises ArgusError AG1041 where torch cannot export the module.
+    Raises ArgusError AG1041 where torch cannot export the module, AG0801 for no module.
     """
     from argus.programs.compiled import compiled
 

@@ -215,7 +215,7 @@ class KernelCalls:
         self, tensors: Mapping[str, TensorArg], statics: Statics, checking: bool
     ) -> LoadedKernel:
         """The kernel built for tensors of a GPU, as `described` has them."""
-        target = _target_of_device(next(iter(tensors.values()), None))
+        target = _target_of_device(tensors)
         key, chosen = self._key(tensors, statics, checking, target)
         loaded = self._builds.find(key)
         if loaded is None:
@@ -332,12 +332,27 @@ def _in_host_memory(tensors: Iterable[TensorArg]) -> bool:
     return {t.device[0] for t in tensors} == {HOST}
 
 
-def _target_of_device(tensor: TensorArg | None) -> str:
-    """The target for the device of a tensor (the first device without one)."""
+def _target_of_device(tensors: Mapping[str, TensorArg]) -> str:
+    """The target for the device of the tensors (the first device without one).
+
+    Raises ArgusError AG0807 for a tensor that no kernel can be run on.
+    """
     from argus.runtime.driver import cuda_driver, target_of
 
-    index = 0 if tensor is None else tensor.device[1]
+    for name, tensor in tensors.items():
+        if tensor.device[0] not in _DEVICES:
+            raise fail(
+                "AG0807",
+                None,
+                f"`{name}` is on {tensor.device[0]}: kernels run on a CUDA device, and "
+                "on the CPU in the interpreter",
+            )
+    first = next(iter(tensors.values()), None)
+    index = 0 if first is None else first.device[1]
     return target_of(cuda_driver().info(index)).name
+
+
+_DEVICES = (HOST, "cuda", "cuda_host")
 
 
 # ------------------------------------------------------------------------ torch

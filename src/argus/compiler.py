@@ -186,10 +186,11 @@ def require_right(request: Request) -> None:
     kernel = request.kernel
     first, *others = (o for o in report.obligations if o.is_open)
     reason = first.reason or (report.equality.reason if report.equality else "")
+    more = f", and {len(others)} more" if others else ""
     warn(
         "AG0390",
         f"kernel `{kernel.name}` is not proved: at line {first.span.line} it is not "
-        f"known whether {first.claim} ({reason}), and {len(others)} more; "
+        f"known whether {first.claim} ({reason}){more}; "
         f"`argus check {kernel.file}` shows all, `ag.trust` accepts what is unknown, "
         "ARGUS_CHECK=0 proves nothing",
     )

@@ -69,7 +69,7 @@ class HostCall:
             arrays = dict(self._arrays)
             run(self._program, arrays, self._scalars, printed=print)
         except ArgumentError as error:
-            raise fail("AG0808", self._program.span, str(error)) from error
+            raise error.told() from error
         except InterpreterError as error:
             first, *others = error.faults
             raise fail(

@@ -17,8 +17,10 @@ not a result that autograd knows nothing of.
 
 from collections.abc import Callable
 from functools import wraps
+from inspect import signature
 from typing import Any
 
+from argus.diagnostics import fail
 from argus.kernels.autograd import without_gradient
 from argus.kernels.library import parts
 
@@ -37,9 +39,48 @@ def __getattr__(name: str) -> Callable[..., Any]:
             function.register()
     else:
         found = _guarded(name, found)
+    found = _of_tensors(name, found)
     # A name of the module from now on: Python calls this for no name that it finds.
     globals()[name] = found
     return found
+
+
+def _of_tensors(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+    """The function, which refuses what is no tensor of torch where it takes one.
+
+    Its own text asks a tensor for its shape before a kernel is called, whose contract
+    has a word for other things: an array of numpy, a list, None.
+    """
+    from torch import Tensor
+
+    said = {n: str(p.annotation) for n, p in signature(function).parameters.items()}
+    kinds = {n: "None" in a for n, a in said.items() if a.startswith("Tensor")}
+    in_order = tuple((n, n in kinds, kinds.get(n, True)) for n in said)
+
+    @wraps(function)
+    def call(*args: Any, **named: Any) -> Any:
+        for (parameter, wanted, optional), value in zip(in_order, args, strict=False):
+            if wanted and not isinstance(value, Tensor):
+                _require_left_out(name, parameter, value, optional)
+        for parameter, value in named.items():
+            if parameter in kinds and not isinstance(value, Tensor):
+                _require_left_out(name, parameter, value, kinds[parameter])
+        return function(*args, **named)
+
+    return call
+
+
+def _require_left_out(name: str, parameter: str, value: object, optional: bool) -> None:
+    """Raise ArgusError AG0812 for what is no tensor, unless it may be None and is."""
+    if value is None and optional:
+        return
+    raise fail(
+        "AG0812",
+        None,
+        f"`{parameter}` of ops.{name} takes a torch tensor, given a "
+        f"{type(value).__name__}",
+        help="torch.as_tensor(...) makes one of an array or a list",
+    )
 
 
 def _guarded(name: str, function: Callable[..., Any]) -> Callable[..., Any]:

@@ -25,6 +25,18 @@ def k_reference(X):
     return X + 1
 """
 
+TOGETHER = """import argus as ag
+from argus import f32
+
+
+@ag.kernel
+def k(X: f32["A B"], Y: f32["A B"]):
+    A, B = X.shape
+    ag.require(A * B <= 8, "few elements")
+    a = ag.block(A)
+    Y[a, 0:] = ag.load(X[a, 0:], (8,)) + 1.0
+"""
+
 
 @pytest.fixture
 def file(tmp_path: Path) -> str:
@@ -52,8 +64,34 @@ def test_a_size_that_is_given_stays(argus, file: str) -> None:
 def test_a_given_size_that_is_not_admitted(argus, file: str) -> None:
     ran = argus("run", file, "--size", "D=25")
     assert ran.code == 2
-    assert "error[AG0808]: `k` does not admit D=25" in ran.err
-    assert "it requires whole groups" in ran.err
+    assert "error[AG0808]: `k`: ((D % 24) == 0) does not hold: D = 25" in ran.err
+    assert "required because whole groups" in ran.err
+    # At the line that says so, not along the whole kernel.
+    assert "ag.require(D % 24 == 0" in ran.err and "def k(" not in ran.err
+
+
+def test_sizes_that_no_requirement_refuses_alone(argus, tmp_path: Path) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(TOGETHER)
+    ran = argus("run", str(path), "--size", "A=9", width=200)
+    assert ran.code == 2
+    assert "`k` does not admit A=9, whatever the other sizes are" in ran.err
+    assert "it requires ((A * B) <= 8): few elements" in ran.err
+
+
+@pytest.mark.parametrize("size", ["K=33", "K=7", "M=1", "N=24"])
+def test_other_sizes_of_a_case_may_need_another_kernel(argus, size: str) -> None:
+    """Static parameters of a case are not those of a kernel for other sizes."""
+    ran = argus("run", "gemm", "--interpret", "--no-proof", "--size", size)
+    assert (ran.code, ran.err) == (0, "")
+
+
+def test_static_parameters_that_sizes_refuse(argus) -> None:
+    words = ["--set", "BN=256", "--size", "N=300"]
+    ran = argus("run", "softmax", "--interpret", "--no-proof", *words, width=200)
+    assert ran.code == 2
+    assert "error[AG0808]: (N <= 256) does not hold: N = 300" in ran.err
+    assert "def softmax(" not in ran.err
 
 
 def test_more_than_the_memory_names_sizes_and_bytes(argus, file: str) -> None:

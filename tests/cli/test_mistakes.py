@@ -2,14 +2,19 @@
 
 import json
 import os
+import re
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 from argus.codegen import CodegenError
 from argus.ir.check import InvalidProgramError
+
+KERNELS = Path(__file__).parent / "kernels"
 
 USAGE = [
     (["run", "gem"], "AG0909"),
@@ -140,6 +145,28 @@ def test_odd_paths(argus, path: str) -> None:
         assert "AG0913" not in ran.err
 
 
+def test_a_source_without_end(argus) -> None:
+    for command in ("check", "run", "equal", "test", "explain"):
+        ran = argus(command, "/dev/zero")
+        assert ran.code == 2
+        assert "error[AG09" in ran.err
+
+
+def test_a_source_from_a_pipe(argus) -> None:
+    """It is read once; what is wrong with it is told, not what it is."""
+    for text, code, said in (
+        ((KERNELS / "scale.py").read_text(), 0, ""),
+        ("def f(:\n", 1, "error[AG0001]"),
+        ("import os\n", 1, "error[AG0022]"),
+    ):
+        begin, end = os.pipe()
+        os.write(end, text.encode())
+        os.close(end)
+        ran = argus("check", "--no-proof", f"/dev/fd/{begin}")
+        os.close(begin)
+        assert (ran.code, said in ran.err) == (code, True), ran.err
+
+
 def test_names_that_are_not_utf8(argus, tmp_path: Path) -> None:
     """Such a name of a kernel's file reaches pages, SARIF, JSON and exports."""
     source = (Path(__file__).parent / "kernels" / "scale.py").read_bytes()
@@ -227,6 +254,42 @@ def test_what_the_parser_rejects_is_json(argus, words: list[str]) -> None:
     assert ran.json["diagnostics"][0]["message"]
 
 
+SWALLOWED = [
+    ["check", "scale.py", "--html", "--json"],
+    ["check", "scale.py", "--sarif", "--no-proof"],
+    ["check", "--kernel", "--json", "scale.py"],
+    ["check", "scale.py", "-k", "--target=sm_80"],
+    ["--debug", "build", "scale.py", "-o", "--no-proof"],
+    ["runs", "show", "--trial", "--json"],
+    ["run", "scale.py", "--set", "-h"],
+]
+
+
+@pytest.mark.parametrize("words", SWALLOWED, ids=lambda x: " ".join(x))
+def test_an_option_is_no_value(
+    argus, words: list[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Else `--html --json` writes a file of that name, and no JSON."""
+    (tmp_path / "scale.py").write_text((KERNELS / "scale.py").read_text())
+    monkeypatch.chdir(tmp_path)
+    ran = argus(*words)
+    said = ran.json["diagnostics"][0]["message"] if "--json" in words else ran.err
+    assert ran.code == 2
+    assert "has no value" in said and "is an option" in said
+    assert [p.name for p in tmp_path.iterdir()] == ["scale.py"]
+
+
+def test_a_value_may_look_like_an_option(
+    argus, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    (tmp_path / "scale.py").write_text((KERNELS / "scale.py").read_text())
+    monkeypatch.chdir(tmp_path)
+    ran = argus("check", "scale.py", "--no-proof", "--html=--json")
+    assert (ran.code, (tmp_path / "--json").exists()) == (0, True)
+    ran = argus("run", "scale.py", "--set", "-1")
+    assert "has no value" not in ran.err
+
+
 def test_a_question_that_nobody_answers(
     argus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -256,6 +319,34 @@ def test_help_is_fast_and_imports_no_compiler() -> None:
     loaded, seconds = _python("-c", code).stdout.splitlines()[-1].rsplit(maxsplit=1)
     assert loaded == "[]"
     assert float(seconds) < 2  # about 0.2 s on an idle machine
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["check", "scale.py", "--no-proof"],
+        ["check", "wrong.py"],
+        ["check", "scale.py", "--no-proof", "--json"],
+        ["explain", "scale.py"],
+        ["list"],
+        ["list", "--json"],
+    ],
+    ids=" ".join,
+)
+def test_a_full_standard_output_is_no_bug(words: list[str]) -> None:
+    main = [sys.executable, "-c", "from argus.cli import main; main()"]
+    with open("/dev/full", "w") as full:
+        done = subprocess.run(
+            [*main, *words], cwd=KERNELS, stdout=full, stderr=subprocess.PIPE, text=True
+        )
+    assert done.returncode == 2, done.stderr
+    assert "error[AG0902]: standard output cannot be written" in done.stderr
+    assert "Traceback" not in done.stderr and "Exception" not in done.stderr
+
+
+def test_the_module_is_the_command_line() -> None:
+    assert _python("-m", "argus", "--help").stdout.startswith("Usage: argus [OPTIONS]")
 
 
 def test_a_closed_pipe_is_no_traceback() -> None:
@@ -311,6 +402,23 @@ def test_an_interrupt_is_no_bug(argus, monkeypatch: pytest.MonkeyPatch) -> None:
     ran = argus("explain", "scale.py", "--stage", "placed")
     assert ran.code == 130
     assert "AG0913" not in ran.err
+
+
+@pytest.mark.usefixtures("no_gpu")
+def test_an_interrupted_run_is_not_done(
+    argus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A script that goes on with its kernel would go on with any."""
+    from argus.evaluation.judge import Judge
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setenv("ARGUS_HOME", str(tmp_path / "home"))
+    monkeypatch.setattr(Judge, "evaluate", interrupted)
+    ran = argus("optimize", "gemm", "--shape", "64x64x64", "--trials", "2")
+    assert ran.code == 130
+    assert "(interrupted)" in ran.out and "--resume" in ran.out
 
 
 def test_an_interrupt_is_told_in_json(argus, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -405,6 +513,52 @@ def test_what_a_module_raises_has_its_line(argus, tmp_path: Path) -> None:
     assert "raises ValueError: not now, at line 3 of model.py" in ran.err
 
 
+MODEL = """import torch
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.linear = torch.nn.Linear(64, 32)
+
+    def forward(self, x):
+        return torch.relu(self.linear(x))
+
+
+def get_inputs():
+    return [torch.randn(8, 64)]
+"""
+WRONG_MODELS = {
+    "exits": (MODEL + "\nraise SystemExit(3)\n", "SystemExit: 3, at line 16 of m.py"),
+    "exits in inputs": (
+        MODEL.replace("return [", "raise SystemExit  # ["),
+        "get_inputs() of `m.py` raises SystemExit, at line 14 of m.py",
+    ),
+    "exits in forward": (
+        MODEL.replace("torch.relu(self.linear(x))", "exit(self.linear(x).shape[1])"),
+        "cannot be read: SystemExit: 32, at line 10 of m.py",
+    ),
+    "other sizes": (MODEL.replace("8, 64", "8, 65"), "[8, 65] X [64, 32]"),
+    "no inputs": (MODEL.replace("[torch.randn(8, 64)]", "[]"), "missing a required"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_MODELS)
+def test_a_module_that_does_not_run(tmp_path: Path, name: str) -> None:
+    """One diagnostic, and nothing of what torch logs; no line of Python's library."""
+    pytest.importorskip("torch")
+    text, said = WRONG_MODELS[name]
+    (tmp_path / "m.py").write_text(text)
+    main = [sys.executable, "-c", "from argus.cli import main; main()"]
+    done = subprocess.run(
+        [*main, "plan", "m.py"], cwd=tmp_path, capture_output=True, text=True
+    )
+    shown = " ".join(done.stderr.split())
+    assert (done.returncode, done.stdout) == (2, "")
+    assert shown.startswith("error[AG10") and said in shown
+    assert "inspect.py" not in shown and "Traceback" not in shown
+
+
 def test_what_a_reference_raises_has_its_line(argus, tmp_path: Path) -> None:
     path = tmp_path / "k.py"
     path.write_text(CHATTY.partition("    import os")[0] + "    return X * missing\n")
@@ -413,3 +567,60 @@ def test_what_a_reference_raises_has_its_line(argus, tmp_path: Path) -> None:
         assert ran.code == 1
         said = " ".join((ran.out + ran.err).split())
         assert "NameError: name 'missing' is not defined, at line 13" in said, command
+
+
+ENDLESS = CHATTY.partition("    import os")[0]
+
+
+@pytest.mark.parametrize("command", ["check", "equal", "test"])
+def test_a_reference_that_exits(argus, tmp_path: Path, command: str) -> None:
+    path = tmp_path / "k.py"
+    path.write_text(f"{ENDLESS}    import sys; sys.exit(3)\n")
+    ran = argus(command, str(path), width=200)
+    assert ran.code == 1
+    said = " ".join((ran.out + ran.err).split())
+    wanted = "SystemExit: 3, at line 13 of k.py"
+    assert (
+        wanted if command != "equal" else "imports sys, which is not traced"
+    ) in said
+
+
+@pytest.mark.parametrize("command", ["check", "equal", "test"])
+def test_a_reference_that_does_not_end(
+    argus, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, command: str
+) -> None:
+    for place in ("equivalence.references", "specification.calling"):
+        monkeypatch.setattr(f"argus.{place}.SECONDS", 0.2)
+    path = tmp_path / "k.py"
+    path.write_text(f"{ENDLESS}    while len(X):\n        pass\n    return X * 2\n")
+    ran = argus(command, str(path), width=200)
+    assert ran.code == 1
+    said = " ".join((ran.out + ran.err).split())
+    assert re.search(r"did not end within 0\.2 s of computing, at line \d+ of", said)
+
+
+@pytest.mark.parametrize("command", ["check", "equal", "test"])
+def test_an_interrupt_says_what_was_running(tmp_path: Path, command: str) -> None:
+    path = tmp_path / "k.py"
+    begun = tmp_path / "begun"
+    path.write_text(
+        f"{ENDLESS}    import time\n    open({str(begun)!r}, 'w').close()\n"
+        "    time.sleep(200)\n    return X * 2\n"
+    )
+    main = "from argus.cli import main; main()"
+    for option in ([], ["--json"]):
+        begun.unlink(missing_ok=True)
+        words = [sys.executable, "-c", main, command, str(path), *option]
+        with subprocess.Popen(
+            words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        ) as process:
+            while not begun.exists() and process.poll() is None:
+                time.sleep(0.02)
+            time.sleep(0.1)
+            process.send_signal(signal.SIGINT)
+            out, err = process.communicate()
+        assert process.returncode == 130, err
+        said = json.loads(out)["running"] if option else err
+        assert re.match(r"interrupted while \w+ing .*`reference` was running", said)
+        assert "at line 15 of k.py" in said
+        assert "Traceback" not in err

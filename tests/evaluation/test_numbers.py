@@ -9,6 +9,7 @@ import pytest
 from argus.evaluation.proving import proved_all
 from argus.lang.kernel import load_kernels
 from argus.targets import DEFAULT_TARGET
+from argus.verify.render.checked import CheckedKernel
 from argus.verify.render.data import report_json, report_of
 from argus.verify.render.diagnostics import risks
 from argus.verify.render.sarif import sarif
@@ -89,7 +90,7 @@ def test_a_finding_advises() -> None:
     # It stays in the forms for tools.
     data: Any = report_json(found)
     assert report_of(data) == found
-    log: Any = sarif([found], "0")
+    log: Any = sarif([CheckedKernel(found.kernel, found.target, report=found)], "0")
     (run,) = log["runs"]
     (result,) = run["results"]
     assert result["ruleId"] == "AG0330"

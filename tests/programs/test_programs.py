@@ -642,3 +642,19 @@ def test_numbers_among_what_torch_computes_are_known() -> None:
     got = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
     assert got[1] == 6
     torch.testing.assert_close(got[0], call(x)[0])
+
+
+@pytest.mark.parametrize(
+    ("model", "inputs", "said"),
+    [
+        (None, (), "`model` is to be a torch.nn.Module, given a NoneType"),
+        (torch.relu, (), "`model` is to be a torch.nn.Module, given a builtin"),
+        (torch.nn.Linear(2, 2), torch.ones(2, 2), "given a Tensor"),
+        (torch.nn.Linear(2, 2), None, "given a NoneType"),
+    ],
+)
+def test_what_is_no_module_and_no_inputs(model: Any, inputs: Any, said: str) -> None:
+    with pytest.raises(ArgusError) as caught:
+        argus.compile(model, inputs)
+    assert caught.value.codes == ("AG0801",)
+    assert said in " ".join(str(caught.value).split())

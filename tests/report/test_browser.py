@@ -13,6 +13,9 @@ from typing import Any
 
 import pytest
 
+from argus.cli.app import app
+from command_line import Commands
+
 CHROMIUM = next(
     filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))),
     None,
@@ -28,6 +31,32 @@ OVERFLOWING = """() => [...document.querySelectorAll('main *')].filter(e => {
     if (getComputedStyle(q).overflowX != 'visible') return false;
   return true;
 }).map(e => e.tagName + '.' + e.className)"""
+
+CHECKED = """import argus as ag
+from argus import f32
+
+
+@ag.kernel
+def fine_NAME(X: f32["N"], Y: f32["N"]):
+    i = ag.block(ag.cdiv(X.shape[0], 128))
+    Y[i * 128 :] = ag.load(X[i * 128 :], (128,))
+
+
+@ag.kernel
+def twice_NAME(X: f32["N"], Y: f32["N"]):
+    i = ag.block(ag.cdiv(X.shape[0], 128))
+    Y[i * 128 :] = ag.load(X[i * 128 :], (128,)) * 2.0
+
+
+@ag.reference
+def twice_NAME_reference(X):
+    return X * 3
+
+
+@ag.kernel
+def askew_NAME(X: f32["M N"], Y: f32["M N"]):
+    Y[0:, 0:] = ag.load(X[0:, 0:], (64, 64)) + ag.load(X[0:, 0:], (64, 32))
+"""
 
 CONTRAST = """(element) => {
   // Colours as the browser paints them, whatever notation they have.
@@ -248,3 +277,28 @@ def test_conversations_are_found_from_the_table(show: Show, talkative: str) -> N
     page.locator("#asked-1-2 summary").first.click()
     page.locator("#asked-1-2 a[href^='#met-']").first.click()
     assert page.locator("#met-attempt-1-of-trial-1").bounding_box()["y"] < 900
+
+
+LONG = "a_name_that_goes_on_for_more_than_a_narrow_window_can_show_in_a_line_" * 2
+
+
+@pytest.mark.parametrize(("width", "scheme"), SCREENS)
+def test_what_check_writes_fits(
+    show: Show, tmp_path: Path, width: int, scheme: str
+) -> None:
+    """A page of `argus check`: a kernel of each word, with a name that is too long."""
+    path = tmp_path / "kernels.py"
+    path.write_text(CHECKED.replace("NAME", LONG))
+    written = tmp_path / "check.html"
+    ran = Commands().invoke(app, ["check", str(path), "--html", str(written)])
+    assert ran.exit_code == 1
+    page = show(written.read_text(), width, scheme).page
+    page.evaluate("document.querySelectorAll('details').forEach(d => d.open = true)")
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+    assert page.evaluate(OVERFLOWING) == []
+    for word in ("proved", "refuted", "wrong"):
+        badge = page.locator(f"section header .badge.{word}").first
+        assert badge.is_visible()
+        assert badge.evaluate(CONTRAST) >= 4.5, word
+    for place in ("nav a", ".name", ".facts span", "summary", "details td"):
+        assert page.locator(place).first.evaluate(CONTRAST) >= 4.5, place

@@ -122,3 +122,46 @@ def test_what_is_refuted_is_not_run() -> None:
     with pytest.raises(ArgusError) as error:
         beyond.unchecked(numbers(16, 64), y)
     assert error.value.codes == ("AG0816",)
+
+
+def _refused(call: Any, code: str, said: str) -> None:
+    with pytest.raises(ArgusError, match=said) as caught:
+        call()
+    assert caught.value.codes == (code,)
+
+
+def test_what_is_in_memory_otherwise_is_refused() -> None:
+    """Not only by the first call: its kernel is not used for what only looks alike."""
+    scale = kernel(SCALE)
+    x, y = numbers(8, 16), np.zeros((8, 16), np.float32)
+    other = x.astype(">f4")
+    masked = np.ma.masked_array(x, mask=x > 0)
+    field = np.zeros((8, 16), [("a", "f4"), ("b", "i2")])["a"]
+    for _ in range(2):
+        _refused(lambda: scale(other, y), "AG0802", "`X` has the bytes of its elements")
+        _refused(lambda: scale(x, y.astype(">f4")), "AG0802", "`Y` has the bytes")
+        _refused(lambda: scale(masked, y), "AG0812", "`X` takes a tensor, given a mask")
+        _refused(lambda: scale(field, y), "AG0805", r"`X` are \(96, 6\) bytes.* have 4")
+        scale(x, y)
+        assert np.array_equal(y, 2 * x)
+
+
+def test_the_help_for_strides_does_not_lose_results() -> None:
+    scale = kernel(SCALE)
+    wide = np.zeros((8, 32), np.float32)[:, ::2]
+    with pytest.raises(ArgusError, match="AG0805") as caught:
+        scale(numbers(8, 16), wide)
+    assert "`numpy.ascontiguousarray(Y)`" in str(caught.value)
+    assert "what is written to one stays in it" in " ".join(str(caught.value).split())
+
+
+def test_tensors_of_torch_that_are_in_memory_otherwise() -> None:
+    torch = pytest.importorskip("torch")
+    scale = kernel(SCALE)
+    y = torch.zeros(8, 1)
+    signs = torch.view_as_complex(torch.ones(8, 1, 2)).conj().imag
+    assert signs.is_neg()
+    _refused(lambda: scale(signs, y), "AG0812", "with other signs")
+    nowhere = torch.ones(8, 1, device="meta")
+    _refused(lambda: scale(nowhere, y), "AG0807", "`X` is on meta")
+    _refused(lambda: scale(nowhere, nowhere), "AG0807", "`X` is on meta")

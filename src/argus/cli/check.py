@@ -25,13 +25,14 @@ from argus.cli.options import (
     Source,
     TargetOption,
 )
-from argus.cli.output import BUG, Output, exit_code, reporting
+from argus.cli.output import BUG, WRONG, Output, exit_code, reporting
 from argus.cli.waiting import doing
 
 if TYPE_CHECKING:
     from argus.cli.subjects import CommandSubject
     from argus.diagnostics import Diagnostic, Json
     from argus.ir.program import Program
+    from argus.verify.render.checked import CheckedKernel
     from argus.verify.verdict import Report
 
 SarifOption = Annotated[
@@ -73,12 +74,21 @@ def check(
     """
     with reporting("check", json_output) as out:
         from argus.cli.subjects import SubjectOptions, subjects
+        from argus.diagnostics import ArgusError
 
         selection = SubjectOptions(
             target, kernel, case, settings or (), dtypes or (), sizes or ()
         )
         checker = _KernelChecker(out, not no_proof, fresh)
-        results = [checker.check(one) for one in subjects(source, selection)]
+        try:
+            chosen = subjects(source, selection)
+        except ArgusError as error:
+            # A log that CI reads has what no kernel could be read for, too.
+            if exit_code(error.diagnostics) == WRONG:
+                checker.refused(source, error.diagnostics)
+                checker.write(sarif, html)
+            raise
+        results = [checker.check(one) for one in chosen]
         out.data["kernels"] = list(results)
         wrong = sum(not r["ok"] for r in results)
         if wrong:
@@ -99,7 +109,8 @@ class _KernelChecker:
         self.fresh = fresh
         # Several cases of one entry often have the same mistake.
         self.seen: set[Diagnostic] = set()
-        self.proved: list[tuple[CommandSubject, Report]] = []
+        self.told: set[str] = set()
+        self.checked: list[CheckedKernel] = []
 
     def check(self, subject: CommandSubject) -> dict[str, Json]:
         """Check one specialisation, print what it gave, return it for JSON."""
@@ -128,7 +139,16 @@ class _KernelChecker:
             result["ok"] = False
             self._verdict("wrong", subject, "", error.diagnostics)
             self.out.fail(exit_code(error.diagnostics))
+            self.refused(subject.label, error.diagnostics, request.target)
         return result
+
+    def refused(
+        self, label: str, found: tuple[Diagnostic, ...], target: str = ""
+    ) -> None:
+        """Keep for the files what is no program: a kernel, or a source without any."""
+        from argus.verify.render.checked import CheckedKernel
+
+        self.checked.append(CheckedKernel(label, target, mistakes=found))
 
     # ------------------------------------------------------------------ one kernel
 
@@ -138,6 +158,18 @@ class _KernelChecker:
         program = placed_program(subject.request)
         facts = _block(result, program.threads, program.shared_bytes, program.cluster)
         self.out.line(f"placed  {subject.label}: {facts}", indent=8)
+        self._keep(subject, facts, None)
+
+    def _keep(self, subject: CommandSubject, facts: str, report: Report | None) -> None:
+        from argus.verify.render.checked import CheckedKernel
+
+        program = None if report is None else _program_of(subject, report)
+        target = subject.request.target
+        given = {**subject.statics, **{k: f"{v:g}" for k, v in subject.scalars.items()}}
+        more = tuple(f"{name}={value}" for name, value in given.items())
+        self.checked.append(
+            CheckedKernel(subject.label, target, (facts, *more), report, program)
+        )
 
     def _prove(self, subject: CommandSubject, result: dict[str, Json]) -> None:
         from argus.cli.proving import proof_of
@@ -150,8 +182,8 @@ class _KernelChecker:
             proof = proof_of(subject, fresh=self.fresh)
         seconds = time.perf_counter() - begin
         report = proof.report
-        self.proved.append((subject, report))
         facts = _block(result, proof.threads, proof.shared_bytes, proof.cluster)
+        self._keep(subject, facts, report)
         result["proof"] = report_json(report)
         found = diagnostics(report)
         errors = [d for d in found if d.severity == "error"]
@@ -218,40 +250,20 @@ class _KernelChecker:
     def _equality(self, report: Report) -> None:
         """What was shown of the reference, and what was only tried."""
         from argus.verify.render import words
-        from argus.verify.verdict import Verdict
 
-        rules: dict[str, None] = {}
-        for rule in report.settled:
-            rules.setdefault(f"{rule.rule} at line {rule.span.line}")
-        found = report.equality
-        if found is None:
-            if rules:
-                what = "each element is what names of dimensions say, by its terms"
-                self._note("settled", f"{', '.join(rules)}: {what}")
-            return
-        text = words.equality(found, report.verdict)
-        if not found.shown and found.tried:
-            text += f"; {words.tried(found.tried)}"
-        equal = report.verdict is Verdict.EQUAL
-        self._note("equal" if equal else "open", text)
-        if found.kernel:
-            self._note("kernel", found.kernel)
-            self._note("says", found.specification)
-            self._note("where", found.where)
-        if rules:
-            what = "what elements meet is decided by the reference"
-            self._note("settled", f"{', '.join(rules)}: {what}")
+        for word, text in words.comparison(report):
+            self._note(word, text)
 
     def _remarks(self, report: Report, slow: list[Diagnostic]) -> None:
         """What is slow, and what the proof takes for granted."""
         from argus.verify.render import words
 
         for remark in slow:
-            if remark in self.seen:
-                continue
-            self.seen.add(remark)
             where = "" if remark.span is None else f"{words.line(remark.span)}: "
             text = f"slow    {remark.code} {where}{remark.message}"
+            if text in self.told:
+                continue
+            self.told.add(text)
             self.out.line(f"  {text}", style="yellow", indent=10)
         for given in report.assumptions:
             text = f"{given.kind:<8}{words.line(given.span)}: {given.text}"
@@ -277,15 +289,13 @@ class _KernelChecker:
         if sarif is not None:
             from argus.verify.render.sarif import sarif as as_sarif
 
-            reports = [report for _, report in self.proved]
-            data = as_sarif(reports, __version__)
+            data = as_sarif(self.checked, __version__)
             write_text(sarif, json.dumps(data, indent=1) + "\n")
             self.out.line(f"wrote {sarif}", indent=2)
         if html is not None:
             from argus.verify.render.page import page
 
-            pairs = [(r, _program_of(s, r)) for s, r in self.proved]
-            write_text(html, page(pairs, __version__))
+            write_text(html, page(self.checked, __version__))
             self.out.line(f"wrote {html}", indent=2)
 
 

@@ -15,6 +15,7 @@ from typer.core import TyperGroup
 
 _REFUSED: type[Exception] = typer.BadParameter.__bases__[0]
 """What the parser raises: typer has public names for some of its kinds only."""
+_HELP = ("-h", "--help")
 
 
 class Commands(TyperGroup):
@@ -33,6 +34,9 @@ class Commands(TyperGroup):
         words = list(sys.argv[1:] if args is None else args)
         if not standalone_mode:
             return super().main(words, prog_name, complete_var, False, **extra)
+        taken = _option_for_value(self, words)
+        if taken is not None:
+            sys.exit(_told(*taken, "--json" in words))
         try:
             code = super().main(words, prog_name, complete_var, False, **extra)
         except typer.Abort:
@@ -42,6 +46,38 @@ class Commands(TyperGroup):
                 raise
             code = _refused(error, "--json" in words)
         sys.exit(code if isinstance(code, int) else 0)
+
+
+def _option_for_value(
+    group: TyperGroup, words: Sequence[str]
+) -> tuple[str, str] | None:
+    """What is wrong where an option has no value, and the next one would become it.
+
+    With it comes the command. The parser takes any word: of `--html --json` it would
+    make a file named `--json`.
+    """
+    command: Any = group
+    path = ["argus"]
+    before: str | None = None
+    for word in words:
+        options = {name: p for p in command.params for name in p.opts}
+        if before is not None and word.partition("=")[0] in (*options, *_HELP):
+            said = (
+                f"`{before}` has no value: `{word}` is an option; write "
+                f"`{before}={word}` if it is meant as the value"
+            )
+            return said, " ".join(path)
+        if word == "--":
+            return None
+        takes = before is None and word in options and word.startswith("-")
+        if takes and not options[word].is_flag:
+            before = word
+            continue
+        if before is None and isinstance(command, TyperGroup):
+            command = command.commands.get(word, command)
+            path += [word] if command.name == word else []
+        before = None
+    return None
 
 
 def _refused(error: Any, as_json: bool) -> int:

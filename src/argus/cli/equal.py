@@ -14,6 +14,7 @@ from argus.cli.options import (
     TargetOption,
 )
 from argus.cli.output import Output, reporting
+from argus.cli.waiting import doing
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -139,11 +140,12 @@ class _Shown:
         from argus.verify.verdict import Verdict
 
         name, compare = _reference(subject)
-        report = proof_of(subject).report
-        verdict = report.verdict
-        made: Decided | None = None
-        if verdict in (Verdict.PROVED, Verdict.UNKNOWN):
-            made, verdict = compare(), Verdict.UNKNOWN
+        with doing(self.out, f"comparing {subject.label} and `{name}`"):
+            report = proof_of(subject).report
+            verdict = report.verdict
+            made: Decided | None = None
+            if verdict in (Verdict.PROVED, Verdict.UNKNOWN):
+                made, verdict = compare(), Verdict.UNKNOWN
         axioms = report.equality.axioms if report.equality else ()
         runs = report.equality.tried if report.equality else 0
         return self._said(subject, name, verdict, report, made, axioms, runs)
@@ -158,11 +160,12 @@ class _Shown:
         from argus.evaluation.equal.comparing import compare_kernels
         from argus.evaluation.equal.proof import obligation_of
 
-        report = proof_of(subject).report
-        found = [
-            (request, compare_kernels(request, right, report))
-            for request, right in _forms(subject, other)
-        ]
+        with doing(self.out, f"comparing {subject.label} and {other.label}"):
+            report = proof_of(subject).report
+            found = [
+                (request, compare_kernels(request, right, report))
+                for request, right in _forms(subject, other)
+            ]
         request, made = min(found, key=lambda pair: pair[1].verdict)
         if made.witness is not None:
             told = obligation_of(made.witness, request, made.program)

@@ -29,6 +29,7 @@ from argus.cli.options import (
     UsdOption,
     WordOption,
 )
+from argus.cli.output import INTERRUPTED as STOPPED
 from argus.cli.output import Output, reporting
 from argus.cli.report import beside
 
@@ -310,6 +311,8 @@ def _work(
     failed = end.reason.startswith("provider")
     if failed or state.best is None:
         out.fail()
+    if end.reason == INTERRUPTED:
+        out.fail(STOPPED)  # whatever was found: the command did not do what it was to
     again = failed or end.reason == INTERRUPTED
     more = "" if again else _MORE.get(end.reason)
     if more is not None:

@@ -53,6 +53,10 @@ class OutputSettings:
 settings = OutputSettings()
 
 
+class UnwrittenError(OSError):
+    """Standard output takes no more, as on a full disk. No error of a kernel's."""
+
+
 class Output:
     """The channel of one command."""
 
@@ -62,6 +66,8 @@ class Output:
         self.code = OK
         self.margin = 0
         """Blanks before every line of text."""
+        self.doing = ""
+        """What takes a while just now, for whoever interrupts it."""
         self.data: dict[str, Json] = {}
         self.diagnostics: list[Diagnostic] = []
         self._consoles: dict[bool, Console] = {}
@@ -101,7 +107,8 @@ class Output:
             break_on_hyphens=False,
             break_long_words=False,  # a path that is cut cannot be copied
         )
-        self._console().print(wrapped, style=style, soft_wrap=True)
+        with _to_stdout():
+            self._console().print(wrapped, style=style, soft_wrap=True)
 
     def fields(self, pairs: Iterable[tuple[str, str]]) -> None:
         """Names and values in two columns."""
@@ -121,7 +128,9 @@ class Output:
             from argus.diagnostics.width import printable
 
             text = "\n".join(map(printable, text.split("\n")))
-        sys.stdout.write(text if text.endswith("\n") else text + "\n")
+        with _to_stdout():
+            sys.stdout.write(text if text.endswith("\n") else text + "\n")
+            sys.stdout.flush()
 
     def show(self, diagnostics: Iterable["Diagnostic"], *, error: bool = True) -> None:
         """Diagnostics: kept for JSON, or rendered to stderr (or stdout)."""
@@ -133,20 +142,49 @@ class Output:
 
         console = self._console(error=error)
         colour = console.is_terminal and not console.no_color
-        stream: TextIO = sys.stderr if error else sys.stdout
         if len(found) == 1:
             text = render(found[0], width=console.width, color=colour)
         else:
             text = render_all(found, width=console.width, color=colour)
-        stream.write(text + "\n")
+        if error:
+            sys.stderr.write(text + "\n")
+            return
+        with _to_stdout():
+            sys.stdout.write(text + "\n")
 
     def fail(self, code: int = WRONG) -> None:
         """Let the command exit with ``code``, unless it already has a worse one."""
         self.code = max(self.code, code)
 
-    def finish(self) -> None:
-        """Print the JSON object, if that is wanted."""
+    def interrupted(self, error: KeyboardInterrupt) -> None:
+        """Say what was going on, and where in a file of the user's, if it was there."""
+        from argus.diagnostics.user_code import innermost, is_users, place
+
+        self.fail(INTERRUPTED)
+        said = f"interrupted while {self.doing}" if self.doing else "interrupted"
+        frame = innermost(error, is_users)
+        if frame is not None:
+            said += f": `{frame.name}` was running{place(error)}"
+        self.data["interrupted"] = True
+        self.data["running"] = said
         if not self.as_json:
+            self._console(error=True).print(said, soft_wrap=True)
+
+    def unwritten(self, error: UnwrittenError) -> None:
+        """Say that standard output takes no more, where that can be said."""
+        from argus.diagnostics import fail
+
+        said = "standard output cannot be written"
+        found = fail("AG0902", None, said, notes=[str(error)])
+        self.as_json = False
+        self.show(found.diagnostics)
+        self.fail(USAGE)
+
+    def finish(self) -> None:
+        """Print the JSON object, if that is wanted. Raises UnwrittenError."""
+        if not self.as_json:
+            with _to_stdout():
+                sys.stdout.flush()
             return
         whole: dict[str, Json] = {
             "version": VERSION,
@@ -155,7 +193,26 @@ class Output:
             "diagnostics": [d.to_json() for d in self.diagnostics],
             **self.data,
         }
-        sys.stdout.write(json.dumps(_finite(whole), indent=1, allow_nan=False) + "\n")
+        text = json.dumps(_finite(whole), indent=1, allow_nan=False)
+        with _to_stdout():
+            sys.stdout.write(text + "\n")
+            sys.stdout.flush()
+
+
+@contextlib.contextmanager
+def _to_stdout() -> Generator[None]:
+    """Raise UnwrittenError where standard output takes no more.
+
+    A reader that is gone (a closed pipe) is no error. What was not written is given up:
+    else it would be an error again at the end of the process.
+    """
+    try:
+        yield
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        sys.stdout = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        raise UnwrittenError(*error.args) from error
 
 
 def _finite(value: "Json") -> "Json":
@@ -209,18 +266,22 @@ class reporting:  # noqa: N801 - reads as the verb of a `with`
                 self.out.fail(exit_code(error.diagnostics))
             case BrokenPipeError() | typer.Exit() | typer.Abort():
                 return False
+            case UnwrittenError():
+                self.out.unwritten(error)
             case Exception():
                 if settings.debug:
                     traceback.print_exception(error)
                 debug = "`argus --debug COMMAND ...` shows the traceback"
                 self.out.show([bug(error, help=f"{debug}; please report it")])
                 self.out.fail(BUG)
-            case KeyboardInterrupt() if self.out.as_json:
-                self.out.data["interrupted"] = True
-                self.out.fail(INTERRUPTED)
+            case KeyboardInterrupt():
+                self.out.interrupted(error)
             case _:
                 return False
-        self.out.finish()
+        try:
+            self.out.finish()
+        except UnwrittenError as unwritten:
+            self.out.unwritten(unwritten)
         if self.out.code != OK:
             raise typer.Exit(self.out.code)
         return True

@@ -10,6 +10,7 @@ import typer
 
 from argus.cli.options import JsonOption, TargetOption
 from argus.cli.output import WRONG, Output, reporting
+from argus.cli.waiting import doing
 
 if TYPE_CHECKING:
     from argus.diagnostics import Json
@@ -149,12 +150,13 @@ def plan(
         from argus.programs.running.memory import check_memory, memory_of
         from argus.targets import DEFAULT_TARGET
 
-        written = None if out is None else model_plans(file, text=read)
-        made = (
-            plan_program(ShapesFile.of(file, text=read).program())
-            if written is None
-            else written.plan
-        )
+        with doing(shown, f"planning {file}"):
+            written = None if out is None else model_plans(file, text=read)
+            made = (
+                plan_program(ShapesFile.of(file, text=read).program())
+                if written is None
+                else written.plan
+            )
         memory = memory_of(made)
         check_memory(made, memory)
         text = PlanText(shown, target or DEFAULT_TARGET, prove)

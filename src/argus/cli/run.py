@@ -22,6 +22,7 @@ from argus.cli.options import (
 )
 from argus.cli.output import Output, reporting
 from argus.cli.places import chosen_place
+from argus.cli.waiting import doing
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -120,12 +121,13 @@ def _case(
     statics = parse_statics(choose(entry, case, target).kernel, selection.settings)
     request = with_statics(request_for(entry, case, target)[0], statics)
     claim = proved_first(out, request, f"{entry.name} ({case.name})", no_proof)
-    if on_device:
-        verdict = run_on_device(entry, case, seed=seed, statics=statics)
-        why: Sequence[str] = verdict.why()
-    else:
-        done = simulate(entry, case, target, seed=seed, statics=statics)
-        verdict, why = done.verdict, done.why()
+    with doing(out, f"running {entry.name} ({case.name})"):
+        if on_device:
+            verdict = run_on_device(entry, case, seed=seed, statics=statics)
+            why: Sequence[str] = verdict.why()
+        else:
+            done = simulate(entry, case, target, seed=seed, statics=statics)
+            verdict, why = done.verdict, done.why()
     if why:
         out.fail()
     word = "wrong" if why else "ok"
@@ -222,9 +224,10 @@ def _observe(
 
     kernel = subject.request.kernel
     scalars = scalars_of(kernel, subject.scalars)
-    seen = observe(
-        subject.request, subject.sizes, scalars, seed=seed, on_device=on_device
-    )
+    with doing(out, f"running {subject.label}"):
+        seen = observe(
+            subject.request, subject.sizes, scalars, seed=seed, on_device=on_device
+        )
     if not seen.ok:
         out.fail()
     sizes = ", ".join(f"{d}={n}" for d, n in subject.sizes.items())

@@ -230,7 +230,9 @@ def _time(trial: RunTrial | None) -> str:
 
 
 def _in_short(found: History) -> str:
-    text = f"{len(found.trials)} trials by {found.started.agent}"
+    from argus.report.words import plural
+
+    text = f"{plural(len(found.trials), 'trial')} by {found.started.agent}"
     start, best = found.start, found.best
     if best is None:
         return f"{text}; no correct kernel yet"

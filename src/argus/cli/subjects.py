@@ -138,9 +138,11 @@ def resized(entry: LibraryEntry, case: Case, sizes: Mapping[str, int]) -> Case:
                 help=f"its sizes are {', '.join(case.sizes)}",
             )
     whole = {**case.sizes, **sizes}
-    words = [w for w in case.options if w.islower()]
+    # Static parameters of a case are for its own sizes, and maybe for another kernel.
+    options = {w: v for w, v in case.options.items() if w not in case.statics}
+    words = [w for w in options if w.islower()]
     name = " ".join(["x".join(map(str, whole.values())), *words])
-    return replace(case, name=name, sizes=whole)
+    return replace(case, name=name, sizes=whole, options=options)
 
 
 def entry_target(entry: LibraryEntry, target: str | None) -> str:
@@ -221,8 +223,10 @@ def kernels_of_file(source: str) -> dict[str, Kernel]:
     """
     try:
         return load_kernels(source).kernels
-    except ArgusError:
-        if is_torch_text(Reader().read(source)):
+    except ArgusError as error:
+        # What cannot be read is told as such; of a pipe nothing is left to be read.
+        again = os.path.isfile(source) or "AG0002" in error.codes
+        if again and is_torch_text(Reader().read(source)):
             raise fail(
                 "AG0908",
                 None,

@@ -43,7 +43,22 @@ class _Line:
 
 @contextmanager
 def doing(out: Output, what: str) -> Generator[None]:
-    """Show ``what`` on a terminal while the work takes more than `DELAY`."""
+    """Show ``what`` on a terminal while the work takes more than `DELAY`.
+
+    Whoever interrupts the work is told it, too: it is kept where the work is not done.
+    """
+    out.doing = what
+    try:
+        with _shown(out, what):
+            yield
+    except Exception:
+        out.doing = ""
+        raise
+    out.doing = ""
+
+
+@contextmanager
+def _shown(out: Output, what: str) -> Generator[None]:
     if out.as_json or not sys.stdout.isatty():
         yield
         return

@@ -28,7 +28,7 @@ def place(error: BaseException) -> str:
     """`, at line 7 of model.py`: the innermost line of the user's; "" without one."""
     if isinstance(error, SyntaxError) and error.filename and error.lineno:
         return f", at line {error.lineno} of {Path(error.filename).name}"
-    frame = innermost(error, _is_users)
+    frame = innermost(error, is_users)
     return "" if frame is None else at_line(frame)
 
 
@@ -45,12 +45,21 @@ def at_line(frame: traceback.FrameSummary) -> str:
     return f", at line {frame.lineno} of {Path(frame.filename).name}"
 
 
-def _is_users(filename: str) -> bool:
+def is_users(filename: str) -> bool:
     """Whether a line is neither Python's, nor a package's, nor made up."""
     if filename.startswith("<"):
         return False
     path = Path(filename)
     return not any(path.is_relative_to(folder) for folder in _others())
+
+
+def is_pythons(filename: str) -> bool:
+    """Whether a line is of Python's own library, and not of a package beside it."""
+    paths = sysconfig.get_paths()
+    path = Path(filename)
+    packages = any(path.is_relative_to(paths[n]) for n in ("purelib", "platlib"))
+    library = any(path.is_relative_to(paths[n]) for n in ("stdlib", "platstdlib"))
+    return library and not packages
 
 
 @cache

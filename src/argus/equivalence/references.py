@@ -28,6 +28,7 @@ from typing import Any, cast
 import numpy as np
 
 from argus.diagnostics import ArgusError, Span, fail
+from argus.diagnostics.ending import REFERENCE, SECONDS, DidNotEnd, within
 from argus.diagnostics.user_code import raised
 from argus.equivalence.in_torch import array_of, as_tensors, is_in_torch
 from argus.ir.dtypes import DType
@@ -69,6 +70,8 @@ class Reference:
     parameters: tuple[str, ...]
     optional: frozenset[str] = frozenset()
     """Tensors that a call may leave out: None then, if the reference has no default."""
+    text: str = ""
+    """Of its whole file."""
 
     @cached_property
     def in_torch(self) -> bool:
@@ -111,10 +114,17 @@ class Reference:
             )
         bytes_ = sum(x.nbytes for x in named.values() if isinstance(x, np.ndarray))
         bounded = _bounded(max(_LEAST_BYTES, _TIMES * bytes_))
-        try:
-            named = as_tensors(named) if self.in_torch else named
+        code = getattr(self.function, "__code__", None)
+
+        def run() -> Any:
+            arrays = as_tensors(named) if self.in_torch else named
             with np.errstate(all="ignore", invalid="warn"), _casting(), bounded:
-                result = self.function(**named)
+                return self.function(**arrays)
+
+        try:
+            result = within(SECONDS, run, (self.text, code))
+        except DidNotEnd as why:
+            raise Failed(f"{self.name} {why}") from why
         except (Exception, SystemExit) as error:  # it is the user's program
             raise Failed(f"{self.name} failed: {raised(error)}") from error
         found = by_output(result, outputs)
@@ -197,13 +207,15 @@ def load(declared: FunctionDecl, numpy: object = np) -> Reference:
     Raises ArgusError AG1018 where its file cannot be executed.
     """
     source = declared.env.source
-    function = executed("\n".join(source.lines), declared.name, source.name, numpy)
+    text = "\n".join(source.lines)
+    function = executed(text, declared.name, source.name, numpy)
     return Reference(
         declared.name,
         source.span(declared.node),
         function,
         tuple(inspect.signature(function).parameters),
         _optional(declared),
+        text,
     )
 
 
@@ -222,7 +234,7 @@ def executed(text: str, name: str, file: str, numpy: object = np) -> Callable[..
 
     A kernel file imports nothing but the language, so ``np`` is ``numpy`` to it.
     """
-    namespace: dict[str, Any] = {"__name__": "argus_reference", "np": numpy}
+    namespace: dict[str, Any] = {"__name__": REFERENCE, "np": numpy}
     try:
         exec(compile(text, file, "exec"), namespace)
     except ArgusError:

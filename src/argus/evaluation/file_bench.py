@@ -127,7 +127,7 @@ def baselines_of(
             made = by_output(call(), subject.outputs)
         except Unusable as why:
             raise fail("AG1050", None, f"`{name}`: {why}") from why
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             raise fail(
                 "AG1050",
                 None,

@@ -19,6 +19,7 @@ from argus.evaluation.oracle import Inputs, draw, reads
 from argus.evaluation.requests import contiguous_facts
 from argus.evaluation.simulate import interpret
 from argus.interpret import Fault
+from argus.ir.expr import holds, symbols
 from argus.ir.program import Program
 from argus.kernels.library import Argument
 from argus.lang.kernel import Kernel, literal
@@ -119,16 +120,26 @@ def admitted_sizes(
 
 
 def not_admitted(program: Program, given: Mapping[str, int]) -> ArgusError:
-    """What to raise where no sizes beside the given ones were found: AG0808."""
+    """What to raise where no sizes beside the given ones were found: AG0808.
+
+    It names the requirement that refuses them, where one does alone.
+    """
+    if not given:
+        missing = f"no sizes were found that `{program.name}` admits"
+        help_ = "give some: --size DIM=N"
+        return fail("AG0808", None, missing, notes=_required(program), help=help_)
+    for one in program.requirements:
+        used = {s.name for s in symbols(one.cond)}
+        if used <= given.keys() and not holds(one.cond, given):
+            said, why = one.refused(given)
+            return fail("AG0808", one.span, f"`{program.name}`: {said}", notes=[why])
     at = ", ".join(f"{d}={n}" for d, n in given.items())
-    missing = f"no sizes were found that `{program.name}` admits"
-    return fail(
-        "AG0808",
-        program.span,
-        f"`{program.name}` does not admit {at}" if at else missing,
-        notes=[f"it requires {r.why or r.cond}" for r in program.requirements],
-        help=None if at else "give some: --size DIM=N",
-    )
+    said = f"`{program.name}` does not admit {at}, whatever the other sizes are"
+    return fail("AG0808", None, said, notes=_required(program))
+
+
+def _required(program: Program) -> list[str]:
+    return [f"it requires {r.cond}: {r.why}" for r in program.requirements]
 
 
 def scalars_of(kernel: Kernel, given: Mapping[str, int | float]) -> dict[str, float]:

@@ -11,7 +11,6 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from argus.diagnostics import fail
 from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.oracle import Inputs, OracleVerdict, judge, make_inputs
 from argus.evaluation.requests import request_for, with_statics
@@ -109,6 +108,6 @@ def interpret(
             collect=True,
         )
     except ArgumentError as error:
-        raise fail("AG0808", program.span, str(error)) from error
+        raise error.told() from error
     seconds = time.perf_counter() - begin
     return Interpretation(tuple(result.errors), result.grid, seconds)

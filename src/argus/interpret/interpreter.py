@@ -17,6 +17,7 @@ from typing import Any, assert_never
 
 import numpy as np
 
+from argus.diagnostics import ArgusError, Span, fail
 from argus.interpret.errors import Fault, Faults, InterpreterError
 from argus.interpret.machine import Cluster, Schedule, role_names
 from argus.interpret.memory import GlobalArray
@@ -37,7 +38,19 @@ __all__ = ["ArgumentError", "Result", "run"]
 
 
 class ArgumentError(ValueError):
-    """Arguments that the program cannot be launched with."""
+    """Arguments that the program cannot be launched with.
+
+    ``span`` and ``why``: the requirement that refuses them, and its reason.
+    """
+
+    def __init__(self, said: str, span: Span | None = None, why: str = "") -> None:
+        super().__init__(f"{said}; {why}" if why else said)
+        self.said, self.span, self.why = said, span, why
+
+    def told(self) -> ArgusError:
+        """The same as an ArgusError AG0808, for people."""
+        notes = [self.why] if self.why else []
+        return fail("AG0808", self.span, self.said, notes=notes)
 
 
 @dataclass(frozen=True)
@@ -199,6 +212,5 @@ def _without_elements(array: Array) -> Array:
 def _require(program: Program, env: Mapping[str, Any]) -> None:
     for requirement in program.requirements:
         if not holds(requirement.cond, env):
-            raise ArgumentError(
-                f"{requirement.cond} does not hold; required because {requirement.why}"
-            )
+            said, why = requirement.refused(env)
+            raise ArgumentError(said, requirement.span, why)

@@ -7,10 +7,11 @@ source span.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from argus.ir.expr import Const, Expr, Sym
+from argus.ir.expr import Const, Expr, Sym, symbols
 from argus.ir.memory import BarrierAlloc, GlobalTensor, Ring, SharedAlloc
 from argus.ir.ops import Block
 from argus.ir.placement import TensorMap
@@ -40,6 +41,15 @@ class LaunchRequirement:
     cond: Expr
     why: str
     span: Span
+
+    def refused(self, values: Mapping[str, int | float]) -> tuple[str, str]:
+        """That it does not hold, with the values that it is about; and why it has to.
+
+        ``values``: those of its symbols by name, and others.
+        """
+        used = dict.fromkeys(s.name for s in symbols(self.cond))
+        given = ", ".join(f"{name} = {values[name]}" for name in used)
+        return f"{self.cond} does not hold: {given}", f"required because {self.why}"
 
 
 @dataclass(frozen=True)

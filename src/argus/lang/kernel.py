@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import CodeType
 from typing import TYPE_CHECKING, Protocol
 
 from argus.diagnostics import fail
@@ -31,6 +32,21 @@ class Origin:
     line: int
     names: Callable[[], Mapping[str, object]]
     """What the function's global and captured names are bound to, when asked."""
+    made: Callable[[], tuple[CodeType, FileState | None]] | None = None
+    """What Python has made of it, and the state of its file then; None: nothing."""
+
+
+FileState = tuple[int, ...]
+"""What changes with the content of a file."""
+
+
+def state_of(file: str) -> FileState | None:
+    """The state of a file now; None where there is none."""
+    try:
+        found = os.stat(file)
+    except (OSError, ValueError):
+        return None
+    return (found.st_mtime_ns, found.st_size, found.st_ino)
 
 
 def _origin(function: Callable[..., object]) -> Origin:
@@ -52,7 +68,13 @@ def _origin(function: Callable[..., object]) -> Origin:
                 continue
         return bound
 
-    return Origin(code.co_filename, code.co_name, code.co_firstlineno, names)
+    file = code.co_filename
+    state = state_of(file)
+
+    def made() -> tuple[CodeType, FileState | None]:
+        return code, state
+
+    return Origin(file, code.co_name, code.co_firstlineno, names, made)
 
 
 @dataclass(eq=False)
@@ -111,8 +133,16 @@ class Kernel:
             return declaration_of(origin)
 
         made = Kernel(origin.name, origin.file, declare)
-        made.__doc__ = function.__doc__
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(made, name, getattr(function, name))
         return made
+
+    def __reduce__(self) -> str:
+        """By name, as functions are: another process imports it. Raises TypeError."""
+        name: str | None = vars(self).get("__qualname__")
+        if name is None:
+            raise TypeError(f"kernel `{self.name}` of `{self.file}` is in no module")
+        return name
 
     @property
     def declaration(self) -> FunctionDecl:
@@ -191,7 +221,8 @@ def load_kernels(path: str | os.PathLike[str], text: str | None = None) -> Modul
     Raises ArgusError: the file cannot be read (AG0002), is not Python (AG0001), has
     statements that a kernel file may not have (AG0003), or no kernel (AG0011).
     """
-    from argus.lang.frontend.module import parse_module, read_text
+    from argus.lang.frontend.module import parse_module
+    from argus.lang.frontend.texts import read_text
 
     name = os.fspath(path)
     source = read_text(Path(name)) if text is None else text

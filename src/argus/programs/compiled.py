@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import fail
 from argus.programs.capturing.capture import capture, tensor_attributes
@@ -102,8 +102,25 @@ def compiled(
 ) -> CompiledProgram:
     """The kernels of a module in evaluation mode, for inputs of these shapes.
 
-    Raises ArgusError AG1041 where torch cannot export the module.
+    Raises ArgusError AG1041 where torch cannot export the module; AG0801 for what is no
+    module, or inputs that are no sequence.
     """
+    import torch
+
+    if not isinstance(cast(object, model), torch.nn.Module):
+        raise fail(
+            "AG0801",
+            None,
+            f"`model` is to be a torch.nn.Module, given a {type(model).__name__}",
+        )
+    if not isinstance(cast(object, inputs), tuple | list):
+        raise fail(
+            "AG0801",
+            None,
+            "`inputs` are to be a tuple of the arguments of `forward`, given a "
+            f"{type(inputs).__name__}",
+            help="write `argus.compile(model, (x,))`",
+        )
     plan = kept_plan(capture(model, tuple(inputs)))
     return CompiledProgram(plan, strict=strict, graph=graph)
 

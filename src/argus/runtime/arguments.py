@@ -77,6 +77,10 @@ class TorchTensor(Protocol):
         """In elements."""
         ...
 
+    def is_neg(self) -> bool:
+        """Whether what is in memory is what the tensor is but for its sign."""
+        ...
+
 
 class TorchDevice(Protocol):
     """The part of ``torch.device`` that is used."""
@@ -127,7 +131,7 @@ def _described(name: str, value: object, stream: int) -> TensorArg:
     if is_torch(value):
         return _from_torch(name, cast("TorchTensor", value))
     if isinstance(value, np.ndarray):
-        return _from_numpy(cast("NDArray[np.generic]", value))
+        return _from_numpy(name, cast("NDArray[np.generic]", value))
     if isinstance(value, dlpack.Exporter):
         return _from_dlpack(name, value, stream)
     interface = getattr(value, "__cuda_array_interface__", None)
@@ -142,7 +146,8 @@ def _not_a_tensor(name: str, given: str, *notes: str) -> ArgusError:
         None,
         f"`{name}` takes a tensor, given {given}",
         notes=notes,
-        help="pass a torch tensor, or an object with DLPack or a CUDA array interface",
+        help="pass a torch tensor, a numpy array, or an object with DLPack or a CUDA "
+        "array interface",
     )
 
 
@@ -153,6 +158,8 @@ def _from_torch(name: str, tensor: TorchTensor) -> TensorArg:
         pointer = tensor.data_ptr()
     except RuntimeError as error:  # a functional or fake tensor has no memory
         raise _not_a_tensor(name, "a tensor without memory", str(error)) from error
+    if tensor.is_neg():
+        raise _not_a_tensor(name, "a view whose numbers are in memory with other signs")
     device = tensor.device
     foreign = str(tensor.dtype).removeprefix("torch.")
     return TensorArg(
@@ -165,17 +172,45 @@ def _from_torch(name: str, tensor: TorchTensor) -> TensorArg:
     )
 
 
-def _from_numpy(array: NDArray[np.generic]) -> TensorArg:
+def _from_numpy(name: str, array: NDArray[np.generic]) -> TensorArg:
+    if isinstance(array, np.ma.MaskedArray):
+        raise _not_a_tensor(name, "a masked array, whose mask no kernel sees")
     foreign = array.dtype.name
+    _require_native(name, array.dtype)
     return TensorArg(
         array.ctypes.data,
         _named(foreign),
         array.shape,
-        tuple(s // array.itemsize for s in array.strides),
+        _in_elements(name, array.strides, array.itemsize),
         (HOST, 0),
         readonly=not array.flags.writeable,
         owner=array,
     )
+
+
+def _require_native(name: str, dtype: np.dtype[np.generic]) -> None:
+    """Raise ArgusError AG0802 for numbers whose bytes are in the other order."""
+    if not dtype.isnative:
+        raise fail(
+            "AG0802",
+            None,
+            f"`{name}` has the bytes of its elements in the other order than here",
+            help=f"`{name}.astype({name}.dtype.newbyteorder('='))`",
+        )
+
+
+def _in_elements(name: str, steps: Sequence[int], size: int) -> tuple[int, ...]:
+    """Strides of so many bytes in elements. Raises AG0805 for parts of elements."""
+    if any(step % size for step in steps):
+        raise fail(
+            "AG0805",
+            None,
+            f"the strides of `{name}` are {tuple(steps)} bytes, and its elements have "
+            f"{size}",
+            notes=["it is a field of records, or a view of other bytes"],
+            help=f"`numpy.ascontiguousarray({name})` is a copy without gaps",
+        )
+    return tuple(step // size for step in steps)
 
 
 _DEVICE_KINDS = {
@@ -231,7 +266,8 @@ def _from_interface(
     if given is None:
         strides = dlpack.contiguous(shape)
     else:
-        strides = tuple(step // dtype.itemsize for step in given)
+        strides = _in_elements(name, given, dtype.itemsize)
+    _require_native(name, dtype)
     # The interface names no device: the driver knows it by the address.
     return TensorArg(
         pointer,

@@ -235,7 +235,8 @@ def _bad_stride(
         f"the stride of {declared.dims[position]} in `{name}` is "
         f"{given.strides[position]}, expected {expected}",
         notes=[f"shape {given.shape}, strides {given.strides} in elements"],
-        help=f"`{name}.contiguous()`, if it is a torch tensor",
+        help=f"a copy has strides that fit: `{name}.contiguous()` of torch, "
+        f"`numpy.ascontiguousarray({name})`; what is written to one stays in it",
     )
 
 
@@ -264,15 +265,10 @@ def check_requirements(spec: LaunchSpec, values: Mapping[str, Number]) -> None:
     for requirement in spec.requirements:
         if holds(requirement.cond, values):
             continue
-        used = {s.name: s.kind for s in symbols(requirement.cond)}
-        about_strides = "stride" in used.values()
-        given = ", ".join(f"{name} = {values[name]}" for name in used)
-        raise fail(
-            "AG0805" if about_strides else "AG0808",
-            requirement.span,
-            f"{requirement.cond} does not hold: {given}",
-            notes=[f"required because {requirement.why}"],
-        )
+        about_strides = any(s.kind == "stride" for s in symbols(requirement.cond))
+        code = "AG0805" if about_strides else "AG0808"
+        said, why = requirement.refused(values)
+        raise fail(code, requirement.span, said, notes=[why])
 
 
 # --------------------------------------------------------------------- scalars

@@ -15,6 +15,7 @@ import types
 from collections.abc import Callable, Mapping
 from typing import Any, cast
 
+from argus.diagnostics.ending import SECONDS, DidNotEnd, within
 from argus.diagnostics.user_code import raised
 from argus.specification.builtin import builtins_of
 from argus.specification.kept import kept
@@ -155,16 +156,19 @@ def called(
     calling = Calling(tracing, source)
     copy = calling.copy(function)
     before = calling.kept(copy)
+    key = ("terms", source, getattr(function, "__code__", None))
     try:
-        made = copy(*args, **named)
+        made = within(SECONDS, lambda: copy(*args, **named), key)
     except Unknown:
         raise
+    except DidNotEnd as why:
+        raise Unknown(f"the reference, on symbolic arrays, {why}") from why
     except RecursionError as error:
         raise Unknown("the reference recurses too deeply") from error
     except (AssertionError, ValueError) as error:
         said = f"the reference fails on symbolic arrays: {raised(error)}"
         raise Failing(said) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         said = f"the reference fails on symbolic arrays: {raised(error)}"
         raise Unknown(said) from error
     after = calling.kept(copy)

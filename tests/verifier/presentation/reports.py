@@ -15,6 +15,7 @@ from argus.verify.evidence import (
     Step,
     ThreadPlace,
 )
+from argus.verify.render.checked import CheckedKernel
 from argus.verify.verdict import Assumption, Obligation, Report, Verdict
 
 HEAD = "import argus as ag\nfrom argus import bf16, f32, i32\n\n\n"
@@ -124,4 +125,13 @@ def report(program: Program) -> Report:
         ),
         (Assumption("assume", "K > 0", dot.span), Assumption("trust", "<b>", dot.span)),
         {"tags": 0.25, "order": 0.5},
+    )
+
+
+def checked(program: Program) -> CheckedKernel:
+    """The report as `argus check` hands it to its page and its SARIF log."""
+    facts = ("384 threads, 98352 bytes shared", "BM=128")
+    made = report(program)
+    return CheckedKernel(
+        "gemm (256x256)", made.target, facts, made, lambda text: program
     )

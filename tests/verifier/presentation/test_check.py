@@ -115,6 +115,51 @@ def test_files(file: str, analyses, tmp_path: Path) -> None:
     assert "it is wrong" in (tmp_path / "out" / "a.html").read_text()
 
 
+WRONG = """
+
+@ag.kernel
+def askew(A: bf16["M K"], C: bf16["M N"]):
+    a = ag.load(A[0:, 0:], (64, 32))
+    C[0:, 0:] = ag.dot(a, a).to(bf16)
+"""
+
+
+def _files(tmp_path: Path, *words: str) -> tuple[int, list[str], str]:
+    """The exit code, the rules of the SARIF log, and the page."""
+    ran = argus("check", *words, "--sarif", "a.sarif", "--html", "a.html")
+    log = json.loads((tmp_path / "a.sarif").read_text())
+    rules = [r["ruleId"] for r in log["runs"][0]["results"]]
+    return ran.exit_code, rules, (tmp_path / "a.html").read_text()
+
+
+def test_files_have_kernels_that_are_not_placed(file: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_text(HEAD + GEMM + WRONG)
+    code, rules, html = _files(tmp_path, file)
+    assert (code, rules) == (1, ["AG0204"])
+    assert "askew" in html and "the last dimension of" in html
+    assert "ag.dot(a, a)" in html
+
+
+def test_files_have_what_no_kernel_is_read_for(file: str, tmp_path: Path) -> None:
+    (tmp_path / file).write_text(HEAD + GEMM + "def f(:\n")
+    code, rules, html = _files(tmp_path, file)
+    assert (code, rules) == (1, ["AG0001"])
+    assert ">:</mark>" in html
+
+
+def test_files_of_usage_are_not_written(file: str, tmp_path: Path) -> None:
+    """A mistake of the command line is no finding of the source."""
+    ran = argus("check", "absent.py", "--sarif", "a.sarif")
+    assert ran.exit_code == 2
+    assert not (tmp_path / "a.sarif").exists()
+
+
+def test_files_have_kernels_that_were_only_placed(file: str, tmp_path: Path) -> None:
+    code, rules, html = _files(tmp_path, file, "--no-proof")
+    assert (code, rules) == (0, [])
+    assert "98352 bytes shared" in html and ">placed<" in html
+
+
 def test_an_incomplete_installation_fails(file: str, monkeypatch) -> None:
     whole = verifier.available
 

@@ -3,6 +3,7 @@
 import json
 import re
 import sys
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -10,15 +11,23 @@ import pytest
 
 from argus.diagnostics import render_all
 from argus.ir import ops as o
+from argus.verify.render.checked import CheckedKernel
 from argus.verify.render.data import report_json, report_of
 from argus.verify.render.diagnostics import diagnostics
 from argus.verify.render.page import page
 from argus.verify.render.picture import COLUMNS, ROWS, panels
 from argus.verify.render.sarif import sarif
-from argus.verify.verdict import Obligation, Report, Verdict
+from argus.verify.verdict import (
+    Equality,
+    Obligation,
+    Placed,
+    Report,
+    Specialised,
+    Verdict,
+)
 
 sys.path.insert(0, str(Path(__file__).parent))
-from reports import GEMM, first, placed, report
+from reports import GEMM, checked, first, placed, report
 
 
 @pytest.fixture
@@ -62,7 +71,7 @@ class TestSarif:
 
     def test_required_properties(self, program, monkeypatch, tmp_path) -> None:
         monkeypatch.chdir(tmp_path)
-        log = sarif([report(program)], "1.2")
+        log = sarif([checked(program)], "1.2")
         assert log["version"] == "2.1.0"
         (run,) = log["runs"]
         driver = run["tool"]["driver"]
@@ -86,7 +95,7 @@ class TestSarif:
                     assert thread["locations"]
 
     def test_levels(self, program) -> None:
-        (run,) = sarif([report(program)], "1.2")["runs"]
+        (run,) = sarif([checked(program)], "1.2")["runs"]
         said = [(r["ruleId"], r["kind"], r["level"]) for r in run["results"]]
         assert said == [
             ("AG0301", "fail", "error"),
@@ -98,7 +107,7 @@ class TestSarif:
         ]
 
     def test_the_way_of_an_element_is_a_code_flow(self, program) -> None:
-        (run,) = sarif([report(program)], "1.2")["runs"]
+        (run,) = sarif([checked(program)], "1.2")["runs"]
         (flow,) = run["results"][0]["codeFlows"]
         texts = [
             [x["location"]["message"]["text"] for x in t["locations"]]
@@ -134,7 +143,7 @@ class _Page(HTMLParser):
 
 class TestPage:
     def test_it_stands_alone(self, program) -> None:
-        html = page([(report(program), lambda text: program)], "1.2")
+        html = page([checked(program)], "1.2")
         parser = _Page()
         parser.feed(html)
         parser.close()
@@ -143,7 +152,7 @@ class TestPage:
         assert "url(" not in html and "@import" not in html and "<script" not in html
 
     def test_it_says_what_the_text_says(self, program) -> None:
-        html = page([(report(program), lambda text: program)], "1.2")
+        html = page([checked(program)], "1.2")
         for found in diagnostics(report(program)):
             if found.code != "AG0319":
                 assert found.message.replace("'", "&#39;") in html
@@ -175,10 +184,38 @@ class TestPage:
         assert grid.cells[r, c] == 20
 
     def test_every_drawing_has_a_name(self, program) -> None:
-        html = page([(report(program), lambda text: program)], "1.2")
+        html = page([checked(program)], "1.2")
         assert (
             len(re.findall("<svg ", html)) == len(re.findall("aria-label=", html)) > 3
         )
+
+    def test_it_says_what_is_known_of_the_kernel(self, program) -> None:
+        named = checked(program)
+        assert named.report is not None
+        open_ = Equality(
+            "ref", False, "no rule", axioms=("nothing is rounded",), tried=2
+        )
+        risk = Obligation("AG0331", "sums fit", first(program, o.Dot).span,
+                          Verdict.REFUTED)  # fmt: skip
+        whole = replace(named.report, equality=open_, risks=(risk,))
+        html = page([replace(named, report=whole)], "1.2")
+        for said in (
+            "gemm (256x256)", "BM=128", "98352 bytes shared", "nothing is rounded",
+            "not shown equal to `ref`: no rule; 2 runs found no difference", "1 risk",
+        ):  # fmt: skip
+            assert said in html, said
+
+    def test_no_specialisation_has_a_better_word_than_its_kernel(self, program) -> None:
+        """What is refuted by a reference is refuted of each."""
+        named = checked(program)
+        assert named.report is not None
+        one = Placed("N divisible by 4", Verdict.PROVED, {}, {})
+        about = Specialised("N", 1, (one,))
+        wrong = replace(named.report, specialised=about)
+        right = replace(wrong, obligations=wrong.obligations[-2:])
+        for whole, word in ((wrong, "refuted"), (right, "proved")):
+            html = page([replace(named, report=whole)], "1.2")
+            assert f"<td>{word}</td><td>N divisible by 4</td>" in html
 
 
 def test_one_reason_is_told_once(tmp_path: Path) -> None:
@@ -199,3 +236,7 @@ def test_one_reason_is_told_once(tmp_path: Path) -> None:
         "for the same reason 4 other obligations are not decided, at "
         f"line {span.line}: AG0402, AG0403, AG0404, AG0405"
     )
+    whole = Report("gemm", "sm_90a", (*many, other))
+    html = page([CheckedKernel("gemm", "sm_90a", (), whole, lambda _: program)], "1.2")
+    assert html.count('class="finding"') == 2
+    assert "for the same reason 4 other obligations" in html

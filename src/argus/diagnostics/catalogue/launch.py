@@ -38,7 +38,8 @@ CODES = (
     Code(
         "AG0807",
         "a tensor on the wrong device",
-        "All tensors of one call are on the same CUDA device.",
+        "All tensors of one call are on the same CUDA device, or all on the CPU, where "
+        "the kernel is interpreted.",
     ),
     Code(
         "AG0808",
@@ -47,8 +48,9 @@ CODES = (
     ),
     Code(
         "AG0809",
-        "an output that overlaps an input or another output",
-        "The kernel was verified for tensors that do not share memory.",
+        "an output that cannot be written, or overlaps another tensor",
+        "The kernel was verified for tensors that do not share memory, and writes each "
+        "element of an output at an address of its own.",
     ),
     Code(
         "AG0810",
@@ -64,7 +66,7 @@ CODES = (
     Code(
         "AG0812",
         "an argument that is not a tensor",
-        "The parameter takes a torch tensor, or an object with DLPack.",
+        "The parameter takes a torch tensor, a numpy array, or an object with DLPack.",
     ),
     Code(
         "AG0813",

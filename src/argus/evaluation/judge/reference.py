@@ -48,7 +48,7 @@ def called(
             known[key] = array
     try:
         result = function(**named_arguments(function, known, sizes, absent))
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise fail(
             "AG1018",
             None,

@@ -11,7 +11,7 @@ from __future__ import annotations
 import os
 from collections.abc import Sequence
 
-from argus.diagnostics import ArgusError, fail
+from argus.diagnostics import ArgusError
 from argus.evaluation.arrays import NumpyArrays
 from argus.evaluation.judge import findings as say
 from argus.evaluation.judge.agreeing import usable_tolerance
@@ -129,5 +129,5 @@ def _interpreted(
             collect=True,
         )
     except ArgumentError as error:
-        raise fail("AG0808", program.span, str(error)) from error
+        raise error.told() from error
     return done.errors

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import ast
-from types import ModuleType
+from types import FunctionType, ModuleType
 from typing import cast
 
 from argus.diagnostics import ArgusError, Span
@@ -218,4 +218,7 @@ def host_value(e: Elaborator, name: str, value: object, span: Span) -> Value:
                 notes=(
                     "a kernel sees numbers, texts, element types and inline functions",
                 ),
+                help=f"mark `{name}` with `@ag.inline`"
+                if isinstance(value, FunctionType)
+                else None,
             )

@@ -8,16 +8,12 @@ passes over them, and looks unknown names up where Python would.
 from __future__ import annotations
 
 import ast
-import os
 import threading
-import tokenize
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
-from io import BytesIO
 from pathlib import Path
 
 from argus.diagnostics import ArgusError, SourceText, Span, fail, register_source
-from argus.files.sources import note_source
 from argus.lang.frontend.declarations import (
     FunctionDecl,
     FunctionKind,
@@ -26,6 +22,7 @@ from argus.lang.frontend.declarations import (
     LanguageName,
     ModuleEnv,
 )
+from argus.lang.frontend.texts import read_text, text_of
 from argus.lang.kernel import InlineFunction, Kernel, Origin
 
 _KINDS: dict[str, FunctionKind] = {
@@ -39,25 +36,6 @@ MAX_NESTING = 100
 _PACKAGE = Path(__file__).parents[2]
 _parsing = threading.Lock()
 """`catch_warnings` changes the filters of the whole process."""
-
-
-def read_text(path: Path) -> str:
-    """Text of a source file in its declared encoding.
-
-    Raises ArgusError: it cannot be read (AG0002) or decoded (AG0001).
-    """
-    try:
-        with path.open("rb") as file:
-            note_source(os.fstat(file.fileno()))
-            data = file.read()
-    except (OSError, ValueError) as error:  # ValueError: a NUL in the name
-        reason = getattr(error, "strerror", None) or str(error)
-        raise fail("AG0002", None, f"cannot read `{path}`: {reason}") from None
-    try:
-        encoding, _ = tokenize.detect_encoding(BytesIO(data).readline)
-        return data.decode(encoding)
-    except (SyntaxError, UnicodeDecodeError, LookupError) as error:
-        raise fail("AG0001", None, f"`{path}` is not text: {error}") from None
 
 
 def parse_tree(file: str, text: str) -> tuple[ast.Module, SourceText]:
@@ -318,10 +296,10 @@ def _environment(file: str, text: str) -> tuple[ModuleEnv, ast.Module]:
 def declaration_of(origin: Origin) -> FunctionDecl:
     """The syntax of a decorated function, found in its file by name and line.
 
-    Raises ArgusError: the file cannot be read, or has changed so that there is no such
-    function any more (AG0002), or is not Python (AG0001).
+    Raises ArgusError: its text is not known, or has changed since (AG0002), or is not
+    Python (AG0001).
     """
-    env, tree = _environment(origin.file, read_text(Path(origin.file)))
+    env, tree = _environment(origin.file, text_of(origin))
     for node in functions_in(tree):
         lines = [node.lineno, *(d.lineno for d in node.decorator_list)]
         if node.name == origin.name and min(lines) == origin.line:
@@ -336,7 +314,7 @@ def declaration_of(origin: Origin) -> FunctionDecl:
         "AG0002",
         None,
         f"`{origin.file}` has no function `{origin.name}` at line {origin.line}",
-        notes=("the file has changed since it was imported, or was never a file",),
+        notes=("it is no plain function, or made by another text than that file's",),
     )
 
 

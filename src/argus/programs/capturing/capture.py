@@ -29,6 +29,7 @@ from argus.programs.operators.recurrence_shapes import shapes_alone
 from argus.programs.tensors.tensor_program import TensorProgram
 from argus.programs.tensors.torch_calls import IN_PYTHON
 from argus.specification.aten.decomposing import decomposed
+from argus.specification.aten.unlogged import unlogged
 from argus.verify.collecting import rarely_collected
 
 if TYPE_CHECKING:
@@ -162,6 +163,7 @@ def _exported(
     try:
         with (
             warnings.catch_warnings(),
+            unlogged(),
             torch.no_grad(),
             shapes_alone(),
             masks_as_given(),
@@ -174,7 +176,7 @@ def _exported(
             )
             found = without_tokens(decomposed(exported, decompositions))
         state = put.state(model, inputs)
-    except Exception as error:
+    except (Exception, SystemExit) as error:  # it is the user's program
         raise fail(
             "AG1041",
             None,

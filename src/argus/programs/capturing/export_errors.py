@@ -6,7 +6,7 @@ import re
 from functools import cache
 from pathlib import Path
 
-from argus.diagnostics.user_code import at_line, innermost
+from argus.diagnostics.user_code import at_line, innermost, is_pythons
 from argus.programs.tensors.torch_calls import IN_PYTHON
 
 _BY_ELEMENTS = {
@@ -20,12 +20,12 @@ _RESULT = re.compile(r"Found <class '(?:.*\.)?(\w+)'> in output, which is not a 
 """What torch says of a result in which it finds no tensors."""
 
 
-def by_elements(error: Exception) -> bool:
+def by_elements(error: BaseException) -> bool:
     """Whether torch would have to look at elements, which a graph does not have."""
     return type(error).__name__ in _BY_ELEMENTS
 
 
-def advice(error: Exception) -> str | None:
+def advice(error: BaseException) -> str | None:
     """What helps against it, where that is known."""
     if by_elements(error):
         return IN_PYTHON
@@ -37,7 +37,7 @@ def advice(error: Exception) -> str | None:
     return None
 
 
-def why(error: Exception) -> str:
+def why(error: BaseException) -> str:
     """What torch says, in a line, and the line of the user's code that it is about."""
     said = str(error).strip().partition("\n")[0]
     result = _RESULT.search(said)
@@ -48,15 +48,16 @@ def why(error: Exception) -> str:
     return f"{text}{_place(error)}"
 
 
-def _place(error: Exception) -> str:
-    """The innermost line that is neither torch's nor ours, where there is one."""
+def _place(error: BaseException) -> str:
+    """The innermost line that is neither torch's, nor Python's, nor ours, if any is."""
     ours = Path(__file__).parents[2]
 
     def torchs(file: str) -> bool:
         return Path(file).is_relative_to(_torch())
 
     def others(file: str) -> bool:
-        return not torchs(file) and not Path(file).is_relative_to(ours)
+        made_up = file.startswith("<") or is_pythons(file)
+        return not (made_up or torchs(file) or Path(file).is_relative_to(ours))
 
     frame = innermost(error, others) if innermost(error, torchs) else None
     if frame is None:

@@ -140,7 +140,7 @@ def _attempt(where: Path, what: str, work: Any) -> Any:
         return work()
     except ArgusError:
         raise
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         raise fail(
             "AG1040",
             None,

@@ -10,7 +10,6 @@ size of which launches admit one number is that number.
 
 from __future__ import annotations
 
-import logging
 import re
 import warnings
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
@@ -21,11 +20,13 @@ from io import StringIO
 from typing import Any
 from unittest.mock import patch
 
+from argus.diagnostics.ending import DidNotEnd, within
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.ir.required import required_sizes
 from argus.specification.aten.decomposing import decomposed
 from argus.specification.aten.open_options import open_options
+from argus.specification.aten.unlogged import unlogged
 from argus.terms import Unknown
 
 __all__ = ["SIZE", "Exports", "dims_of", "guards_of"]
@@ -34,12 +35,8 @@ SIZE = re.compile(
     r"L\['(?P<name>\w+)'\](?:\[(?P<place>\d+)\])?\.size\(\)\[(?P<axis>\d+)\]"
 )
 """A size of an input, as guards name it: by the input's name, or its number."""
-_QUIET = (
-    "torch.fx.experimental.symbolic_shapes",
-    "torch.export",
-    "torch._subclasses.fake_tensor",
-)
-"""Loggers that say at length what is an error besides."""
+_SECONDS = 300.0
+"""For which an export may compute: a whole model's takes longer than a function's."""
 
 
 @dataclass
@@ -141,17 +138,23 @@ class Exports:
                 open_options(),
             ):
                 warnings.simplefilter("ignore")  # torch's, about itself
-                exported: Any = torch.export.export(
-                    module.eval(),
-                    tuple(examples),
-                    dynamic_shapes=tuple(dynamic) if is_module else (tuple(dynamic),),
-                    strict=False,
+                shapes = tuple(dynamic) if is_module else (tuple(dynamic),)
+                exported: Any = within(
+                    _SECONDS,
+                    lambda: torch.export.export(
+                        module.eval(),
+                        tuple(examples),
+                        dynamic_shapes=shapes,
+                        strict=False,
+                    ),
                 )
                 _require_no_squeeze(exported.graph)
                 return decomposed(exported, torch.export.default_decompositions)
         except Unknown:
             raise
-        except Exception as error:
+        except DidNotEnd as why:
+            raise Unknown(f"torch.export {why}") from why
+        except (Exception, SystemExit) as error:
             first = str(error).partition("\n")[0]
             raise Unknown(
                 f"torch.export fails: {type(error).__name__}: {first}"
@@ -161,17 +164,9 @@ class Exports:
 @contextmanager
 def _quiet() -> Generator[None]:
     """Without what torch logs and prints of graphs that it cannot make."""
-    loggers = [logging.getLogger(name) for name in _QUIET]
-    before = [logger.disabled for logger in loggers]
-    for logger in loggers:
-        logger.disabled = True
     unread = StringIO()
-    try:
-        with redirect_stdout(unread), redirect_stderr(unread):
-            yield
-    finally:
-        for logger, disabled in zip(loggers, before, strict=True):
-            logger.disabled = disabled
+    with unlogged(), redirect_stdout(unread), redirect_stderr(unread):
+        yield
 
 
 @contextmanager

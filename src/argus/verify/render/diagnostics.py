@@ -34,12 +34,16 @@ _TOLD = 3
 
 
 def diagnostics(report: Report) -> tuple[Diagnostic, ...]:
-    """What is wrong, not decided or slow, the worst first.
+    """What is wrong, not decided or slow, the worst first: see :func:`told`."""
+    return tuple(d for _, found in told(report) for d in found)
+
+
+def told(report: Report) -> Iterable[tuple[Obligation, tuple[Diagnostic, ...]]]:
+    """The obligations that people are told, each with its diagnostics.
 
     Where one reason leaves many obligations undecided, the first is told and the others
     are counted: the report as JSON has them all.
     """
-    found: list[Diagnostic] = []
     by_reason: dict[str, list[Obligation]] = {}
     for x in report.obligations:
         if x.verdict is Verdict.UNKNOWN and not x.slow:
@@ -47,10 +51,13 @@ def diagnostics(report: Report) -> tuple[Diagnostic, ...]:
     for x in report.obligations:
         alike = by_reason.get(x.reason, [])
         if x.verdict is not Verdict.UNKNOWN or x.slow or len(alike) <= _TOLD:
-            found += of_obligation(x, report.target)
+            found = tuple(of_obligation(x, report.target))
         elif x is alike[0]:
-            found.append(_and_more(unknown(x), alike[1:]))
-    return tuple(found)
+            found = (_and_more(unknown(x), alike[1:]),)
+        else:
+            found = ()
+        if found:
+            yield x, found
 
 
 def risks(report: Report) -> tuple[Diagnostic, ...]:

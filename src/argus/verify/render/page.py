@@ -7,17 +7,18 @@ the source around each place, the case in words, the pictures, the order of even
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from argus.diagnostics import Span, lookup, source_text
+from argus.diagnostics import Diagnostic, Span, lookup, source_text
 from argus.ir.program import Program
 from argus.verify.evidence import Counterexample
 from argus.verify.render import svg, words
-from argus.verify.render.diagnostics import of_obligation
+from argus.verify.render.checked import CheckedKernel
+from argus.verify.render.diagnostics import of_obligation, risks, told
 from argus.verify.render.picture import panels
 from argus.verify.verdict import Obligation, Report, Specialised, Verdict
 
@@ -67,7 +68,7 @@ class PanelView:
 
 @dataclass(frozen=True)
 class FindingView:
-    """A refuted or undecided obligation."""
+    """A mistake, a risk, or an obligation that is not proved."""
 
     anchor: str
     state: str
@@ -94,27 +95,25 @@ class KernelView:
     """One kernel on the page."""
 
     anchor: str
-    name: str
+    label: str
     target: str
     verdict: str
+    facts: tuple[str, ...]
     counts: tuple[tuple[str, int], ...]
-    seconds: tuple[tuple[str, str], ...]
+    comparison: tuple[tuple[str, str], ...]
+    """(word, text): what is known of the reference."""
+    rests_on: tuple[str, ...]
     findings: tuple[FindingView, ...]
     proved: tuple[tuple[str, str, int, str], ...]
     """(code, title, how many, lines) of what was proved."""
     assumptions: tuple[tuple[str, str, str], ...]
     specialised: Specialised | None
+    seconds: tuple[tuple[str, str], ...]
 
 
-def page(
-    checked: Sequence[tuple[Report, Callable[[str], Program]]], version: str
-) -> str:
-    """The page for these kernels.
-
-    With each report comes what places the program of a specialisation, by the words
-    that obligations have for it.
-    """
-    views = [_kernel(i, r, p) for i, (r, p) in enumerate(checked)]
+def page(checked: Sequence[CheckedKernel], version: str) -> str:
+    """The page for these kernels. ``version`` is that of Argus."""
+    views = [_kernel(f"k{i}", one) for i, one in enumerate(checked)]
     return _template().render(kernels=views, version=version)
 
 
@@ -132,28 +131,69 @@ def _template() -> Template:
     return environment.get_template("page.html.j2")
 
 
-def _kernel(
-    index: int, report: Report, program: Callable[[str], Program]
-) -> KernelView:
-    open_ = [o for o in report.obligations if o.verdict is not Verdict.PROVED]
-    numbered = enumerate(open_, 1)
-    states = Counter(_state(o) for o in report.obligations)
-    order = ("wrong", "unknown", "slow", "proved")
+def _kernel(anchor: str, checked: CheckedKernel) -> KernelView:
+    report = checked.report
+    findings = tuple(_findings(anchor, checked))
+    if report is None:
+        return KernelView(
+            anchor, checked.label, checked.target, checked.verdict, checked.facts,
+            (), (), (), findings, (), (), None, (),
+        )  # fmt: skip
+    # What is fast enough is no obligation: the terminal does not count it either.
+    counted = (
+        o for o in report.obligations if o.verdict < Verdict.PROVED or not o.slow
+    )
+    states = Counter(map(_state, counted))
+    states["risk"] = len(report.risks)
+    order = ("wrong", "unknown", "slow", "risk", "proved")
     return KernelView(
-        f"k{index}",
-        report.kernel,
-        report.target,
-        str(report.verdict),
+        anchor,
+        checked.label,
+        checked.target,
+        checked.verdict,
+        checked.facts,
         tuple((s, states[s]) for s in order if states[s]),
-        tuple((name, f"{t * 1000:.0f} ms") for name, t in report.seconds.items()),
-        tuple(
-            finding_of(f"k{index}-{i}", o, program(o.specialisation))
-            for i, o in numbered
-        ),
+        tuple(words.comparison(report)),
+        () if report.equality is None else report.equality.axioms,
+        findings,
         tuple(_proved(report)),
         tuple((a.kind, a.text, words.line(a.span)) for a in report.assumptions),
-        report.specialised,
+        _specialised(report),
+        tuple((name, f"{t * 1000:.0f} ms") for name, t in report.seconds.items()),
     )
+
+
+def _findings(anchor: str, checked: CheckedKernel) -> Iterable[FindingView]:
+    """Everything about a kernel that the terminal tells at a line of its source."""
+    report = checked.report
+    for i, mistake in enumerate(checked.mistakes, 1):
+        yield _mistake(f"{anchor}-{i}", mistake)
+    if report is None or checked.program is None:
+        return
+    known = [(o, shown, _state(o)) for o, (shown, *_) in told(report)]
+    known += [(o, d, "risk") for o, d in zip(report.risks, risks(report), strict=True)]
+    for i, (o, shown, state) in enumerate(known, 1):
+        program = checked.program(o.specialisation)
+        yield _finding(f"{anchor}-{i}", o, program, shown, state)
+
+
+def _specialised(report: Report) -> Specialised | None:
+    """The specialisations, none of them with a better word than the kernel.
+
+    What is refuted of a kernel without naming a specialisation, such as by its
+    reference, is refuted of each.
+    """
+    found = report.specialised
+    if found is None:
+        return None
+    all_wrong = any(
+        o.verdict is Verdict.REFUTED and not o.slow and not o.specialisation
+        for o in report.obligations
+    )
+    if not all_wrong:
+        return found
+    programs = tuple(replace(p, verdict=Verdict.REFUTED) for p in found.programs)
+    return replace(found, programs=programs)
 
 
 def _state(o: Obligation) -> str:
@@ -183,26 +223,50 @@ def _proved(report: Report) -> list[tuple[str, str, int, str]]:
 def finding_of(anchor: str, o: Obligation, program: Program) -> FindingView:
     """What the page shows of an obligation that is not proved."""
     shown = next(iter(of_obligation(o, program.target.name)))
+    return _finding(anchor, o, program, shown, _state(o))
+
+
+def _finding(
+    anchor: str, o: Obligation, program: Program, shown: Diagnostic, state: str
+) -> FindingView:
     found = o.counterexample
     lanes, moments = _timeline(found)
+    return replace(
+        _mistake(anchor, shown),
+        state=state,
+        source=_source(o.span, found),
+        case=_case(found, o.specialisation, program.target.warp_threads),
+        chains=_chains(found),
+        panels=tuple(_drawn(program, o)),
+        lanes=lanes,
+        moments=moments,
+        disagrees=found is not None and found.replayed is False,
+    )
+
+
+def _mistake(anchor: str, shown: Diagnostic) -> FindingView:
+    """What the page shows of a diagnostic alone, which has no case."""
+    span = shown.span
+    entry = lookup(shown.code)
+    others = (f"{words.line(x.span)}: {x.text}" for x in shown.related)
     return FindingView(
         anchor,
-        _state(o),
+        "wrong",
         shown.code,
-        lookup(shown.code).title,
-        lookup(shown.code).explanation,
+        entry.title,
+        entry.explanation,
         shown.message,
         shown.label or "",
-        words.line(o.span),
-        _source(o.span, found),
-        _case(found, o.specialisation, program.target.warp_threads),
-        _chains(found),
-        tuple(_drawn(program, o)),
-        lanes,
-        moments,
-        shown.notes,
+        "" if span is None else words.line(span),
+        () if span is None else _source(span, None),
+        shown.evidence,
+        (),
+        (),
+        (),
+        (),
+        (*others, *shown.notes),
         shown.help,
-        found is not None and found.replayed is False,
+        False,
     )
 
 
@@ -211,7 +275,8 @@ def _case(
 ) -> tuple[tuple[str, str], ...]:
     if found is None:
         return (("specialisation", specialisation),) if specialisation else ()
-    rows = [("where", words.place(found.place, lanes))]
+    where = words.place(found.place, lanes)
+    rows = [("where", where)] if where else []
     for one in found.operands:
         tag = words.values(one.tag) or "no tag"
         rows.append((one.label, f"{tag}, element {words.coordinate(one.coordinate)}"))

@@ -1,8 +1,8 @@
-"""A report as SARIF 2.1.0, the format that CI systems read.
+"""Kernels that were checked as SARIF 2.1.0, the format that CI systems read.
 
-Refuted obligations are results of level "error" ("warning" if they are only slow, or
-numerically unsafe),
-undecided ones of level "warning" and kind "open". Proved obligations are no results.
+What a kernel or its source is refused for, and refuted obligations, are results of
+level "error" ("warning" if they are only slow, or numerically unsafe), undecided ones
+of kind "open". Proved obligations are no results.
 The chain of an element and the interleaving of roles become a code flow.
 
 Source: OASIS, Static Analysis Results Interchange Format (SARIF) Version 2.1.0.
@@ -11,14 +11,16 @@ Source: OASIS, Static Analysis Results Interchange Format (SARIF) Version 2.1.0.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from argus.diagnostics import Span, lookup
 from argus.verify.render import words
+from argus.verify.render.checked import CheckedKernel
 from argus.verify.render.diagnostics import of_obligation, risks
-from argus.verify.verdict import Obligation, Report, Verdict
+from argus.verify.verdict import Obligation, Verdict
 
 if TYPE_CHECKING:
     from argus.diagnostics import Diagnostic, Json
@@ -26,44 +28,58 @@ if TYPE_CHECKING:
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
-def sarif(reports: Sequence[Report], version: str) -> dict[str, Json]:
+def sarif(checked: Sequence[CheckedKernel], version: str) -> dict[str, Json]:
     """One run over several kernels. ``version`` is that of Argus."""
-    pairs = [
-        (report, obligation, diagnostic)
-        for report in reports
-        for obligation in report.obligations
-        for diagnostic in of_obligation(obligation, report.target)
-    ]
-    pairs += [
-        (report, obligation, diagnostic)
-        for report in reports
-        for obligation, diagnostic in zip(report.risks, risks(report), strict=True)
-    ]
-    rules = list(dict.fromkeys(d.code for _, _, d in pairs))
+    found = [x for one in checked for x in _found(one)]
+    rules = list(dict.fromkeys(x.shown.code for x in found))
     driver: dict[str, Json] = {
         "name": "Argus",
         "version": version,
         "rules": [_rule(code) for code in rules],
     }
-    results: list[Json] = [_result(r, o, d, rules.index(d.code)) for r, o, d in pairs]
+    results: list[Json] = [_result(x, rules.index(x.shown.code)) for x in found]
     run: dict[str, Json] = {
         "tool": {"driver": driver},
         "columnKind": "unicodeCodePoints",
         "results": results,
-        "properties": {"kernels": [_kernel(report) for report in reports]},
+        "properties": {"kernels": [_kernel(one) for one in checked]},
     }
     return {"$schema": SCHEMA, "version": "2.1.0", "runs": [run]}
 
 
-def _kernel(report: Report) -> Json:
+@dataclass(frozen=True)
+class _Found:
+    """A diagnostic of a kernel; ``obligation`` is None for a mistake of its source."""
+
+    kernel: CheckedKernel
+    shown: Diagnostic
+    obligation: Obligation | None = None
+
+
+def _found(checked: CheckedKernel) -> Iterable[_Found]:
+    for shown in checked.mistakes:
+        yield _Found(checked, shown)
+    report = checked.report
+    if report is None:
+        return
+    for obligation in report.obligations:
+        for shown in of_obligation(obligation, report.target):
+            yield _Found(checked, shown, obligation)
+    for obligation, shown in zip(report.risks, risks(report), strict=True):
+        yield _Found(checked, shown, obligation)
+
+
+def _kernel(checked: CheckedKernel) -> Json:
     """What was checked: proved obligations are no results."""
-    found = report.specialised
+    report = checked.report
+    found = None if report is None else report.specialised
     return {
-        "kernel": report.kernel,
-        "target": report.target,
-        "verdict": str(report.verdict),
+        "kernel": checked.name,
+        "label": checked.label,
+        "target": checked.target,
+        "verdict": checked.verdict,
         "equality": None
-        if report.equality is None
+        if report is None or report.equality is None
         else words.equality(report.equality, report.verdict),
         "specialisations": None if found is None else found.text,
         "refused": []
@@ -82,30 +98,34 @@ def _rule(code: str) -> dict[str, Json]:
     }
 
 
-def _result(
-    report: Report, obligation: Obligation, shown: Diagnostic, index: int
-) -> dict[str, Json]:
-    undecided = obligation.verdict is Verdict.UNKNOWN
-    advice = obligation.slow or shown.severity == "warning"
+def _result(found: _Found, index: int) -> dict[str, Json]:
+    obligation, shown = found.obligation, found.shown
+    undecided = obligation is not None and obligation.verdict is Verdict.UNKNOWN
+    advice = shown.severity != "error"
     level = "warning" if undecided or advice else "error"
     lines = [f"{name}: {text}" if name else text for name, text in shown.evidence]
     lines += [*shown.notes, *([f"help: {shown.help}"] if shown.help else [])]
-    text = "\n".join([f"{shown.message} (kernel {report.kernel})", *lines])
+    text = "\n".join([f"{shown.message} (kernel {found.kernel.label})", *lines])
     result: dict[str, Json] = {
         "ruleId": shown.code,
         "ruleIndex": index,
         "kind": "open" if undecided else "fail",
         "message": {"text": text},
-        "locations": [_location(obligation.span)],
+        "locations": [] if shown.span is None else [_location(shown.span)],
         "properties": {
-            "kernel": report.kernel,
-            "target": report.target,
-            "specialisation": obligation.specialisation,
+            "kernel": found.kernel.name,
+            "target": found.kernel.target,
+            "specialisation": "" if obligation is None else obligation.specialisation,
         },
     }
     # "level" other than "none" goes with kind "fail" only.
     result["level"] = "none" if undecided else level
-    flows = _flows(obligation)
+    others: list[Json] = [
+        {**_location(x.span), "message": {"text": x.text}} for x in shown.related
+    ]
+    if others:
+        result["relatedLocations"] = others
+    flows = [] if obligation is None else _flows(obligation)
     if flows:
         result["codeFlows"] = flows
     return result

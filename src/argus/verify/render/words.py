@@ -13,7 +13,7 @@ from argus.verify.evidence import (
     Step,
     ThreadPlace,
 )
-from argus.verify.verdict import Equality, Verdict
+from argus.verify.verdict import Equality, Report, Verdict
 
 
 def values(pairs: Mapping[str, int]) -> str:
@@ -108,3 +108,30 @@ def equality(found: Equality, verdict: Verdict) -> str:
         said = f"not shown equal to `{found.reference}`, which has no terms"
         return f"{said}: {found.reason}{where}"
     return f"not shown equal to `{found.reference}`: {found.reason}{where}"
+
+
+def comparison(report: Report) -> list[tuple[str, str]]:
+    """What is known of the reference: lines of text, each with a word for its kind.
+
+    Empty where there is no reference, or something else is wrong already.
+    """
+    rules = ", ".join(
+        dict.fromkeys(f"{x.rule} at line {x.span.line}" for x in report.settled)
+    )
+    found = report.equality
+    if found is None:
+        what = "each element is what names of dimensions say, by its terms"
+        return [("settled", f"{rules}: {what}")] if rules else []
+    text = equality(found, report.verdict)
+    if not found.shown and found.tried:
+        text += f"; {tried(found.tried)}"
+    rows = [("equal" if report.verdict is Verdict.EQUAL else "open", text)]
+    if found.kernel:
+        rows.append(("kernel", found.kernel))
+        rows.append(("says", found.specification))
+        rows.append(("where", found.where))
+    if rules:
+        rows.append(
+            ("settled", f"{rules}: what elements meet is decided by the reference")
+        )
+    return rows
