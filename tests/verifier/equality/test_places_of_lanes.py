@@ -151,3 +151,40 @@ def test_lanes_are_merged(merged: str, better: str, end: str, right: bool) -> No
     """Of lanes with the largest number of a row, the least place is the first one."""
     text = MERGED.format(merged=merged, better=better, end=end)
     assert decided_text(text).equal == right
+
+
+PARTS = """
+@ag.kernel
+def k(V: f32["P M"], J: i32["P M"], W: f32["M"], I: i32["M"]):
+    P, M = V.shape
+    ag.require({parts}, "parts")
+    i = ag.block(ag.cdiv(M, 16))
+    v = ag.load(V[0:, i * 16 :], (32, 16), fill=-ag.inf)
+    j = ag.load(J[0:, i * 16 :], (32, 16))
+    m = ag.max(v, "P")
+    W[i * 16 :] = m
+    I[i * 16 :] = ag.min(ag.where({asked}, j, {beyond}), "P")
+
+
+@ag.reference
+def ref(V, J):
+    m = V.max(0)
+    return m, np.where(V == m, J, {beyond}).min(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "asked", "beyond", "right"),
+    [
+        ("(P > 0) & (P <= 32)", "v == m", "2147483647", True),
+        ("P == 32", "v == m", "1000", True),  # no part is padded
+        ("(P > 0) & (P <= 32)", "v == m", "1000", False),  # a place may be larger
+        ("(P > 0) & (P <= 32)", "v == m", "2147483646", False),
+        ("(P > 0) & (P <= 32)", "v >= m - 1.0", "2147483647", False),
+        ("P <= 32", "v == m", "2147483647", False),  # there may be no part
+    ],
+)
+def test_parts_are_merged(parts: str, asked: str, beyond: str, right: bool) -> None:
+    """What a padded part has in place of its place is no less than any place."""
+    text = PARTS.format(parts=parts, asked=asked, beyond=beyond)
+    assert decided_text(text).equal == right
