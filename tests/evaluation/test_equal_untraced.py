@@ -70,3 +70,40 @@ def test_what_no_run_has_compared_or_shown(change: dict[str, str]) -> None:
 def test_a_large_size_is_tried_beside_small_ones() -> None:
     change = {"change": "if N > 300000:\n        x = x + 1.0"}
     assert verdict(change) is Verdict.REFUTED
+
+
+HALVES = """@ag.kernel
+def k(X: f32["M D"], Y: f32["M D"], theta: f32 = 2.0, *, D: int = 64):
+    ag.require(theta > 1.0, "a root is taken")
+    i = ag.block(ag.cdiv(X.shape[0], 16))
+    first = ag.load(X[i * 16 :, 0 : D // 2], (16, D // 2))
+    second = ag.load(X[i * 16 :, D // 2 : D], (16, D // 2))
+    root = ag.sqrt(ag.full((16, D // 2), 0.0, f32, dims="M D") + (theta - 1.0))
+    Y[i * 16 :, 0 : D // 2] = {first}
+    Y[i * 16 :, D // 2 : D] = {second}
+
+
+@ag.reference
+def ref(X, theta):
+    y = np.sort(X, axis=1) * 0 + X
+    root = abs(theta - 1.0) ** 0.5
+    return np.concatenate([y[:, 32:], {wanted}], 1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("second", "wanted", "verdict"),
+    [
+        ("first", "y[:, :32]", Verdict.UNKNOWN),
+        ("first * root", "y[:, :32] * root", Verdict.UNKNOWN),  # where it is one
+        ("second", "y[:, :32]", Verdict.REFUTED),
+        ("first", "y[:, :32] * root", Verdict.REFUTED),
+    ],
+)
+def test_names_that_refute_it_at_any_size(
+    second: str, wanted: str, verdict: Verdict
+) -> None:
+    """Runs show no difference: names are not believed, of which no size is one."""
+    text = HEAD + HALVES.format(first="second", second=second, wanted=wanted)
+    (kernel,) = load_kernels("made.py", text).kernels.values()
+    assert proved_all(kernel, {}, DEFAULT_TARGET, fresh=True).report.verdict is verdict

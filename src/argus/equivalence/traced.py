@@ -25,7 +25,6 @@ from argus.equivalence.references import load
 from argus.equivalence.sizes import distinct_sizes
 from argus.extents import LEAST_EXTENT
 from argus.ir import ops as o
-from argus.ir.annotations import annotations_of
 from argus.ir.expr import Const, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
@@ -209,11 +208,7 @@ def _compared_once(
     every = (*axioms, *found.axioms, *wanted.assumptions, *needs)
     made = told(found, every, begin, signed=all(wanted.assumptions.values()))
     said = next((text for text in APART if text in wanted.assumptions), "")
-    if (
-        made.equal
-        and said
-        and not any(a.is_of_pairs() for a in annotations_of(programs.tile))
-    ):
+    if made.equal and said:
         why = f"whether {said}, as `ag.assume(..., pairs=True)` would say"
         return open_(Unknown(why), begin)
     if inexact is None:

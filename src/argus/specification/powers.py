@@ -1,4 +1,4 @@
-"""Powers: `x ** y` for an exponent that is a number, or a base that is one."""
+"""Powers: `x ** y` for an exponent that is a number, or a base that is above 0."""
 
 from __future__ import annotations
 
@@ -10,15 +10,19 @@ from argus.terms import (
     Integer,
     Term,
     TermObligation,
+    Truth,
     Unknown,
     Value,
     World,
     apply,
+    cast,
     literal,
 )
 from argus.terms import number as term_of
 from argus.terms.apply import lifted
 from argus.terms.arithmetic import power as raised
+from argus.terms.comparisons import asked
+from argus.terms.sets import intersection
 
 _FACTORED = 1 << 32
 """Numbers below are prime factors to their logarithms."""
@@ -29,7 +33,8 @@ _LARGEST = 64
 def power(world: World, base: Value, exponent: Value) -> Value:
     """``base ** exponent``.
 
-    Raises Unknown where neither is a number: for a base that may be negative there is
+    Of any exponent where the base is a number above 0, or one of scalars that a launch
+    requires to be. Raises Unknown for others: for a base that may be negative there is
     no real result, and nothing says that it is not.
     """
     number = number_of(exponent)
@@ -43,7 +48,28 @@ def power(world: World, base: Value, exponent: Value) -> Value:
         return apply(
             world, "exp", apply(world, "mul", exponent, _logarithm(world, fixed))
         )
-    raise Unknown("the reference has a power whose exponent is no number")
+    if base.kind == "real" and exponent.kind != "truth" and _is_above_zero(world, base):
+        log = apply(world, "log", base)
+        times = apply(world, "mul", cast(world, exponent, "real"), log)
+        return apply(world, "exp", times)
+    why = "the reference has a power whose exponent is no number"
+    raise Unknown(f"{why}, of a base that no requirement says to be above 0")
+
+
+def _is_above_zero(world: World, base: Value) -> bool:
+    """Whether requirements say of a number that it is above 0."""
+    if len(base.cases) != 1 or not base.cases[0][0].is_universe:
+        return False
+    ((_, term),) = base.terms
+    if term.special is not None:
+        return False
+    said = intersection(
+        requirement.where
+        for requirement in world.requirements
+        if any(isinstance(a, Truth) for m in requirement.where.monomials for a in m)
+    )
+    above = world.truth_of("gt", asked(term, signed=True))
+    return world.is_subset(said, world.told(above, True))
 
 
 def _logarithm(world: World, base: Fraction) -> Value:

@@ -4,8 +4,9 @@
         out[first[b] : last[b]] = ...
         out[slot[b]] = ...
 
-Where tables say which elements a round assigns to, no two rounds are assumed to have
-one in common (numpy keeps the last of several, a kernel any). So an element is that of
+Where tables say which elements a round assigns to, no two rounds may have one in
+common (numpy keeps the last of several, a kernel any). Where what the kernel says of
+entries does not say it, it is assumed, and no kernel is equal. So an element is that of
 the one round in whose slice it lies: a sum with one summand. Of element first[c] + i
 that is round c, if it lies in the slice of c; of
 element slot[c] it is c.
@@ -47,7 +48,7 @@ _SORTED = (
 )
 """The same of ends of packed rows, of which no two entries can be said to be so."""
 APART = (DIFFERENT, _DISJOINT)
-"""What a kernel has to state of tables, where its reference takes it for granted."""
+"""What is not known of tables: a kernel has to say it of pairs of their entries."""
 
 
 def note(tracing: Tracing, items: Iterable[Item]) -> None:
@@ -58,8 +59,29 @@ def note(tracing: Tracing, items: Iterable[Item]) -> None:
             if not (depends_on_data(item.start) and depends_on_data(end)):
                 continue
             tracing.slices.setdefault((item.start, end))
-            if item.start.variables() and end.variables():
-                tracing.assume(_SORTED if _is_to_next(item) else _DISJOINT)
+            if not (item.start.variables() and end.variables()):
+                continue
+            if _is_to_next(item):
+                tracing.assume(_SORTED)
+            elif not _are_disjoint(tracing, item.start, end):
+                tracing.assume(_DISJOINT)
+
+
+def _are_disjoint(tracing: Tracing, start: Integer, end: Integer) -> bool:
+    """Whether what is said of entries says that no two rounds' slices meet."""
+    world = tracing.world
+    turns = [v for v in start.variables() | end.variables() if v.upper is not None]
+    env = {v: world.fresh("r", 0, v.upper) for v in turns}
+    at = world.fresh("at", 0)
+    meet, same = IndexSet.universe, IndexSet.universe
+    for first, last in (
+        (start, end),
+        (world.substitute(start, env), world.substitute(end, env)),
+    ):
+        meet = meet & world.compare(at, ">=", first) & world.compare(at, "<", last)
+    for turn, other in env.items():
+        same = same & world.compare(Integer.atom(turn), "==", other)
+    return tracing.never(meet - same)
 
 
 def _is_to_next(item: Range) -> bool:
@@ -99,7 +121,12 @@ class Ragged:
         if not any(self._bounded(where, at) for at in place):
             if not any(self._entry(where, at) for at in place):
                 raise Unknown("several rounds of a loop may assign to one element")
-            self.tracing.assume(DIFFERENT)
+            other = world.fresh("r", 0, self.length)
+            there = world.substitute(where, {self.variable: other})
+            if not self.tracing.never(
+                where & there & world.compare(number, "<", other)
+            ):
+                self.tracing.assume(DIFFERENT)
         one = Value.whole(Integer.of(1))
         count = reduce(world, "sum", [self.variable], one, where)
         total = reduce(world, "sum", [self.variable], value, where)

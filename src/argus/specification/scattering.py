@@ -53,10 +53,11 @@ class Scatter:
     values: Read
 
     def require_different(self) -> None:
-        """That no two positions name one element: by tables it is assumed.
+        """That no two positions name one element.
 
         What is computed of positions and sizes alone says where it is so: of elements
-        of a row each, whatever tables say of these.
+        of a row each, whatever tables say of these. By tables it is so where what is
+        said of their entries says it, and is assumed else.
         """
         tracing, world = self.array.tracing, self.array.tracing.world
         named = tuple(e for e, _ in self.equations(self.array.sizes).pairs)
@@ -71,7 +72,10 @@ class Scatter:
         if plain == named:
             why = "no two positions that are assigned to are the same"
             tracing.need(one | ~same, why)
-        elif not tracing.never(same - one):
+            return
+        for entry in named:
+            same = same & world.compare(entry, "==", world.substitute(entry, env))
+        if not tracing.never(same - one):
             tracing.assume(DIFFERENT)
 
     def replace(self) -> None:

@@ -11,7 +11,7 @@ obligations that the world lists. What has no term raises `Unknown`.
 
     integers.py, division.py        polynomials over atoms; quotients in one form
     sets.py, space.py, isl_sets.py  sets over isl, and its limits
-    facts.py, products.py, comparisons.py, counted.py, entries.py, world.py
+    facts.py, products.py, comparisons.py, implied.py, counted.py, entries.py, world.py
                                     what is known of atoms, of entries of tables
     substitution.py, sampling.py    variables replaced; a point of a set
     leaves.py, term.py, powers.py,

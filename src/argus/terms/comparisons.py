@@ -7,7 +7,8 @@ p + q is a positive multiple of r, or r a sum of positive multiples of p and q, 
 and q > 0 say r > 0, and p <= 0 and q <= 0 say r <= 0: with d >= 0 it is not x > d and
 x < -d, and with a <= b not x <= a and x > b. Of x > 0, -x > 0 and x == 0 one holds.
 A number is less than the smaller of two where it is less than both: 1 - |x| > 0 says
-1 - x > 0 and 1 + x > 0, and they say it.
+1 - x > 0 and 1 + x > 0, and they say it. A product has the sign of one factor where the
+other one is above 0.
 
 Terms are compared as real numbers. Facts are of truths that a set mentions already, and
 of the first few of them: leaving out facts is sound.
@@ -15,13 +16,14 @@ of the first few of them: leaving out facts is sound.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
 from itertools import combinations, islice
 from math import gcd, lcm
 from typing import TYPE_CHECKING
 
 from argus.terms.ends import is_whole
+from argus.terms.implied import factors, of_factors
 from argus.terms.integers import Atom, DataTerm, Integer, Truth
 from argus.terms.leaves import Call, Max
 from argus.terms.powers import over_one_divisor
@@ -90,6 +92,7 @@ def related(atoms: Iterable[Atom]) -> set[Truth]:
     """Truths of which something is known by what is asked in some atoms."""
     truths = _truths(atoms)
     found = {other for one in truths for other in opposites(one)}
+    found.update(_unmentioned(truths))
     for one, other in combinations(truths, 2):
         if one.op == other.op == "gt":
             p, q = _term(one), _term(other)
@@ -117,8 +120,46 @@ def _beside(p: Term, r: Term) -> list[Term]:
 
 
 def together(world: World, atoms: Iterable[Atom]) -> IndexSet:
-    """What truths among some atoms say of each other."""
+    """What truths among some atoms say of each other.
+
+    Those of sides and factors say something, too, where nobody mentions them.
+    """
     truths = _truths(atoms)
+    others = _unmentioned(truths)
+    found = IndexSet.universe
+    for one in others:
+        truth = Integer.atom(one)
+        found = found & world.compare(truth, ">=", 0) & world.compare(truth, "<=", 1)
+    found = found & _of_all(world, truths + others)
+    return found.without([world.space.name((x,)) for x in others]) if others else found
+
+
+def _unmentioned(truths: Sequence[Truth]) -> list[Truth]:
+    """What else is asked, of sides and factors of what some truths ask."""
+    found: dict[Truth, None] = {}
+    for one in truths:
+        found.update(dict.fromkeys(sides(one)))
+        for four in _signs(one):
+            found.update((Truth("gt", x), None) for x in four)
+    new = (x for x in found if x not in truths and _term(x).constant is None)
+    return list(islice(new, _MOST))
+
+
+def _signs(truth: Truth) -> list[tuple[Term, Term, Term, Term]]:
+    """What is asked for the signs of factors of which a truth asks the product."""
+    return [
+        (
+            asked(f, signed=True),
+            asked(-f, signed=True),
+            asked(q, signed=True),
+            asked(-q, signed=True),
+        )
+        for f, q in factors(truth)
+    ]
+
+
+def _of_all(world: World, truths: Sequence[Truth]) -> IndexSet:
+    """What some truths say of each other."""
     found = IndexSet.universe
     for one in truths:
         others = [x for x in opposites(one) if x in truths]
@@ -128,6 +169,7 @@ def together(world: World, atoms: Iterable[Atom]) -> IndexSet:
     above = {t.term: Integer.atom(t) for t in truths if t.op == "gt"}
     for one in truths:
         found = found & _of_sides(world, one, above)
+        found = found & of_factors(world, one, above, _signs(one))
     for one, other in combinations(truths, 2):
         found = found & _of_two(world, one, other)
         if one.op == other.op == "gt":

@@ -10,7 +10,9 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from argus.terms.integers import Atom, Entry, Integer, Monomial, Truncated, Truth
+from argus.terms.leaves import Constant, Element, Max, Scalar
 from argus.terms.sets import IndexSet
+from argus.terms.some_points import has_points
 from argus.terms.substitution import in_set_by
 from argus.terms.term import Term
 from argus.terms.world import World
@@ -67,8 +69,47 @@ def _cut(world: World, atom: Atom, there: IndexSet, cut: Cut) -> Integer:
     assert isinstance(atom, Truth | Truncated)
     assert isinstance(atom.term, Term)
     term = cut(atom.term, there)
+    if term.infinite and isinstance(atom, Truth):
+        return _of_infinity(world, atom, there, cut)
     if term == atom.term or term.special is not None:
         return Integer.atom(atom)
     if isinstance(atom, Truth):
         return world.truth_of(atom.op, term)
     return world.truncation_of(term)
+
+
+def _of_infinity(world: World, atom: Truth, there: IndexSet, cut: Cut) -> Integer:
+    """What is asked of a sum of which something is infinite there, if that says it.
+
+    It does where nothing else is infinite with the other sign: elements are finite, and
+    so are extremes of some number.
+    """
+    assert isinstance(atom.term, Term)
+    signs: set[int] = set()
+    for part, coefficient in atom.term.parts.items():
+        one = cut(Term({part: coefficient}), there)
+        if one.infinite:
+            signs.add(one.infinite)
+        elif not _is_finite(world, one, there):
+            return Integer.atom(atom)
+    if len(signs) != 1:
+        return Integer.atom(atom)
+    return Integer.of(int(atom.op == "gt" and signs == {1}))
+
+
+def _is_finite(world: World, term: Term, there: IndexSet) -> bool:
+    """Whether a term is made of elements, and of extremes of some number."""
+    if term.special is not None:
+        return False
+    return all(
+        part.exponent is None
+        and all(
+            power == 1
+            and (
+                isinstance(leaf, Element | Scalar | Constant)
+                or (isinstance(leaf, Max) and has_points(world, there, leaf))
+            )
+            for leaf, power in part.factors
+        )
+        for part in term.parts
+    )

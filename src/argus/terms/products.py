@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import islpy as isl
 
+from argus.terms.division import remainder
 from argus.terms.integers import Atom, Integer, Monomial, Opaque, Variable
 from argus.terms.isl_sets import PARAMETER
 from argus.terms.sets import IndexSet
@@ -34,7 +35,7 @@ def _of_product(world: World, monomial: Monomial) -> IndexSet:
     if len(monomial) > _FACTORS:
         return IndexSet.universe
     whole = Integer({monomial: 1})
-    found = _of_whole_parts(world, monomial)
+    found = _of_whole_parts(world, monomial) & _of_divisors(world, monomial)
     if not all(is_natural(world, a) for a in monomial):
         return found & _of_parts_rounded_down(world, monomial)
     least = int(all(is_natural(world, a, 1) for a in monomial))
@@ -86,6 +87,19 @@ def _of_whole_parts(world: World, monomial: Monomial) -> IndexSet:
         elif divisor.constant > 0 and all(is_natural(world, a) for a in others):
             found = found & world.compare(left, ">=", 0)
             found = found & world.compare(left, "<=", rest * (divisor - 1))
+    return found
+
+
+def _of_divisors(world: World, monomial: Monomial) -> IndexSet:
+    """What divides a factor divides the product, of whole numbers.
+
+    Of rows that are cut into four equal parts, each begins at a multiple of a part.
+    """
+    found = IndexSet.universe
+    for divisor, dividend in world.divisors:
+        if divisor.constant and dividend.single in monomial:
+            rest = remainder(world, Integer({monomial: 1}), divisor)
+            found = found & world.compare(rest, "==", 0)
     return found
 
 

@@ -12,7 +12,8 @@ constants show all of them. These are tried, one by one.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import pairwise
+from dataclasses import dataclass
+from itertools import pairwise, product
 from math import inf
 
 import numpy as np
@@ -22,7 +23,7 @@ from argus.ir.combine import Combination, CombinationValue, split
 from argus.ir.combining import Array, combined_once
 from argus.ir.dtypes import DType
 
-__all__ = ["chooses_alike"]
+__all__ = ["Better", "better", "chooses_alike"]
 
 _COMPARE = frozenset(("eq", "ne", "lt", "le", "gt", "ge"))
 _EXTREME = frozenset(("maximum", "minimum"))
@@ -30,6 +31,7 @@ _TRUTH = frozenset(("and", "or", "xor", "not"))
 _MOST = 1 << 20
 """Cases that are tried, at most."""
 _STATES = 3
+"""States that are put together, at most: f(f(a, b), c)."""
 _NONE = np.zeros(0)
 
 
@@ -38,24 +40,73 @@ def chooses_alike(combine: Combination, types: Sequence[DType]) -> bool:
 
     False where it computes something, or where there are too many orders.
     """
-    groups = _groups(combine, types)
-    if groups is None:
+    states = _in_every_order(combine, types, _STATES)
+    if states is None:
         return False
-    ranges = [_numbers(groups, i, types[i]) for i in range(len(types))]
-    count = 1
-    for numbers in ranges:
-        count *= numbers.size**_STATES
-    if not 0 < count <= _MOST:
-        return False
-    grid = np.meshgrid(*(x for x in ranges for _ in range(_STATES)), indexing="ij")
-    flat = [x.reshape(-1) for x in grid]
-    a, b, c = (flat[i::_STATES] for i in range(_STATES))
+    a, b, c = states
 
     def made(before: Sequence[Array], after: Sequence[Array]) -> list[Array]:
         return combined_once(combine, types, before, after, exact=True)
 
     left, right = made(made(a, b), c), made(a, made(b, c))
     return all(np.array_equal(x, y) for x, y in zip(left, right, strict=True))
+
+
+@dataclass(frozen=True)
+class Better:
+    """A function that keeps the better of two pairs of a number and its place.
+
+    ``number``: which of both in the state is the number. ``sign``: 1 if a larger one is
+    better, -1 if a smaller one is. ``first``: of two that are equal, whether the one at
+    the lower place is better, or that at the higher.
+    """
+
+    number: int
+    sign: int
+    first: bool
+
+
+def better(combine: Combination, types: Sequence[DType]) -> Better | None:
+    """What a function keeps, if it keeps the better of two pairs; else None."""
+    if len(types) != 2:
+        return None
+    states = _in_every_order(combine, types, 2)
+    if states is None:
+        return None
+    a, b = states
+    made = combined_once(combine, types, a, b, exact=True)
+    for number, sign, first in product((0, 1), (1, -1), (True, False)):
+        place = 1 - number
+        if types[place].kind != "int" or types[number].kind == "bool":
+            continue
+        gain = (b[number] > a[number]) if sign > 0 else (b[number] < a[number])
+        nearer = (b[place] < a[place]) if first else (b[place] > a[place])
+        taken = gain | ((b[number] == a[number]) & nearer)
+        wanted = [np.where(taken, y, x) for x, y in zip(a, b, strict=True)]
+        if all(np.array_equal(x, y) for x, y in zip(made, wanted, strict=True)):
+            return Better(number, sign, first)
+    return None
+
+
+def _in_every_order(
+    combine: Combination, types: Sequence[DType], count: int
+) -> list[list[Array]] | None:
+    """States whose numbers stand in every order to each other and to constants.
+
+    None for a function that computes something, and where there are too many orders.
+    """
+    groups = _groups(combine, types)
+    if groups is None:
+        return None
+    ranges = [_numbers(groups, i, types[i]) for i in range(len(types))]
+    cases = 1
+    for numbers in ranges:
+        cases *= numbers.size**count
+    if not 0 < cases <= _MOST:
+        return None
+    grid = np.meshgrid(*(x for x in ranges for _ in range(count)), indexing="ij")
+    flat = [x.reshape(-1) for x in grid]
+    return [flat[i::count] for i in range(count)]
 
 
 class _Groups:

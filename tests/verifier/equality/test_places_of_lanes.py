@@ -85,3 +85,106 @@ def ref(X):
 )
 def test_the_least_place_of_the_largest(beyond: str, least: str, right: bool) -> None:
     assert decided_text(FOUND.format(beyond=beyond, least=least)).equal == right
+
+
+MERGED = """
+@ag.inline
+def better(v0, i0, v1, i1):
+    take = (v1 > v0) | ((v1 == v0) & (i1 < i0))
+    return ag.where(take, v1, v0), ag.where(take, i1, i0)
+
+
+@ag.inline
+def larger(v0, i0, v1, i1):
+    return ag.where(v1 > v0, v1, v0), ag.where(v1 > v0, i1, i0)
+
+
+@ag.kernel
+def k(X: f32["M N"], Z: f32["M N"], V: f32["M"], I: i32["M"], *, BN: int = 64):
+    M, N = X.shape
+    ag.require(N > 0, "a row has elements")
+    i = ag.block(ag.cdiv(M, 4))
+    best = ag.full((4, BN), -ag.inf, f32, dims="M N")
+    at = ag.full((4, BN), 0, i32, dims="M N")
+    for n in ag.range(0, {end}, BN):
+        x = ag.load(X[i * 4 :, n:], (4, BN), fill=-ag.inf)
+        z = ag.load(Z[i * 4 :, n:], (4, BN), fill=-ag.inf)
+        better_ones = {better}
+        best = ag.where(better_ones, x, best)
+        at = ag.where(better_ones, ag.broadcast(ag.index(x, "N") + n, x), at)
+    m = ag.max(best, "N")
+    {merged}
+    V[i * 4 :] = v
+    I[i * 4 :] = p
+
+
+@ag.reference
+def ref(X, Z):
+    return X.max(1), X.argmax(1)
+"""
+STEPS = "v, p = ag.reduce((best, at), 'N', better)"
+LEAST = "v, p = m, ag.min(ag.where(best == m, at, 2147483647), 'N')"
+
+
+@pytest.mark.parametrize(
+    ("merged", "better", "end", "right"),
+    [
+        (STEPS, "x > best", "N", True),
+        (LEAST, "x > best", "N", True),
+        # the last place of a lane, or the place of the first of all lanes
+        (STEPS, "x >= best", "N", False),
+        (LEAST, "x >= best", "N", False),
+        ("v, p = ag.reduce((best, at), 'N', larger)", "x > best", "N", False),
+        ("v, p = m, ag.max(ag.where(best == m, at, -1), 'N')", "x > best", "N", False),
+        # places of any lane, and of lanes that are asked for something else
+        ("v, p = m, ag.min(at, 'N')", "x > best", "N", False),
+        (LEAST.replace("best == m", "best >= m - 1.0"), "x > best", "N", False),
+        (LEAST.replace("at, 2", "at + ag.index(at, 'N'), 2"), "x > best", "N", False),
+        (LEAST.replace("2147483647", "60"), "x > best", "N", False),
+        # numbers of another tensor, and a row without its end
+        (STEPS, "z > best", "N", False),
+        (STEPS, "x > best", "N - 1", False),
+        (LEAST, "x > best", "N // BN * BN", False),
+    ],
+)
+def test_lanes_are_merged(merged: str, better: str, end: str, right: bool) -> None:
+    """Of lanes with the largest number of a row, the least place is the first one."""
+    text = MERGED.format(merged=merged, better=better, end=end)
+    assert decided_text(text).equal == right
+
+
+PARTS = """
+@ag.kernel
+def k(V: f32["P M"], J: i32["P M"], W: f32["M"], I: i32["M"]):
+    P, M = V.shape
+    ag.require({parts}, "parts")
+    i = ag.block(ag.cdiv(M, 16))
+    v = ag.load(V[0:, i * 16 :], (32, 16), fill=-ag.inf)
+    j = ag.load(J[0:, i * 16 :], (32, 16))
+    m = ag.max(v, "P")
+    W[i * 16 :] = m
+    I[i * 16 :] = ag.min(ag.where({asked}, j, {beyond}), "P")
+
+
+@ag.reference
+def ref(V, J):
+    m = V.max(0)
+    return m, np.where(V == m, J, {beyond}).min(0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("parts", "asked", "beyond", "right"),
+    [
+        ("(P > 0) & (P <= 32)", "v == m", "2147483647", True),
+        ("P == 32", "v == m", "1000", True),  # no part is padded
+        ("(P > 0) & (P <= 32)", "v == m", "1000", False),  # a place may be larger
+        ("(P > 0) & (P <= 32)", "v == m", "2147483646", False),
+        ("(P > 0) & (P <= 32)", "v >= m - 1.0", "2147483647", False),
+        ("P <= 32", "v == m", "2147483647", False),  # there may be no part
+    ],
+)
+def test_parts_are_merged(parts: str, asked: str, beyond: str, right: bool) -> None:
+    """What a padded part has in place of its place is no less than any place."""
+    text = PARTS.format(parts=parts, asked=asked, beyond=beyond)
+    assert decided_text(text).equal == right

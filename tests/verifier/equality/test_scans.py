@@ -11,7 +11,7 @@ import pytest
 from argus.ir.combine import Combination, CombinationStep
 from argus.ir.combining import combined_once
 from argus.ir.dtypes import DTYPES, DType, f32, i32
-from argus.verify.choosing_functions import chooses_alike
+from argus.verify.choosing_functions import Better, better, chooses_alike
 from argus.verify.combining import associative, left_out, neutral
 from verifier.equality.attacking import decided_text
 
@@ -479,3 +479,35 @@ def test_sums_relative_to_another(
     which: dict[str, str], change: dict[str, str]
 ) -> None:
     assert not decided_text(PAIRS.format(**which | change)).equal
+
+
+def _pairs(taken: str) -> Combination:
+    """``v, i = b if taken else a`` of steps between two pairs, as a text of lines."""
+    steps: list[CombinationStep] = []
+    for line in taken.split(";"):
+        fn, *args = line.split()
+        steps.append(CombinationStep(fn, BOOL, tuple(args)))
+    last = f"t{len(steps) - 1}"
+    steps.append(CombinationStep("where", f32, (last, "b0", "a0")))
+    steps.append(CombinationStep("where", i32, (last, "b1", "a1")))
+    return Combination(tuple(steps), (f"t{len(steps) - 2}", f"t{len(steps) - 1}"))
+
+
+EQUAL = "eq a0 b0;lt b1 a1;and t0 t1"
+
+
+@pytest.mark.parametrize(
+    ("taken", "kept"),
+    [
+        (f"{EQUAL};gt b0 a0;or t2 t3", Better(0, 1, True)),
+        (f"{EQUAL};lt b0 a0;or t2 t3", Better(0, -1, True)),
+        (f"{EQUAL.replace('lt', 'gt')};gt b0 a0;or t2 t3", Better(0, 1, False)),
+        ("gt b0 a0", None),  # of two that are equal, that which comes first
+        (f"{EQUAL.replace('eq', 'le')};gt b0 a0;or t2 t3", Better(0, 1, True)),
+        (f"{EQUAL.replace('eq', 'ge')};gt b0 a0;or t2 t3", None),
+        (f"{EQUAL};gt b0 a0;and t2 t3", None),
+    ],
+)
+def test_what_keeps_the_better_pair(taken: str, kept: Better | None) -> None:
+    """By number, and of equal numbers by place."""
+    assert better(_pairs(taken), (f32, i32)) == kept

@@ -74,10 +74,21 @@ def test_that_places_differ_is_for_the_kernel_to_say(assigns: str) -> None:
     text = APPEND.format(**RIGHT).replace("c[Slot] = New", assigns)
     stated = decided_text(text)
     assert stated.equal, stated.reason
-    assert any("are different" in axiom for axiom in stated.axioms)
-    found = decided_text(text.replace(ASSUMED, ""))
-    assert not found.equal
-    assert "ag.assume" in found.reason
+    assert not any("are different" in axiom for axiom in stated.axioms)  # it is shown
+    assert ASSUMED in text
+    for said in (
+        "",
+        ASSUMED.replace("a != b", "(a != b) | (a > 5)"),
+        ASSUMED.replace("a != b", "a + b >= 0"),
+        ASSUMED.replace("a != b, Slot", "a != b, Other"),
+    ):
+        found = decided_text(
+            text.replace(ASSUMED, said).replace(
+                'Slot: i32["', 'Other: i32["O"], Slot: i32["'
+            )
+        )
+        assert not found.equal, said
+        assert "ag.assume" in found.reason
 
 
 GRADIENT = """

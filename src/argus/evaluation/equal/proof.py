@@ -105,16 +105,17 @@ def _doubted(
 ) -> tuple[Report, Obligation | None]:
     """The report with refutations as unknown whose sizes show no difference.
 
-    Or a witness, if there is a difference at one of them. Where nothing can be run, it
+    Or a witness, if there is a difference at one of them. A counterexample without
+    sizes is one of any: small ones are run. Where nothing can be run, it
     is unknown, too. A rule that random numbers need not show, and that a replay has
     confirmed, stays refuted, unless terms are ``shown`` to be equal.
     """
     made: list[Obligation] = []
     for x in report.obligations:
-        sizes = None if x.counterexample is None else x.counterexample.sizes
+        sizes = {} if x.counterexample is None else x.counterexample.sizes
         confirmed = x.counterexample is not None and x.counterexample.replayed
         believed = confirmed and not shown and x.rule not in _SEEN
-        if x.verdict is not Verdict.REFUTED or x.slow or not sizes or believed:
+        if x.verdict is not Verdict.REFUTED or x.slow or believed:
             made.append(x)
             continue
         before, differed = runs.count, runs.differed
@@ -125,7 +126,7 @@ def _doubted(
         if runs.differed > differed and not shown:
             made.append(x)
             continue
-        said = ", ".join(f"{name} = {n}" for name, n in sizes.items())
+        said = ", ".join(f"{name} = {n}" for name, n in sizes.items()) or "any size"
         shows = (
             f"the kernel computes `{runs.reference.name}` in {runs.count - before} runs"
             if runs.count > before

@@ -43,6 +43,7 @@ from argus.evaluation.tiles import (
     Stuck,
 )
 from argus.ir import ops as o
+from argus.ir.expr import holds, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.ir.tensor_reads import read
@@ -58,6 +59,8 @@ _BLOCKS = 96
 """Blocks of a small trial, all of which are run."""
 _BACKWARDS = 3
 """One in so many runs is repeated with the last block first; those in place all are."""
+_DRAWS = 12
+"""Scalars that are drawn for a run until the kernel admits them, at most."""
 _FEW_SMS = (4, 1)
 """Multiprocessors that persistent kernels see in turn: one block may do all tiles."""
 _MOST = 1e37
@@ -70,6 +73,8 @@ _RESULTS = 64
 """Elements of a result of which a norm says enough."""
 _USUAL = 1024.0
 """The largest scalar of floats in such a trial."""
+
+Scalars = Mapping[str, int | float]
 
 
 @dataclass
@@ -173,11 +178,11 @@ class TrialRuns:
         mode: DrawingMode,
         *,
         block: int | None = None,
-        scalars: Mapping[str, int | float] | None = None,
+        scalars: Scalars | None = None,
     ) -> None:
         """A trial at these sizes. Raises WitnessFound; SearchOver without time."""
         self.in_time()
-        given = self.scalars.drawn(sizes) if scalars is None else scalars
+        given = self._drawn(sizes) if scalars is None else scalars
         for _ in range(2):
             try:
                 trial = self._trial(sizes, given, mode)
@@ -197,6 +202,23 @@ class TrialRuns:
                 self.made.failed += isinstance(why, Failed)
                 return
 
+    def _drawn(self, sizes: Mapping[str, int]) -> Scalars:
+        """Scalars that the kernel admits, if some of a few are."""
+        for _ in range(_DRAWS - 1):
+            found = self.scalars.drawn(sizes)
+            if self._admits(sizes, found):
+                return found
+        return self.scalars.drawn(sizes)
+
+    def _admits(self, sizes: Mapping[str, int], scalars: Scalars) -> bool:
+        """Whether requirements hold that speak of these and of contiguous rows."""
+        env = environment(self.program, sizes, scalars)
+        return all(
+            holds(required.cond, env)
+            for required in self.program.requirements
+            if all(symbol.name in env for symbol in symbols(required.cond))
+        )
+
     def _keep(self, trial: Trial, mode: DrawingMode) -> None:
         """Remember a small trial of ordinary inputs, if it has most results so far."""
         scales = [abs(x) for x in trial.scalars.values() if isinstance(x, float)]
@@ -210,7 +232,7 @@ class TrialRuns:
     def _trial(
         self,
         sizes: Mapping[str, int],
-        scalars: Mapping[str, int | float],
+        scalars: Scalars,
         mode: DrawingMode,
     ) -> Trial | None:
         if any(n < 0 for n in sizes.values()):
@@ -220,6 +242,9 @@ class TrialRuns:
         elements = elements_of(self.program, sizes)
         if elements > self.most:
             self.made.why = f"{elements} elements are too many for a run"
+            return None
+        if not self._admits(sizes, scalars):
+            self.made.why = "the kernel admits no such scalars"
             return None
         env = environment(self.program, sizes, scalars)
         arrays = draw(self.program, shapes, env, mode, self.rng, self.special)

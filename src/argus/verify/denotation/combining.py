@@ -4,8 +4,8 @@ Let x be the states along the axis, f the function and e a state with f(e, x) = 
 c(0) = e and c(j+1) = f(c(j), x(j)) give the state after j elements, whatever the
 grouping, since f is associative (`argus.verify.combining`). Where no e is known, c(0)
 is the first element. The recurrence is closed as one that a loop carries is
-(`recurrences.py`); sums, products and extremes of single numbers are what they are of
-the set of elements.
+(`recurrences.py`); sums, products and extremes of single numbers, and the best of pairs
+of a number and its place, are what they are of the set of elements.
 """
 
 from __future__ import annotations
@@ -20,10 +20,12 @@ from argus.terms import (
     Unknown,
     Value,
     Variable,
+    apply,
     cast,
     leaf_term,
     reduce,
 )
+from argus.verify.choosing_functions import Better, better
 from argus.verify.combining import applied, associative, constant, neutral
 from argus.verify.denotation.dependence import CARRIED
 from argus.verify.denotation.recurrences import Recurrence, close_recurrences
@@ -41,6 +43,9 @@ def combined(context: Context, op: o.Combining, axes: Sequence[Variable]) -> Val
     function = op.combine.reduction
     if function is not None:
         return _reduced(context, op, axes, function)
+    kept = better(op.combine, types) if isinstance(op, o.ScanTotal) else None
+    if kept is not None:
+        return _best(context, op, axes, kept)
     return _recurrent(context, op, axes)
 
 
@@ -74,6 +79,25 @@ def _reduced(
     order = ">=" if op.reverse else "<="
     upto = world.compare(Integer.atom(bound), order, Integer.atom(axes[op.axis]))
     return reduce(world, function, (bound,), value, upto)
+
+
+def _best(
+    context: Context, op: o.Combining, axes: Sequence[Variable], kept: Better
+) -> Value:
+    """The best of all pairs: an extreme number, or the first or last of its places.
+
+    The best of two is the later one in an order of pairs, first by number and then by
+    place, so that of all it is the last one.
+    """
+    world = context.world
+    bound = variable_of(world.fresh("r", 0, op.srcs[0].shape[op.axis]))
+    pair = _elements(context, op, axes, Integer.atom(bound))
+    number, place = pair[kept.number], pair[1 - kept.number]
+    best = reduce(world, "max" if kept.sign > 0 else "min", (bound,), number)
+    if op.part == kept.number:
+        return best
+    where = apply(world, "eq", number, best).where
+    return reduce(world, "min" if kept.first else "max", (bound,), place, where)
 
 
 def _recurrent(context: Context, op: o.Combining, axes: Sequence[Variable]) -> Value:

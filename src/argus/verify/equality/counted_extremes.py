@@ -16,7 +16,6 @@ from argus.terms import (
     Product,
     Term,
     Truth,
-    Unknown,
     Value,
     World,
     apply,
@@ -25,9 +24,8 @@ from argus.terms import (
 from argus.terms.maxima import opened
 from argus.terms.powers import raised
 from argus.terms.restrict import cut_in_set
-from argus.terms.sets import union
+from argus.terms.some_points import has_points
 from argus.terms.sums import sum_over
-from argus.verify.equality.needed import needed
 
 __all__ = ["by_counts", "count_to_split"]
 
@@ -67,7 +65,7 @@ def _decided(world: World, here: IndexSet, leaf: Leaf) -> Term | IndexSet | None
             return generator.body
         if not world.is_empty(here & some):
             return some
-    return ordered[-1].body if _has_points(world, here, leaf) else None
+    return ordered[-1].body if has_points(world, here, leaf) else None
 
 
 def _is_chosen(leaf: Max) -> bool:
@@ -87,20 +85,3 @@ def _some(world: World, here: IndexSet, generator: Generator) -> IndexSet:
     ((names, domain, one),) = opened(world, [source])
     count = Value.real(sum_over(world, names, domain, one))
     return apply(world, "gt", count, Value.whole(0)).where
-
-
-def _has_points(world: World, here: IndexSet, leaf: Max) -> bool:
-    """Whether there is a point of some number wherever a set holds."""
-    names = [world.fresh("k") for _ in leaf.generators[0].variables]
-    if any(len(g.variables) != len(names) for g in leaf.generators):
-        return False
-    domains = [
-        world.substitute(g.domain, dict(zip(g.variables, names, strict=True)))
-        for g in leaf.generators
-    ]
-    every = needed(world, here & union(domains))
-    bound = [v for name in names for v in name.variables()]
-    try:
-        return world.is_subset(here, world.project(every, bound))
-    except Unknown:
-        return False

@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from fractions import Fraction
+from itertools import chain
 
 from argus.terms import (
     ZERO,
-    Generator,
     IndexSet,
     Integer,
     Leaf,
@@ -31,16 +31,14 @@ from argus.terms.folds import fold, rebound_fold
 from argus.terms.integers import Truncated, Truth
 from argus.terms.leaves import Fold
 from argus.terms.maxima import Source, opened
-from argus.terms.narrowing import fits
 from argus.terms.powers import is_nonnegative, raised
 from argus.terms.sets import union
 from argus.terms.term import whole
+from argus.verify.equality.lane_places import least_of_lanes
 from argus.verify.equality.needed import needed
+from argus.verify.equality.rows import has_points, no_larger, row, source
 
 __all__ = ["with_first_places"]
-
-_LARGE = 1 << 62
-"""No place is so far from another number."""
 
 
 def with_first_places(world: World, here: IndexSet, term: Term) -> Term:
@@ -59,7 +57,10 @@ def with_first_places(world: World, here: IndexSet, term: Term) -> Term:
 
 def _in_leaf(world: World, here: IndexSet, leaf: Leaf) -> Term:
     if isinstance(leaf, Max):
-        return next(_least_places(world, here, leaf), leaf_term(leaf))
+        found = chain(
+            _least_places(world, here, leaf), least_of_lanes(world, here, leaf)
+        )
+        return next(found, leaf_term(leaf))
     if isinstance(leaf, Fold) and leaf.function == "argmax":
         return _without_later(world, here, leaf)
     if isinstance(leaf, Whole) and isinstance(leaf.atom, Truncated):
@@ -80,7 +81,7 @@ def _least_places(world: World, here: IndexSet, leaf: Max) -> Iterator[Term]:
     for mine in leaf.generators:
         if len(mine.variables) != 1:
             continue
-        (((at,), domain, body),) = opened(world, [_source(mine)])
+        (((at,), domain, body),) = opened(world, [source(mine)])
         assert isinstance(at, Variable)
         place = Integer.atom(at)
         if body.integer is not None and body.integer.coefficient(at) == 1:
@@ -93,7 +94,7 @@ def _least_places(world: World, here: IndexSet, leaf: Max) -> Iterator[Term]:
             continue
         for points, numbers in _largest(world, here, at, domain):
             others = [g for g in leaf.generators if g is not mine]
-            if _no_larger(world, here & points, others, first - place):
+            if no_larger(world, here & points, others, first - place):
                 found = fold(world, "argmax", [((at,), points, numbers)])
                 yield rest - whole(truncated(world, found))
 
@@ -108,7 +109,7 @@ def _largest(
         if not isinstance(truth.term, Term):
             continue
         for part, sign in truth.term.parts.items():
-            over = _row(part)
+            over = row(part)
             if over is None or at in over.free:
                 continue
             numbers = (Term({part: sign}) - truth.term).scaled(Fraction(1) / sign)
@@ -119,47 +120,15 @@ def _largest(
                 continue
             if not world.is_subset(here & domain, alike):
                 continue
-            if world.is_subset(here & alike, domain) and _is_some(
+            if world.is_subset(here & alike, domain) and has_points(
                 world, here, at, points
             ):
                 yield points, numbers
 
 
-def _row(part: Product) -> Generator | None:
-    """What a product is the largest of, if that is one row."""
-    if part.exponent is not None or len(part.factors) != 1:
-        return None
-    ((leaf, power),) = part.factors
-    if power != 1 or not isinstance(leaf, Max) or len(leaf.generators) != 1:
-        return None
-    (over,) = leaf.generators
-    return over if len(over.variables) == 1 else None
-
-
-def _is_some(world: World, here: IndexSet, at: Variable, points: IndexSet) -> bool:
-    try:
-        return world.is_subset(here, world.project(points, (at,)))
-    except Unknown:
-        return False
-
-
-def _no_larger(
-    world: World, where: IndexSet, others: list[Generator], number: Integer
-) -> bool:
-    """Whether no other whole number is larger than one, wherever a set holds."""
-    for _, domain, body in opened(world, [_source(g) for g in others]):
-        other = body.integer
-        if other is None:
-            return False
-        # By what sizes may be: 2**31 - 1 stands for a place behind all others.
-        if not fits(world, where & domain, number - other, (0, _LARGE)):
-            return False
-    return True
-
-
 def _without_later(world: World, here: IndexSet, leaf: Fold) -> Term:
     """Without points of the least number that come after a point of any number."""
-    every = opened(world, [_source(g) for g in leaf.generators])
+    every = opened(world, [source(g) for g in leaf.generators])
     found: list[Source] = []
     changed = False
     for names, domain, body in every:
@@ -201,7 +170,3 @@ def _before_all(
     if world.is_empty(mine & gone):
         return domain
     return domain - gone.gist(world.close(here))
-
-
-def _source(generator: Generator) -> Source:
-    return generator.variables, generator.domain, generator.body

@@ -32,6 +32,7 @@ from argus.verify.equality.dominated import without_dominated
 from argus.verify.equality.first_places import with_first_places
 from argus.verify.equality.indicators import vanishes
 from argus.verify.equality.known_truths import with_known_truths
+from argus.verify.equality.least_numbers import with_least_numbers
 from argus.verify.equality.least_powers import with_least_powers
 from argus.verify.equality.least_products import with_least_products
 from argus.verify.equality.mentioned import choices, context, overs
@@ -88,6 +89,9 @@ def same(
     if (one, other) != (a, b):
         return same(world, where, one, other, splits)
     one, other = (by_counts(world, here, term) for term in (a, b))
+    if (one, other) != (a, b):
+        return same(world, where, one, other, splits)
+    one, other = (with_least_numbers(world, here, term) for term in (a, b))
     if (one, other) != (a, b):
         return same(world, where, one, other, splits)
     one, other = (with_shifts_outside(world, here, term) for term in (a, b))

@@ -120,6 +120,10 @@ class _Writing:
         assert sides is not None
         first, other = sides
         larger = self._larger(first - other)
+        for one, two in ((first, other), (other, first)):
+            if world.is_empty(where & self._above(two - one)):
+                first, other, larger = one, two, IndexSet.universe
+                break
         for inside, side in ((larger, first), (~larger, other)):
             at = where & inside
             if not world.is_empty(at):
@@ -127,6 +131,13 @@ class _Writing:
                 for part, coefficient in made.parts.items():
                     for held, x in self._cases(Term({part: 1}), at):
                         yield held, x.scaled(coefficient)
+
+    def _above(self, difference: Term) -> IndexSet:
+        """Where a difference is above 0."""
+        if difference.integer is not None:
+            return self.world.compare(difference.integer, ">", 0)
+        truth = self.world.truth_of("gt", asked(difference, signed=True))
+        return self.world.told(truth, True)
 
     def _larger(self, difference: Term) -> IndexSet:
         """Where a difference is above 0, or not below: as it is asked elsewhere."""

@@ -4,13 +4,16 @@ A store whose rows come from a table, ``Y[Out[p], n]`` or ``Y[Start[t] + i, n]``
 limit ``End[t]``, writes each element at most once if different entries name different
 rows. Nothing but an assumption of the author's can say so: `ag.assume` with
 ``pairs=True``. Two entries are given symbols of their own, the facts about each entry
-and about the pair are assumed, and their rows must not meet.
+and about the pair are assumed, and their rows must not meet. Tables are read at one
+position for this: what a limit reads elsewhere (``End[t + 1]``, ``End[0]``) is a number
+of which only what is assumed of every entry is known.
 
 That each entry is visited once is shown by `coverage.py`.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from argus.ir.expr import Const, Expr, Sym, binary
@@ -52,19 +55,22 @@ def _apart(
     match coord:
         case Loaded(table=table, at=(inner,)):
             entry = Sym(f"{table}[", "let", nonneg=False)
-            own = {entry.name: table}
-            first, second = _pair(world, entry, own, Const(0), 1, limits)
-            found = _decided(world, (table,), first, second)
+            tables = _Entries({entry.name: table}, {})
+            first, second = _pair(world, entry, tables, Const(0), 1, limits)
+            found = _decided(world, tables, first, second)
             within = _masked(stored, table, inner)
             position = _apart(state, stored, inner, within)
             return min(found, position, key=lambda o: o.verdict)
         case Coord(base=base, offs=offs):
-            tables = _entries(world, [base, *limits])
-            if not _entries(world, [base]):
+            mine = _loaded(world, [base])
+            if not mine:
                 return _PROVED
+            if len({x.coords for x in mine.values()}) > 1:
+                return unknown("rows that several entries of tables name together")
+            tables = _entries(world, [base, *limits], mine)
             low, count = int(offs.min()), int(offs.max()) - int(offs.min()) + 1
             first, second = _pair(world, base, tables, Const(low), count, limits)
-            return _decided(world, tuple(dict.fromkeys(tables.values())), first, second)
+            return _decided(world, tables, first, second)
         case Loaded() | Vague():
             return _PROVED  # what is not known is told elsewhere
 
@@ -81,21 +87,52 @@ def _masked(stored: Stored, table: str, at: Tag) -> list[Expr]:
     ]
 
 
-def _entries(world: TagWorld, several: list[Expr]) -> dict[str, str]:
-    """Symbols of table entries in expressions, with the names of their tables."""
-    found: dict[str, str] = {}
+@dataclass(frozen=True)
+class _Entries:
+    """Symbols of entries: those at the position that names rows, and others.
+
+    ``own``: the table of each. ``others``: the table, and a number for the position.
+    """
+
+    own: Mapping[str, str]
+    others: Mapping[str, tuple[str, int]]
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables that are read at the position that names rows."""
+        return tuple(dict.fromkeys(self.own.values()))
+
+
+def _loaded(world: TagWorld, several: list[Expr]) -> dict[str, LoadedScalar]:
+    """Symbols of table entries in expressions."""
+    found: dict[str, LoadedScalar] = {}
     for e in several:
         for s in world.all_symbols(e):
             meaning = world.meanings.get(s.name)
             if isinstance(meaning, LoadedScalar):
-                found[s.name] = meaning.tensor
+                found[s.name] = meaning
     return found
+
+
+def _entries(
+    world: TagWorld, several: list[Expr], mine: Mapping[str, LoadedScalar]
+) -> _Entries:
+    """Entries in expressions; ``mine``: some at the position that names rows."""
+    position = next(iter(mine.values())).coords
+    own: dict[str, str] = {}
+    others: dict[str, tuple[str, int]] = {}
+    for name, meaning in _loaded(world, several).items():
+        if meaning.coords == position:
+            own[name] = meaning.tensor
+        else:
+            others[name] = meaning.tensor, len(others)
+    return _Entries(own, others)
 
 
 def _pair(
     world: TagWorld,
     base: Expr,
-    tables: dict[str, str],
+    tables: _Entries,
     low: Expr,
     count: int,
     limits: list[Expr],
@@ -103,16 +140,22 @@ def _pair(
     """Rows base + low + [0, count) below the limits, of each of two entries."""
     made: list[_Row] = []
     for which in ("i", "j"):
-        env = {name: _entry(table, which) for name, table in tables.items()}
+        env = {name: _entry(table, which) for name, table in tables.own.items()}
+        for name, (table, number) in tables.others.items():
+            env[name] = _entry(table, f"{which}, {number}")
         offset = Sym(f"offset {which}", "loop")
         row = binary("+", binary("+", world.replace(base, env), low), offset)
         facts = [binary("<", offset, count), binary(">=", row, 0)]
         facts += [binary("<", row, world.replace(e, env)) for e in limits]
         for given in world.assumed:
             names = dict(zip(given.symbols, given.tables, strict=True))
-            if set(given.tables) <= set(tables.values()):
+            if set(given.tables) <= set(tables.tables):
                 own = {s: _entry(t, which) for s, t in names.items()}
                 facts.append(world.replace(given.cond, own))
+            for name, (table, _) in tables.others.items():
+                if set(given.tables) == {table}:
+                    own = dict.fromkeys(given.symbols, env[name])
+                    facts.append(world.replace(given.cond, own))
         made.append(_Row(row, tuple(facts)))
     return made[0], made[1]
 
@@ -122,8 +165,9 @@ def _entry(table: str, which: str) -> Sym:
 
 
 def _decided(
-    world: TagWorld, tables: tuple[str, ...], first: _Row, second: _Row
+    world: TagWorld, entries: _Entries, first: _Row, second: _Row
 ) -> Agreement:
+    tables = entries.tables
     facts = [*first.facts, *second.facts]
     stated = False
     for given in world.paired:
@@ -141,6 +185,12 @@ def _decided(
         if found.verdict is Verdict.PROVED:
             return Agreement(found.verdict, found.method)
     names = " and ".join(tables)
+    if entries.others:
+        other = next(table for table, _ in entries.others.values())
+        return unknown(
+            f"whether rows from an entry of {names} on, to one of {other} at another "
+            f"position, are others for another entry; a reference can say so"
+        )
     return unknown(
         f"whether different entries of {names} name different rows; "
         f"`ag.assume(lambda a, b: ..., {', '.join(tables)}, pairs=True)` can say so"
