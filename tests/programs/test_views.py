@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -121,6 +123,31 @@ def test_a_scan_of_numbers_reads_nothing() -> None:
     assert plan.whole
     got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
     torch.testing.assert_close(got, grid(*inputs))
+
+
+SCANS_BEHIND_BORDERS: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "differences": (lambda c: torch.cat([c[:1], c[1:] - c[:-1]]), 2),
+    "without the first": (lambda c: functional.pad(c[1:], (0, 0, 1, 1)), 2),
+    "backwards": (lambda c: functional.pad(c.flip(0)[:-1], (0, 0, 0, 1)), 2),
+    "later": (lambda c: functional.pad(c[:-2], (0, 0, 2, 0)), 1),
+    "in a longer row": (lambda c: functional.pad(c, (0, 0, 1, 2)), 1),
+}
+"""Functions of running sums along rows, and how many kernels there are at most."""
+
+
+@pytest.mark.parametrize("name", SCANS_BEHIND_BORDERS)
+def test_a_scan_has_its_first_elements_whoever_reads_it(name: str) -> None:
+    """Those behind a border were no part of the sums that are read."""
+    read, kernels = SCANS_BEHIND_BORDERS[name]
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return read((x * 2).cumsum(0))
+
+    x = torch.randn(7, 3, generator=torch.Generator().manual_seed(1))
+    plan = plan_of(Formula(function), (x,))
+    assert plan.whole and len(plan.kernels) <= kernels
+    got = run_plan(plan, (x,), {}, in_interpreter)
+    torch.testing.assert_close(got, function(x))
 
 
 def test_parts_that_are_replaced_again_and_again_are_several_kernels() -> None:

@@ -357,7 +357,8 @@ class _Lowering:
         """A scan along the loop that reads it, from either end.
 
         What is read so many elements before is a scan of what is read there: outside
-        of the row is what changes nothing.
+        of the row is what changes nothing. Rows that are read without their first
+        elements have none of these in what is read there.
         """
         space, index, extent = self.space, at[made.dim], value.shape[made.dim]
         moved = index.replaced(space.borders)
@@ -366,7 +367,8 @@ class _Lowering:
         ((loop, factor),) = moved.terms
         whole = moved.range(space.sizes) == (0, extent - 1)
         late = factor == 1 and moved.constant <= 0
-        if not (whole and factor == -1) and not late:
+        begins = index.range(space.sizes)[0] == 0
+        if not begins or (not (whole and factor == -1) and not late):
             raise NotFusedError("a scan that is read in another order")
         body = self._read(made.operand, at)
         if moved != index:
