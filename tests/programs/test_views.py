@@ -150,6 +150,25 @@ def test_a_scan_has_its_first_elements_whoever_reads_it(name: str) -> None:
     torch.testing.assert_close(got, function(x))
 
 
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.transpose(0, 1).reshape(-1, 3).cumsum(0).reshape(2, 5, 3) * 2,
+        lambda x: (x * 2).permute(2, 0, 1).reshape(-1).cummax(0)[0],
+        lambda x: x[0, :, :1].expand(2, 4).argmax(1) * 2,
+    ],
+)
+def test_rows_in_another_order_than_they_lie_are_walked(
+    function: Callable[[Any], Any],
+) -> None:
+    """Ranks of tokens by expert: numbers of rows that are first choices come first."""
+    x = torch.randn(5, 2, 3, generator=torch.Generator().manual_seed(1))
+    plan = plan_of(Formula(function), (x,))
+    assert plan.whole
+    got = run_plan(plan, (x,), {}, in_interpreter)
+    torch.testing.assert_close(got, function(x))
+
+
 def test_parts_that_are_replaced_again_and_again_are_several_kernels() -> None:
     """One kernel would compute each part as often as parts are read after it."""
 

@@ -333,12 +333,12 @@ class _Lowering:
             else:
                 inner.append(next(kept))
         body = self._read(operand, tuple(inner))
-        if not loops:  # over one element
-            if function.startswith("arg"):
-                return self.pool.number(0, value.dtype)
-            return body
         free = self.pool.free(body)
         same = [n for n in loops if n not in free]
+        if function.startswith("arg") and same == loops:  # the first of equals, or one
+            return self.pool.number(0, value.dtype)
+        if not loops:  # over one element
+            return body
         if not same:
             return self.pool.reduce(function, body, loops, value.dtype)
         if function not in ("sum", "max", "min"):
