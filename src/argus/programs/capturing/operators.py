@@ -51,6 +51,7 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
     from argus.programs.operators import (
         attention_operators,
         distance_operators,
+        embedding_bags,
         expert_operators,
         joining_operators,
         pointwise_operators,
@@ -74,6 +75,7 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
         convolution_gradients,
         convolution_operators,
         distance_operators,
+        embedding_bags,
         expert_operators,
         flexible_attention,
         joining_operators,
