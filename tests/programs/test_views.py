@@ -125,6 +125,19 @@ def test_a_scan_of_numbers_reads_nothing() -> None:
     torch.testing.assert_close(got, grid(*inputs))
 
 
+def test_a_number_beside_a_border_is_read_beside_an_extreme() -> None:
+    """`max` was the largest of a row, and what keeps an index inside of a tensor."""
+
+    def scaled(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x.softmax(1) * functional.pad(y[:-1], (1, 0))[:, None]
+
+    inputs = (torch.randn(5, 70), torch.randn(5))
+    plan = plan_of(Formula(scaled), inputs)
+    assert plan.whole and len(plan.kernels) == 1
+    got = run_plan(plan, inputs, {}, in_interpreter)
+    torch.testing.assert_close(got, scaled(*inputs))
+
+
 SCANS_BEHIND_BORDERS: dict[str, tuple[Callable[[Any], Any], int]] = {
     "differences": (lambda c: torch.cat([c[:1], c[1:] - c[:-1]]), 2),
     "without the first": (lambda c: functional.pad(c[1:], (0, 0, 1, 1)), 2),
