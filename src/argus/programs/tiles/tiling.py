@@ -258,11 +258,18 @@ def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         high = min(power(group.sizes[other]), tile // wide)
         if high * wide < tile and len(rest) > 1:
             axes = sides(group, [*rest, vector], tile, tile)
-            filled = prod(a.size for a in axes)
-            return GroupTiling(axes, False, max(1, min(4, filled // 128)))
+            if len(axes) <= 2 or _stored_so(group, [a.loop for a in axes]):
+                filled = prod(a.size for a in axes)
+                return GroupTiling(axes, False, max(1, min(4, filled // 128)))
         axes = (TileAxis(other, high), TileAxis(vector, wide))
         return GroupTiling(axes, False, max(1, min(4, high * wide // 128)))
     return GroupTiling((TileAxis(vector, wide),), False, max(1, min(4, wide // 128)))
+
+
+def _stored_so(group: LoweredGroup, axes: list[str]) -> bool:
+    """Whether axes lie in this order wherever a tile is stored: only two are turned."""
+    stored = [accessed("", s.buffer, s.offset).loops for s in group.stores]
+    return all([n for n in loops if n in axes] == axes for loops in stored)
 
 
 def _choosing(group: LoweredGroup, vector: str, tile: int) -> GroupTiling:
