@@ -16,7 +16,12 @@ from argus.programs.lowering.naming import accessed, fixed_loops
 from argus.programs.lowering.tables import chooses, table_in_memory
 from argus.programs.tensors.affine import Affine
 from argus.programs.tiles.carried_text import pairs_of
-from argus.programs.tiles.row_tiling import WARP_ROW, by_threads, by_warps
+from argus.programs.tiles.row_tiling import (
+    WARP_ROW,
+    by_threads,
+    by_warps,
+    few_beside,
+)
 from argus.programs.tiles.tile_axes import (
     FEW_BLOCKS,
     SQUARE,
@@ -323,7 +328,7 @@ def _scan(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         raise NotFusedError("scans from both ends")
     (loop,) = group.columns
     vector = _vector(group, accesses)
-    if vector == loop:
+    if vector == loop or few_beside(group, loop, vector):
         return by_warps(group, loop)
     return by_threads(group, loop, vector)
 
