@@ -82,6 +82,7 @@ FORWARD_AND_BACKWARD: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
     "inputs and views of them": (lambda x, y: (x, x.t(), x.clone(), y + 1), (X, Y)),
     "views of a result": (lambda x: ((x * 2).t(), (x * 2).t().contiguous()), (X,)),
     "an input that is no row-major tensor": (lambda x: x * 3 + x.sum(0), (X.t(),)),
+    "windows that overlap": (lambda x: (x * 2).unfold(1, 3, 2), (X,)),
     "a repeated result": (lambda x: ((x * 2)[:1].expand(4, 24), x * 2, x * 2), (X,)),
     "changed in place": (added_in_place, (X,)),
     "a graph break": (broken, (X,)),

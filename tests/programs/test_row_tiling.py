@@ -167,3 +167,23 @@ def test_short_columns_are_whole_in_a_tile(shape: tuple[int, ...]) -> None:
     assert proof_of(step).verdict is Verdict.EQUAL
     found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
     torch.testing.assert_close(found, function(*inputs), rtol=1e-5, atol=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("shape", "dim", "before"),
+    [((1024, 8), 0, 38.4), ((2048, 2), 0, 74.8), ((64, 512, 8), 1, 21.2)],
+)
+def test_few_rows_side_by_side_are_scanned_by_warps(
+    shape: tuple[int, ...], dim: int, before: float
+) -> None:
+    """Ranks of tokens by expert: threads took in one element after the other."""
+    few = (min(shape[0], 70), *shape[1:]) if dim == 0 else (2, 70, *shape[2:])
+    scans = [lambda x: (x * 2).cumsum(dim), lambda x: x.flip(dim).cummax(dim)[1]]
+    for scan in scans:
+        (step,) = plan_of(Formula(scan), (torch.empty(shape, device="meta"),)).kernels
+        assert prediction_of(step).microseconds < before / 2
+        assert proof_of(step).verdict is Verdict.EQUAL
+        inputs = (torch.randn(few),)
+        plan = plan_of(Formula(scan), inputs)
+        found = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
+        torch.testing.assert_close(found, scan(*inputs), rtol=1e-5, atol=1e-5)

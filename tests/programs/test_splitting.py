@@ -167,3 +167,47 @@ def test_scans_of_scans_stay_one_kernel_where_parts_are_few() -> None:
     assert len(plan_of(Formula(lambda x: x.cumsum(1)), given[:1]).kernels) == 3
     many = torch.empty(32, 2048, 1024)
     assert len(plan_of(Formula(lambda x: x.cumsum(1)), (many,)).kernels) == 1
+
+
+def test_what_steps_of_a_loop_read_is_looked_through_to_the_nearest(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Each step reads the one before three times (CTC): all paths were walked."""
+    from functools import partial
+
+    from torch._functorch.aot_autograd import aot_function
+
+    from argus.programs import backend
+    from argus.programs.planning import splitting
+
+    def paths(scores: Any, open_: Any, labels: Any) -> Any:
+        sums = scores[0].gather(1, labels)
+        for step in scores[1:]:
+            later = functional.pad(sums, (1, 0), value=-1e30)[:, :-1]
+            skipped = functional.pad(sums, (2, 0), value=-1e30)[:, :-2]
+            skipped = torch.where(open_, skipped, -1e30)
+            sums = torch.logsumexp(torch.stack([sums, later, skipped]), 0)
+            sums = sums + step.gather(1, labels)
+        return sums[:, -1].mean()
+
+    votes: list[Any] = []
+    vote: Any = vars(splitting)["_vote"]
+    monkeypatch.setattr(
+        splitting, "_vote", lambda *given: (votes.append(None), vote(*given))
+    )
+    options = backend.BackendOptions(interpret=True)
+    made: Any = vars(backend)["_compiled"]
+    call: Any = aot_function(
+        paths,
+        fw_compiler=partial(made, "forward", options),
+        bw_compiler=partial(made, "backward", options),
+        decompositions=backend.decompositions(),
+    )
+    torch.manual_seed(0)
+    scores, open_ = torch.randn(9, 2, 5), torch.rand(2, 7) > 0.5
+    labels = torch.randint(0, 5, (2, 7))
+    given = [scores.clone().requires_grad_() for _ in range(2)]
+    call(given[0], open_, labels).backward()
+    paths(given[1], open_, labels).backward()
+    torch.testing.assert_close(given[0].grad, given[1].grad, rtol=1e-4, atol=1e-5)
+    assert 0 < len(votes) < 4000, len(votes)

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Callable
+from typing import Any
 
 import pytest
 
@@ -121,6 +123,63 @@ def test_a_scan_of_numbers_reads_nothing() -> None:
     assert plan.whole
     got = run_plan(plan, inputs, plan.program.tensors, in_interpreter)
     torch.testing.assert_close(got, grid(*inputs))
+
+
+def test_a_number_beside_a_border_is_read_beside_an_extreme() -> None:
+    """`max` was the largest of a row, and what keeps an index inside of a tensor."""
+
+    def scaled(x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
+        return x.softmax(1) * functional.pad(y[:-1], (1, 0))[:, None]
+
+    inputs = (torch.randn(5, 70), torch.randn(5))
+    plan = plan_of(Formula(scaled), inputs)
+    assert plan.whole and len(plan.kernels) == 1
+    got = run_plan(plan, inputs, {}, in_interpreter)
+    torch.testing.assert_close(got, scaled(*inputs))
+
+
+SCANS_BEHIND_BORDERS: dict[str, tuple[Callable[[Any], Any], int]] = {
+    "differences": (lambda c: torch.cat([c[:1], c[1:] - c[:-1]]), 2),
+    "without the first": (lambda c: functional.pad(c[1:], (0, 0, 1, 1)), 2),
+    "backwards": (lambda c: functional.pad(c.flip(0)[:-1], (0, 0, 0, 1)), 2),
+    "later": (lambda c: functional.pad(c[:-2], (0, 0, 2, 0)), 1),
+    "in a longer row": (lambda c: functional.pad(c, (0, 0, 1, 2)), 1),
+}
+"""Functions of running sums along rows, and how many kernels there are at most."""
+
+
+@pytest.mark.parametrize("name", SCANS_BEHIND_BORDERS)
+def test_a_scan_has_its_first_elements_whoever_reads_it(name: str) -> None:
+    """Those behind a border were no part of the sums that are read."""
+    read, kernels = SCANS_BEHIND_BORDERS[name]
+
+    def function(x: torch.Tensor) -> torch.Tensor:
+        return read((x * 2).cumsum(0))
+
+    x = torch.randn(7, 3, generator=torch.Generator().manual_seed(1))
+    plan = plan_of(Formula(function), (x,))
+    assert plan.whole and len(plan.kernels) <= kernels
+    got = run_plan(plan, (x,), {}, in_interpreter)
+    torch.testing.assert_close(got, function(x))
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: x.transpose(0, 1).reshape(-1, 3).cumsum(0).reshape(2, 5, 3) * 2,
+        lambda x: (x * 2).permute(2, 0, 1).reshape(-1).cummax(0)[0],
+        lambda x: x[0, :, :1].expand(2, 4).argmax(1) * 2,
+    ],
+)
+def test_rows_in_another_order_than_they_lie_are_walked(
+    function: Callable[[Any], Any],
+) -> None:
+    """Ranks of tokens by expert: numbers of rows that are first choices come first."""
+    x = torch.randn(5, 2, 3, generator=torch.Generator().manual_seed(1))
+    plan = plan_of(Formula(function), (x,))
+    assert plan.whole
+    got = run_plan(plan, (x,), {}, in_interpreter)
+    torch.testing.assert_close(got, function(x))
 
 
 def test_parts_that_are_replaced_again_and_again_are_several_kernels() -> None:

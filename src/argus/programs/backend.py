@@ -21,6 +21,7 @@ import logging
 import operator
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
@@ -148,7 +149,39 @@ def argus_backend(
         partition_fn=_partitioned,
         keep_inference_input_mutations=True,  # of training, too
     )
-    return backend(graph, example_inputs)
+    with _gradients_of_overlapping(graph):
+        return backend(graph, example_inputs)
+
+
+def _gradients_of_overlapping(graph: GraphModule) -> AbstractContextManager[Any]:
+    """Gradients of results lie densely, where elements of a result share memory.
+
+    Torch copies a gradient to memory that is laid out as its result is: of windows that
+    overlap (``x.unfold(0, 2, 1)``) it would keep the last of several elements.
+    """
+    import torch
+    from torch import _functorch
+
+    made = [
+        n.meta.get("example_value") for n in graph.graph.output_node().all_input_nodes
+    ]
+    if any(isinstance(t, torch.Tensor) and _overlaps(t) for t in made):
+        config: Any = vars(_functorch)["config"]
+        return config.patch(guess_tangent_strides_as_outputs=False)
+    return nullcontext()
+
+
+def _overlaps(tensor: Any) -> bool:
+    """Whether elements may share memory; sizes that are open torch sees to itself."""
+    pairs = list(zip(tensor.stride(), tensor.shape, strict=True))
+    if not all(isinstance(n, int) for pair in pairs for n in pair):
+        return False
+    span = 1
+    for stride, n in sorted(p for p in pairs if p[1] != 1):
+        if stride < span:
+            return True
+        span += (n - 1) * stride
+    return False
 
 
 def _partitioned(joint: GraphModule, inputs: Any, **named: Any) -> Any:

@@ -337,6 +337,9 @@ class GraphCapture:
         if isinstance(result, list | tuple):
             parts = list(cast("list[Any]", result))
             used = {u.args[1] for u in node.users if u.target is operator.getitem}
+            for i, one in enumerate(said[: len(parts)]):
+                if hasattr(one, "shape") and 0 in one.shape:
+                    parts[i] = self._empty(one)
             if any(i >= len(parts) or parts[i] is None for i in used):
                 raise UntranslatedError("not all of its results have a translation")
             return [self._typed(r, s) for r, s in zip(parts, said, strict=False)]

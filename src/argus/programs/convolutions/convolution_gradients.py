@@ -78,19 +78,22 @@ def _of_filters(
     """
     count, space = len(taps), narrow.shape[2:]
     precision = convolution_precision(wide.shape[1] // groups, taps)
+    images, r = wide.shape[0], wide.recorder
+    own_rows = narrow.shape[1] // groups
+    columns = wide.shape[1] // groups * prod(taps)
+    few = (
+        min(own_rows, columns) < _LEAST_ROWS
+        or narrow.element != wide.element
+        or wide.element not in (bf16, f16, f32)
+    )
+    if few and groups == 1:  # sums walk pixels, which take turns where they lie apart
+        narrow, wide = _with_lines(narrow), _with_lines(wide)
     windows = windows_of(
         wide, taps, stride, [(p, p) for p in padding], dilation, 0.0
     )  # (N, C, *pixels, *taps)
     windows = windows[(slice(None), slice(None), *(slice(0, n) for n in space))]
-    images, r = wide.shape[0], wide.recorder
-    own_rows = narrow.shape[1] // groups
-    columns = wide.shape[1] // groups * prod(taps)
     narrow = narrow.reshape(images, groups, own_rows, *space)
-    if (
-        min(own_rows, columns) < _LEAST_ROWS
-        or narrow.element != wide.element
-        or wide.element not in (bf16, f16, f32)
-    ):
+    if few:
         return _in_loops(narrow, windows, count, precision)
     order = [0, 1, *range(2 + count, 2 + 2 * count), *range(2, 2 + count)]
     turned = nearest(windows.seen(permuted(windows.shape, order)), precision)
@@ -102,6 +105,13 @@ def _of_filters(
         r, rows.operand, line.operand, "ngkx", "ngcx", "gkc", precision=precision
     )
     return TensorArray(r, made).reshape(groups * own_rows, -1, *taps)
+
+
+def _with_lines(x: TensorArray) -> TensorArray:
+    """The same, as a copy where pixels of a line do not lie side by side."""
+    if _side_by_side(x):
+        return x
+    return TensorArray(x.recorder, x.recorder.copied(x.operand))
 
 
 def _in_loops(

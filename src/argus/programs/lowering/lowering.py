@@ -333,12 +333,12 @@ class _Lowering:
             else:
                 inner.append(next(kept))
         body = self._read(operand, tuple(inner))
-        if not loops:  # over one element
-            if function.startswith("arg"):
-                return self.pool.number(0, value.dtype)
-            return body
         free = self.pool.free(body)
         same = [n for n in loops if n not in free]
+        if function.startswith("arg") and same == loops:  # the first of equals, or one
+            return self.pool.number(0, value.dtype)
+        if not loops:  # over one element
+            return body
         if not same:
             return self.pool.reduce(function, body, loops, value.dtype)
         if function not in ("sum", "max", "min"):
@@ -357,7 +357,8 @@ class _Lowering:
         """A scan along the loop that reads it, from either end.
 
         What is read so many elements before is a scan of what is read there: outside
-        of the row is what changes nothing.
+        of the row is what changes nothing. Rows that are read without their first
+        elements have none of these in what is read there.
         """
         space, index, extent = self.space, at[made.dim], value.shape[made.dim]
         moved = index.replaced(space.borders)
@@ -366,7 +367,8 @@ class _Lowering:
         ((loop, factor),) = moved.terms
         whole = moved.range(space.sizes) == (0, extent - 1)
         late = factor == 1 and moved.constant <= 0
-        if not (whole and factor == -1) and not late:
+        begins = index.range(space.sizes)[0] == 0
+        if not begins or (not (whole and factor == -1) and not late):
             raise NotFusedError("a scan that is read in another order")
         body = self._read(made.operand, at)
         if moved != index:

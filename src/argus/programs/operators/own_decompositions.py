@@ -12,6 +12,7 @@ from itertools import product
 from typing import Any
 
 from argus.programs.operators.antialiasing import antialiasing_decompositions
+from argus.programs.operators.embedding_bags import bag_decompositions
 from argus.programs.operators.encoder_decompositions import encoder_decompositions
 
 _NEAREST = 1
@@ -42,6 +43,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
             _fake_by_tensors,
         **{one.default: _replicated_backward for one in pads},
         **antialiasing_decompositions(),
+        **bag_decompositions(),
         **encoder_decompositions(),
     }  # fmt: skip
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import replace
 from math import prod
@@ -10,7 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
-from argus.ir.dtypes import f32, i64
+from argus.ir.dtypes import i64
 from argus.layout import WARP_LANES
 from argus.programs.lowering.known_tables import (
     DigitTable,
@@ -28,9 +27,6 @@ from argus.programs.tensors.tensor_program import (
     ViewedValue,
 )
 from argus.programs.tensors.views import BorderedView, LinearView, permuted, sliced
-
-_EXTREME = 2
-"""The mode of bags of which the largest is taken."""
 
 
 def _chosen(x: TensorArray, view: LinearView, table: TensorArray) -> TensorArray:
@@ -96,42 +92,6 @@ def index_select(x: TensorArray, dim: int, table: TensorArray) -> TensorArray:
     if not x.ndim:  # torch says one number, of a line of positions, too
         return x
     return rows_of(x, dim % x.ndim, table)
-
-
-@own("_embedding_bag", "_embedding_bag_forward_only")
-def embedding_bag(
-    weight: TensorArray, table: TensorArray, offsets: TensorArray,
-    scale: bool = False, mode: int = 0, sparse: bool = False,
-    factors: TensorArray | None = None, last: bool = False, padding: int = -1,
-) -> list[Any]:  # fmt: skip
-    """Sums, means or extremes of rows of a matrix, of bags of equally many positions.
-
-    Positions ``padding`` do not count; of no others, all three are 0. Raises
-    UntranslatedError for bags that begin elsewhere.
-    """
-    known = digit_table(offsets.operand)
-    bags = offsets.shape[0] - last
-    if known is None or known.start or len(known.sizes) > 1:
-        raise UntranslatedError("bags of rows of different sizes")
-    step = known.factors[0] if bags > 1 else table.shape[0]
-    if not bags or not step or step * bags != table.shape[0]:
-        raise UntranslatedError("bags of rows of different sizes")
-    table = table.reshape(bags, step)
-    rows: Any = rows_of(weight, 0, table)
-    if factors is not None:
-        rows = rows * factors.reshape(bags, step, 1)
-    if padding < 0:
-        if mode == _EXTREME:
-            return [np.max(rows, 1)]
-        found: Any = np.sum(rows, 1)
-        return [found / float(step) if mode else found]
-    kept: Any = np.not_equal(table, padding).reshape(bags, step, 1)
-    count: Any = np.sum(kept, 1)
-    if mode == _EXTREME:
-        most: Any = np.max(np.where(kept, rows, -math.inf), 1)
-        return [np.where(count > 0, most, 0.0)]
-    found = np.sum(np.where(kept, rows, 0.0), 1)
-    return [found / np.maximum(count, 1).cast(f32) if mode else found]
 
 
 @own("index.Tensor", "_unsafe_index.Tensor")

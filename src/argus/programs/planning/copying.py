@@ -4,7 +4,8 @@ A reshape of what was permuted may have rows in which no index is a sum of indic
 loops (channels that are shuffled, and then taken in groups of another size). What is
 seen up to there is a value of its own, and the rest is a view of that. So it is where a
 table chooses from what has a border, or runs backwards beside it, or from a dimension
-that a reshape made, and where loops walk more dimensions than a tensor has.
+that a reshape made, where rows of a scan are several loops, and where loops walk more
+dimensions than a tensor has.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from argus.programs.tensors.tensor_program import (
     MapPrimitive,
     Primitive,
     ProgramValue,
+    ScanPrimitive,
     TensorProgram,
     ViewedValue,
 )
@@ -34,10 +36,13 @@ def copy_what_no_loop_follows(program: TensorProgram) -> TensorProgram:
     return _Copying(program).program(program)
 
 
-def followed(operand: ViewedValue, chosen: bool = False) -> bool:
+def followed(
+    operand: ViewedValue, chosen: bool = False, row: int | None = None
+) -> bool:
     """Whether loops over an operand's dimensions, or their digits, can follow it.
 
-    ``chosen``: a table has the coordinate of the last dimension.
+    ``chosen``: a table has the coordinate of the last dimension. ``row``: a dimension
+    that is walked in order, by one loop.
     """
     space = LoopSpace()
     for _ in range(_MOST_SPLITS):
@@ -54,6 +59,8 @@ def followed(operand: ViewedValue, chosen: bool = False) -> bool:
         except NotAffineError:
             return False
         else:
+            if row is not None and len(at[row].terms) > 1:
+                return False
             unit = all(factor != 1 for _, factor in offset.terms)
             if len(offset.terms) + unit > MOST_DIMS:
                 return False
@@ -77,17 +84,21 @@ class _Copying(ProgramRewriter):
         """The primitive of operands that are copied where they have to be."""
         if isinstance(made, GatherPrimitive):
             made = replace(made, operand=self._copied(made.operand, chosen=True))
+        if isinstance(made, ScanPrimitive):
+            made = replace(made, operand=self._copied(made.operand, row=made.dim))
         return with_operands(made, self._copied)
 
-    def _copied(self, operand: ViewedValue, chosen: bool = False) -> ViewedValue:
+    def _copied(
+        self, operand: ViewedValue, chosen: bool = False, row: int | None = None
+    ) -> ViewedValue:
         """The operand, or as much of it as cannot be followed as a view of a copy."""
-        if 0 in operand.shape or followed(operand, chosen):
+        if 0 in operand.shape or followed(operand, chosen, row):
             return operand
         views = operand.views
         ahead = next(
             (
                 n
-                for n in range(len(views) - 1, 0, -1)
+                for n in range(len(views) - (row is None), 0, -1)
                 if followed(ViewedValue(operand.value, views[:n]))
             ),
             0,
@@ -108,4 +119,4 @@ class _Copying(ProgramRewriter):
         found = self.copies[key]
         for view in views[ahead:]:
             found = found.through(view)
-        return self._copied(found, chosen)
+        return self._copied(found, chosen, row)

@@ -7,7 +7,7 @@ of few long rows are those of parts, after what all parts before come to.
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from math import prod
@@ -69,6 +69,8 @@ _MANY = 512
 """Elements of a result beside others that take a block longer than a launch does."""
 _DEEP = 4
 """Maps before a reduction that are looked through, at most."""
+_MOST_READ = 128
+"""Operands of maps that say how what a sum reads lies."""
 
 
 def split_reductions(program: TensorProgram) -> TensorProgram:
@@ -333,10 +335,13 @@ def _lines(operand: ViewedValue) -> list[int]:
 
 
 def _read(operand: ViewedValue) -> Iterator[ViewedValue]:
-    """What an operand is computed of: what maps compute is read where theirs are."""
-    pending, seen = [operand], {operand}
-    while pending:
-        one = pending.pop()
+    """What an operand is computed of: what maps compute is read where theirs are.
+
+    Of long chains of maps (steps of a loop that is spelled out) the nearest.
+    """
+    pending, seen = deque([operand]), {operand}
+    while pending and len(seen) <= _MOST_READ:
+        one = pending.popleft()
         made = one.value.made
         if not isinstance(made, MapPrimitive):
             yield one

@@ -13,6 +13,8 @@ from argus.programs.tiles.tile_axes import FEW_BLOCKS, GroupTiling, TileAxis, po
 
 WARP_ROW = 1024
 """Columns that a warp scans at a time, or among which it looks for an extreme."""
+_FEW_BESIDE = 16
+"""Rows side by side that leave most of a warp idle."""
 _DEEP = 16
 """Of columns that are in each thread's registers: elements that it reads together."""
 
@@ -31,6 +33,16 @@ def by_warps(group: LoweredGroup, loop: str) -> GroupTiling:
     if high > 1:
         axes = (TileAxis(group.rows[-1], high), *axes)
     return GroupTiling(axes, False, min(4, high))
+
+
+def few_beside(group: LoweredGroup, loop: str, vector: str) -> bool:
+    """Whether rows that lie across memory are so few and long that warps have them.
+
+    A thread would take in one element after the other, and a warp's threads lie idle.
+    """
+    rows = prod(group.sizes[n] for n in group.rows)
+    few = rows <= 4 * FEW_BLOCKS and group.sizes[vector] <= _FEW_BESIDE
+    return few and group.sizes[loop] > _DEEP
 
 
 def by_threads(group: LoweredGroup, loop: str, vector: str) -> GroupTiling:

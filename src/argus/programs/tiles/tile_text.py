@@ -323,7 +323,9 @@ class TileWriter:
             low, high = d.index.range(self.group.sizes)
             held = [f"({at} >= 0)"] if low < 0 else []
             held += [f"({at} < {d.extent})"] if high >= d.extent else []
-            parts.append(f"max(min({at}, {d.extent - 1}), 0)" if held else at)
+            parts.append(
+                f"ag.maximum(ag.minimum({at}, {d.extent - 1}), 0)" if held else at
+            )
             inside += held
         place = f"{t.name}[{', '.join([*parts, *['0'] * t.unit])}]"
         found = self.assign(node, "x", self._number(node, place))

@@ -16,7 +16,12 @@ from argus.programs.lowering.naming import accessed, fixed_loops
 from argus.programs.lowering.tables import chooses, table_in_memory
 from argus.programs.tensors.affine import Affine
 from argus.programs.tiles.carried_text import pairs_of
-from argus.programs.tiles.row_tiling import WARP_ROW, by_threads, by_warps
+from argus.programs.tiles.row_tiling import (
+    WARP_ROW,
+    by_threads,
+    by_warps,
+    few_beside,
+)
 from argus.programs.tiles.tile_axes import (
     FEW_BLOCKS,
     SQUARE,
@@ -258,11 +263,18 @@ def _maps(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         high = min(power(group.sizes[other]), tile // wide)
         if high * wide < tile and len(rest) > 1:
             axes = sides(group, [*rest, vector], tile, tile)
-            filled = prod(a.size for a in axes)
-            return GroupTiling(axes, False, max(1, min(4, filled // 128)))
+            if len(axes) <= 2 or _stored_so(group, [a.loop for a in axes]):
+                filled = prod(a.size for a in axes)
+                return GroupTiling(axes, False, max(1, min(4, filled // 128)))
         axes = (TileAxis(other, high), TileAxis(vector, wide))
         return GroupTiling(axes, False, max(1, min(4, high * wide // 128)))
     return GroupTiling((TileAxis(vector, wide),), False, max(1, min(4, wide // 128)))
+
+
+def _stored_so(group: LoweredGroup, axes: list[str]) -> bool:
+    """Whether axes lie in this order wherever a tile is stored: only two are turned."""
+    stored = [accessed("", s.buffer, s.offset).loops for s in group.stores]
+    return all([n for n in loops if n in axes] == axes for loops in stored)
 
 
 def _choosing(group: LoweredGroup, vector: str, tile: int) -> GroupTiling:
@@ -316,7 +328,7 @@ def _scan(group: LoweredGroup, accesses: list[Affine]) -> GroupTiling:
         raise NotFusedError("scans from both ends")
     (loop,) = group.columns
     vector = _vector(group, accesses)
-    if vector == loop:
+    if vector == loop or few_beside(group, loop, vector):
         return by_warps(group, loop)
     return by_threads(group, loop, vector)
 
