@@ -20,6 +20,7 @@ from pathlib import Path
 from argus.codegen import abi, scalars, storage, structure
 from argus.codegen.context import INNER_LOOP, LOOP, Emission, EmissionGroup
 from argus.codegen.errors import CodegenError
+from argus.codegen.matrix import multiplies
 from argus.codegen.names import Identifiers, words
 from argus.codegen.sync import map_symbol
 from argus.codegen.tiles import functions_called
@@ -27,7 +28,7 @@ from argus.codegen.writer import Reserved, Writer, comment
 from argus.ir.annotations import without_annotations
 from argus.ir.expr import symbols
 from argus.ir.launch import LaunchSpec
-from argus.ir.ops import Dot, Roles
+from argus.ir.ops import Roles
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, Program
 from argus.ir.walk import walk
 from argus.isa.registry import (
@@ -116,7 +117,7 @@ def _constants(program: Program, values: Mapping[str, int]) -> dict[str, int]:
     results otherwise, and convolutions with rows of 1022 took 5690 us on an H200 with
     sizes alone and 6680 with strides. All else is faster with both.
     """
-    if not any(isinstance(op, Dot) for op in walk(program.body)):
+    if not multiplies(program):
         return dict(values)
     strides = {
         sym.name
