@@ -49,7 +49,7 @@ def bind_parameters(cx: Emission) -> None:
     """
     for tensor in tensors(cx.program):
         cx.tensors[tensor.name] = cx.names.unique(tensor.name)
-    for sym in _sizes(cx.program):
+    for sym in sizes(cx.program):
         known = cx.values.get(sym.name, I32[1] + 1)
         wide = sym.kind == "stride" and not fits((known, known), I32)
         cx.bind(sym, "long long" if wide else "int")
@@ -62,7 +62,7 @@ def bind_parameters(cx: Emission) -> None:
         cx.spelled[map_symbol(index)] = name
 
 
-def _sizes(program: Program) -> list[Sym]:
+def sizes(program: Program) -> list[Sym]:
     """Dim symbols, then stride symbols, of all tensors, each once."""
     found: dict[str, Sym] = {}
     for kind in ("shape", "strides"):
@@ -79,7 +79,7 @@ def constants(cx: Emission) -> list[str]:
     return [
         f"constexpr {cx.types[sym.name]} {cx.spelled[sym.name]} = "
         f"{cx.values[sym.name]};"
-        for sym in _sizes(cx.program)
+        for sym in sizes(cx.program)
         if sym.name in cx.symbols and sym.name in cx.values
     ]
 
@@ -102,7 +102,7 @@ def arguments(cx: Emission) -> tuple[list[Arg], list[str]]:
             ctype = tensor.dtype.memory
             name = cx.tensors[tensor.name]
             declared.append(f"{const}{ctype}* __restrict__ {name}")
-    for sym in _sizes(program):
+    for sym in sizes(program):
         if sym.name in cx.symbols and sym.name not in cx.values:
             args.append(SymArg(sym))
             declared.append(f"{cx.types[sym.name]} {cx.spelled[sym.name]}")
@@ -143,7 +143,7 @@ def launch_spec(cx: Emission, entry: str, args: list[Arg]) -> LaunchSpec:
 def _known(cx: Emission) -> Iterator[LaunchRequirement]:
     """That sizes and strides which the text has as constants are these."""
     why = "the machine code is for these sizes alone"
-    for sym in _sizes(cx.program):
+    for sym in sizes(cx.program):
         if sym.name in cx.values:
             equal = binary("==", sym, Const(cx.values[sym.name]))
             yield LaunchRequirement(equal, why, cx.program.span)
