@@ -105,15 +105,19 @@ class Case:
 
     def _facts(self) -> dict[str, int]:
         """What divides extents and strides, as a call would find it."""
+        return {name: divisor(value) for name, value in self.values().items()}
+
+    def values(self) -> dict[str, int]:
+        """Extents and strides by name."""
         given = {n: (dims, a.shape) for n, (_, dims, a) in self.inputs.items()}
         given |= {n: (dims, x.shape) for n, (dims, x) in self.outputs.items()}
-        facts: dict[str, int] = {}
+        found: dict[str, int] = {}
         for name, (dims, shape) in given.items():
             for axis, (dim, extent) in enumerate(zip(dims.split(), shape, strict=True)):
-                facts[dim] = min(facts.get(dim, 16), divisor(extent))
+                found[dim] = extent
                 stride = int(np.prod(shape[axis + 1 :], dtype=np.int64))
-                facts[f"{name}_s{axis}"] = divisor(stride)
-        return facts
+                found[f"{name}_s{axis}"] = stride
+        return found
 
     def arrays(self) -> dict[str, Array]:
         """Stored elements of all tensors, the outputs filled with a pattern."""
