@@ -121,6 +121,8 @@ def test_nothing_is_tested_where_all_tiles_are_whole() -> None:
 def test_whole_tiles_are_asked_for_once() -> None:
     text = emit(placed("scaled")).text
     assert "if (i * 16 + 15 < I && j * 128 + 127 < J)" in text
+    assert "else" in emit(placed("scaled"), known(17, 130)).text
+    assert "else" not in emit(placed("scaled"), known(17, 127)).text  # none is whole
     padded_text = emit(placed("padded")).text
     assert re.search(r"if \(.*j \* 128 .*>= 0.*< J\)", padded_text)
 

@@ -33,7 +33,7 @@ def whole_tile(
     """The condition that all elements of a tile exist, the same for all its threads.
 
     None where accesses of ``width`` elements have no more conditions than a thread has
-    predicates, or where the corners of the tile do not decide.
+    predicates, where the corners of the tile do not decide, and where no tile is whole.
     """
     shape = {axis(a): n for a, n in enumerate(view.shape)}
     scalars = cx.scalars.among({s.name: (0, n - 1) for s, n in shape.items()})
@@ -54,6 +54,8 @@ def whole_tile(
         for e in (low, high, extent):
             if not fits(cx.scalars.ranges.of(e), I64):
                 return None
+        if cx.scalars.ranges.of(high)[0] >= cx.scalars.ranges.of(extent)[1]:
+            return None  # no tile is whole
         if cx.scalars.ranges.of(low)[0] < 0:
             found.append(binary(">=", _code(cx, low, scalars), literal(0)))
         found.append(binary("<", _code(cx, high, scalars), _code(cx, extent, scalars)))
