@@ -38,7 +38,9 @@ class KeptValues:
         read: Sequence[int],
     ) -> None:
         self._launch, self._make = launch, make
-        self._read: Any = itemgetter(*read, *read[-1:])  # a tuple of one, too
+        # A tuple of one, too, and of none: what depends on nothing is computed once.
+        nothing: Any = itemgetter(slice(0))
+        self._read: Any = itemgetter(*read, *read[-1:]) if read else nothing
         self._tensors: list[Tensor] = []
         self._pointers: list[int] = []
         self._known: tuple[tuple[int, ...], list[int]] | None = None
