@@ -242,36 +242,38 @@ def build(request: Request) -> BuiltKernel:
     Raises ArgusError: the author's mistakes, and AG07xx for what the CUDA compiler
     finds (serialised wgmma, ignored register budgets, undeclared spills).
     """
-    return _build(request)
+    return _build(request, key_of(request))
 
 
 def launchable(request: Request, checking: bool = True) -> BuiltKernel:
     """As `build`, of what is proved: see `require_right`, unless not ``checking``."""
-    if checking and not _known_right(key_of(request)):
+    key = key_of(request)
+    if checking and not _known_right(key):
         require_right(request)
-    return _build(request)
+    return _build(request, key)
 
 
 def is_ready(request: Request) -> bool:
     """Whether the disk cache has all that `launchable` needs."""
     from argus.runtime.cache import default_cache
 
-    if checking() and not _known_right(key_of(request)):
+    key = key_of(request)
+    if checking() and not _known_right(key):
         return False
-    return default_cache().holds(_build_key(request))
+    return default_cache().holds(_build_key(request, key))
 
 
-def _build_key(request: Request) -> str:
-    """What machine code is kept under."""
-    values = sorted(request.values.items())
-    return key_of(request, *(f"{name} = {value}" for name, value in values))
+def _build_key(request: Request, key: str) -> str:
+    """What machine code is kept under; ``key``: what its proof is."""
+    values = [f"{name} = {value}" for name, value in sorted(request.values.items())]
+    return key_of(request, *values) if values else key
 
 
-def _build(request: Request) -> BuiltKernel:
+def _build(request: Request, key: str) -> BuiltKernel:
     from argus.runtime.build import BuildOptions
     from argus.runtime.cache import default_cache
 
-    cache, key = default_cache(), _build_key(request)
+    cache, key = default_cache(), _build_key(request, key)
     found = cache.find(key)
     if found is not None:
         return BuiltKernel(found.spec, found.cubin)

@@ -236,7 +236,7 @@ class TestCalling:
             def __init__(self, spec, image) -> None:
                 made.append(spec)
 
-        def build(ask):
+        def build(ask, key):
             return compiler.BuiltKernel(ask.kernel.name, SimpleNamespace(image=b""))
 
         monkeypatch.setattr(compiler, "_build", build)
