@@ -8,12 +8,10 @@ from __future__ import annotations
 
 from argus.terms import (
     ONE,
-    ZERO,
     Generator,
     IndexSet,
     Leaf,
     Max,
-    Product,
     Term,
     Truth,
     Value,
@@ -21,8 +19,8 @@ from argus.terms import (
     apply,
     leaf_term,
 )
+from argus.terms.leafwise import with_leaves
 from argus.terms.maxima import opened
-from argus.terms.powers import raised
 from argus.terms.restrict import cut_in_set
 from argus.terms.some_points import has_points
 from argus.terms.sums import sum_over
@@ -35,15 +33,12 @@ def by_counts(world: World, here: IndexSet, term: Term) -> Term:
 
     Those of which the set says which points there are.
     """
-    made = ZERO
-    for part, coefficient in term.parts.items():
-        product = Term({Product({}, part.exponent): coefficient})
-        for leaf, power in part.factors:
-            found = _decided(world, here, leaf)
-            known = found if isinstance(found, Term) else leaf_term(leaf)
-            product = product * raised(known, power)
-        made = made + product
-    return made
+
+    def known(leaf: Leaf) -> Term:
+        found = _decided(world, here, leaf)
+        return found if isinstance(found, Term) else leaf_term(leaf)
+
+    return with_leaves(term, known)
 
 
 def count_to_split(world: World, here: IndexSet, term: Term) -> IndexSet | None:

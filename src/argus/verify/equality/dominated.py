@@ -11,7 +11,6 @@ from collections.abc import Iterator, Sequence
 from fractions import Fraction
 
 from argus.terms import (
-    ZERO,
     Base,
     Call,
     Element,
@@ -33,9 +32,10 @@ from argus.terms.cast import truncated
 from argus.terms.ends import is_whole
 from argus.terms.fractions import reduced
 from argus.terms.integers import Entry, Truncated, Truth
+from argus.terms.leafwise import with_leaves
 from argus.terms.maxima import maximum_over, opened
 from argus.terms.mentioned import inputs, inputs_of_leaf
-from argus.terms.powers import is_nonnegative, raised
+from argus.terms.powers import is_nonnegative
 from argus.terms.restrict import restrict
 from argus.terms.term import Rational, whole
 from argus.verify.equality.spread import without_spread
@@ -52,13 +52,7 @@ def without_dominated(world: World, here: IndexSet, term: Term) -> Term:
     """The same term, wherever a set holds, with maxima of fewer numbers."""
     if term.special is not None or not any(_is_cut(p) for p in term.parts):
         return term
-    made = ZERO
-    for part, coefficient in term.parts.items():
-        product = Term({Product({}, part.exponent): coefficient})
-        for leaf, power in part.factors:
-            product = product * raised(_in_leaf(world, here, leaf), power)
-        made = made + product
-    return made
+    return with_leaves(term, lambda leaf: _in_leaf(world, here, leaf))
 
 
 def _in_leaf(world: World, here: IndexSet, leaf: Leaf) -> Term:

@@ -13,12 +13,10 @@ from fractions import Fraction
 from itertools import chain
 
 from argus.terms import (
-    ZERO,
     IndexSet,
     Integer,
     Leaf,
     Max,
-    Product,
     Term,
     Unknown,
     Variable,
@@ -29,9 +27,10 @@ from argus.terms import (
 from argus.terms.cast import truncated
 from argus.terms.folds import fold, rebound_fold
 from argus.terms.integers import Truncated, Truth
+from argus.terms.leafwise import with_leaves
 from argus.terms.leaves import Fold
 from argus.terms.maxima import Source, opened
-from argus.terms.powers import is_nonnegative, raised
+from argus.terms.powers import is_nonnegative
 from argus.terms.sets import union
 from argus.terms.term import whole
 from argus.verify.equality.lane_places import least_of_lanes
@@ -46,13 +45,7 @@ def with_first_places(world: World, here: IndexSet, term: Term) -> Term:
 
     ``here``: a set of free variables of the term.
     """
-    made = ZERO
-    for part, coefficient in term.parts.items():
-        product = Term({Product({}, part.exponent): coefficient})
-        for leaf, power in part.factors:
-            product = product * raised(_in_leaf(world, here, leaf), power)
-        made = made + product
-    return made
+    return with_leaves(term, lambda leaf: _in_leaf(world, here, leaf))
 
 
 def _in_leaf(world: World, here: IndexSet, leaf: Leaf) -> Term:

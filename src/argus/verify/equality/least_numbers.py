@@ -11,18 +11,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from argus.terms import (
-    ZERO,
     Generator,
     IndexSet,
     Leaf,
     Max,
-    Product,
     Term,
     World,
     leaf_term,
 )
+from argus.terms.leafwise import with_leaves
 from argus.terms.maxima import maximum_over, opened
-from argus.terms.powers import raised
 from argus.terms.some_points import has_points
 from argus.verify.equality.dominated import never_negative
 from argus.verify.equality.rows import source
@@ -32,13 +30,7 @@ __all__ = ["with_least_numbers"]
 
 def with_least_numbers(world: World, here: IndexSet, term: Term) -> Term:
     """The same term, wherever a set holds, with such numbers of no point."""
-    made = ZERO
-    for part, coefficient in term.parts.items():
-        product = Term({Product({}, part.exponent): coefficient})
-        for leaf, power in part.factors:
-            product = product * raised(_in_leaf(world, here, leaf), power)
-        made = made + product
-    return made
+    return with_leaves(term, lambda leaf: _in_leaf(world, here, leaf))
 
 
 def _in_leaf(world: World, here: IndexSet, leaf: Leaf) -> Term:
