@@ -39,6 +39,7 @@ from argus.programs.running.execution import in_interpreter
 from argus.programs.running.given import as_pairs, relaid
 from argus.programs.tensors.tensor_program import GivenPrimitive
 from argus.programs.tensors.torch_calls import leaves_of
+from argus.runtime.dlpack import share_memory
 
 if TYPE_CHECKING:
     from torch.fx import GraphModule
@@ -173,15 +174,8 @@ def _gradients_of_overlapping(graph: GraphModule) -> AbstractContextManager[Any]
 
 def _overlaps(tensor: Any) -> bool:
     """Whether elements may share memory; sizes that are open torch sees to itself."""
-    pairs = list(zip(tensor.stride(), tensor.shape, strict=True))
-    if not all(isinstance(n, int) for pair in pairs for n in pair):
-        return False
-    span = 1
-    for stride, n in sorted(p for p in pairs if p[1] != 1):
-        if stride < span:
-            return True
-        span += (n - 1) * stride
-    return False
+    known = all(isinstance(n, int) for n in (*tensor.shape, *tensor.stride()))
+    return known and share_memory(tensor.shape, tensor.stride())
 
 
 def _partitioned(joint: GraphModule, inputs: Any, **named: Any) -> Any:

@@ -23,7 +23,6 @@ from argus.programs.planning.program_data import Data, constants_of_data, plan_o
 from argus.programs.running.execution import returned
 from argus.programs.running.given import GivenTensors
 from argus.programs.running.module_weights import ModuleWeights
-from argus.programs.tensors.tensor_program import GivenPrimitive
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -38,12 +37,8 @@ class _BoundCall:
         self._constants = constants
         self._given = GivenTensors(plan.program)
         self._call = called(plan)
-        names = [
-            str(v.made.source)
-            for v in plan.program.values
-            if isinstance(v.made, GivenPrimitive) and v.made.kind != "input"
-        ]
-        self._weights = ModuleWeights([n for n in names if n not in constants])
+        names = [n for n in self._given.weights if n not in constants]
+        self._weights = ModuleWeights(names)
 
     def __call__(self, module: Module, inputs: Any) -> Any:
         weights = {**self._weights(module), **self._constants}

@@ -17,7 +17,7 @@ from argus.ir.launch import MOST_BLOCKS, LaunchSpec
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import SM_COUNT, ScalarParam
 from argus.runtime.arguments import TensorArg
-from argus.runtime.dlpack import contiguous
+from argus.runtime.dlpack import contiguous, share_memory
 
 Number = int | float
 _STRIDE_UNIT = 16
@@ -246,18 +246,13 @@ def _check_writable(
     name = declared.name
     if given.readonly:
         raise fail("AG0809", None, f"`{name}` is an output, and is read-only")
-    # Sorted by stride, each dimension must step over all smaller ones.
-    reach = 0
-    steps = sorted(zip(strides, given.shape, strict=True))
-    for step, extent in ((s, e) for s, e in steps if e > 1):
-        if step <= reach:
-            raise fail(
-                "AG0809",
-                None,
-                f"`{name}` is an output, and several of its elements share an address",
-                notes=[f"shape {given.shape}, strides {given.strides} in elements"],
-            )
-        reach += step * (extent - 1)
+    if share_memory(given.shape, strides):
+        raise fail(
+            "AG0809",
+            None,
+            f"`{name}` is an output, and several of its elements share an address",
+            notes=[f"shape {given.shape}, strides {given.strides} in elements"],
+        )
 
 
 def check_requirements(spec: LaunchSpec, values: Mapping[str, Number]) -> None:

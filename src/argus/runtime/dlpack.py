@@ -6,6 +6,7 @@ memory is used.
 """
 
 import ctypes
+from collections.abc import Sequence
 from ctypes import (
     c_int,
     c_int32,
@@ -115,6 +116,19 @@ def read(capsule: object) -> Exported:
         readonly,
         capsule,
     )
+
+
+def share_memory(shape: Sequence[int], strides: Sequence[int]) -> bool:
+    """Whether several elements of a tensor may have one address.
+
+    They do not where each dimension steps over all with smaller strides.
+    """
+    reach = 0
+    for step, extent in sorted(zip(strides, shape, strict=True)):
+        if extent > 1 and step <= reach:
+            return True
+        reach += step * max(extent - 1, 0)
+    return False
 
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -37,7 +37,8 @@ class GivenTensors:
                 self._inputs.append((n, int(how.source), one))
             else:
                 self._weights.append((n, str(how.source), one))
-        self._names = [name for _, name, _ in self._weights]
+        self.weights = [name for _, name, _ in self._weights]
+        """Their names, in order."""
         self._none: list[Any] = [None] * len(made)
         self._count = len(program.fixed) + len(self._inputs)
         self._last: _Weights | None = None
@@ -78,7 +79,7 @@ class GivenTensors:
         return tensors, places
 
     def _weighed(self, weights: Mapping[str, Any]) -> _Weights:
-        tensors = [weights[name] for name in self._names]
+        tensors = [weights[name] for name in self.weights]
         places = addresses(tensors)
         last = self._last
         if last is None or places != last.places or not last.alike(*tensors):
