@@ -33,7 +33,8 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 # Before torch is imported: it would look for garbage after each graph that it compiles.
 os.environ.setdefault("TORCH_DYNAMO_RUN_GC_AFTER_COMPILE", "0")
 
-hypothesis.settings.register_profile("repeatable", derandomize=True)
+# How long one example takes says nothing on a machine that does other work.
+hypothesis.settings.register_profile("repeatable", derandomize=True, deadline=None)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "repeatable"))
 
 GoldenCheck = Callable[[str, str], None]

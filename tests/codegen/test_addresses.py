@@ -77,7 +77,7 @@ def _table(e: Expr, symbols: dict[str, object], layout: Fragment) -> np.ndarray:
     return np.zeros(layout.num_threads, np.int64) + evaluate(e, symbols)
 
 
-@settings(deadline=None, max_examples=60)
+@settings(max_examples=60)
 @given(
     st.sampled_from([(64, 64), (64, 128), (128, 64), (32, 256)]),
     st.sampled_from([0, 32, 64, 128]),

@@ -34,7 +34,7 @@ def register(text: str) -> None:
     register_source("<fuzz>", text)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     source=TEXT,
     span=SPAN,
@@ -80,7 +80,7 @@ def test_rendering_never_raises_and_is_safe(
     assert re.sub(r"\x1b\[[0-9;]*m", "", colored) == text
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(
     source=st.text(st.sampled_from("ab_()\t é幅\u0301\n"), min_size=1, max_size=300),
     lines=st.tuples(st.integers(1, 5), st.integers(1, 5)),

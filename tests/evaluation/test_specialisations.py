@@ -198,7 +198,7 @@ def tensors(draw):
     return found
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(arrays=tensors())
 def test_what_calls_choose_was_looked_at(explored: Explored, arrays) -> None:
     described = {}
@@ -218,7 +218,7 @@ def test_what_calls_choose_was_looked_at(explored: Explored, arrays) -> None:
     assert fingerprint_of(program) in explored.programs
 
 
-@settings(max_examples=60, deadline=None, derandomize=True)
+@settings(max_examples=60)
 @given(data=st.data())
 def test_members_become_what_their_box_says(explored: Explored, data) -> None:
     form = data.draw(st.sampled_from(list(SPACE.forms())))

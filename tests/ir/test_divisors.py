@@ -100,7 +100,7 @@ def _become(request: Request) -> str:
 
 
 @pytest.mark.parametrize(("family", "name", "target"), LIBRARY)
-@settings(max_examples=8, deadline=None, derandomize=True)
+@settings(max_examples=8)
 @given(data=st.data())
 def test_alike_answers_make_one_program(family, name, target, data) -> None:
     kernel = kernels(family)[name]

@@ -245,7 +245,6 @@ class Both:
 @pytest.mark.parametrize("target", ["sm_90a", "sm_80"])
 @settings(
     max_examples=60 if EVERY else 40,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
 @given(data=st.data())

@@ -383,13 +383,13 @@ def test_shapes_that_have_to_be_equal() -> None:
 bounds = st.one_of(st.none(), st.integers(-6, 6))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(bounds, bounds, st.integers(-3, 3).filter(bool), st.integers(1, 6))
 def test_slices(start: Any, stop: Any, step: int, size: int) -> None:
     agree(lambda X: X[start:stop:step], {"X": "N"}, {"N": size})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(st.lists(st.integers(1, 4), min_size=1, max_size=3), st.permutations(range(3)))
 def test_splitting_and_merging(parts: list[int], order: Any) -> None:
     total = int(np.prod(parts))
@@ -402,7 +402,7 @@ def test_splitting_and_merging(parts: list[int], order: Any) -> None:
     agree(function, {"X": f"M {total} N"}, {"M": 2, "N": 3})
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(bounds, bounds, st.sampled_from([-2, -1, 1, 2, 3]), st.integers(1, 6))
 def test_assignment_to_slices(start: Any, stop: Any, step: int, size: int) -> None:
     def function(X: Any) -> Any:

@@ -40,7 +40,7 @@ LINES = st.tuples(*(st.integers(-2, 2) for _ in range(3))).filter(lambda x: any(
 ASKED = st.tuples(st.sampled_from(("gt", "gt", "eq")), LINES)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(ASKED, min_size=2, max_size=4))
 def test_no_data_contradicts_what_is_known(several: list[Asked]) -> None:
     world = World()

@@ -107,7 +107,7 @@ def holds(plane: Plane, condition: Condition, point: dict[Variable, int]) -> boo
             raise TypeError(condition)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(conditions(), st.tuples(st.sampled_from(RANGE), st.sampled_from(RANGE)))
 def test_a_set_holds_where_its_condition_does(
     condition: Condition, at: tuple[int, int]
@@ -123,7 +123,7 @@ def test_a_set_holds_where_its_condition_does(
     assert holds_at(plane.world.substitute(made, fixed), {}, DATA) == expected
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25)
 @given(conditions(), conditions())
 def test_what_is_proved_of_sets_is_true_of_points(
     left: Condition, right: Condition
@@ -144,7 +144,7 @@ def test_what_is_proved_of_sets_is_true_of_points(
         assert holds_at(a, {**dict.fromkeys(plane.variables, 0), **point}, DATA)
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(conditions(), st.sampled_from(RANGE))
 def test_a_projection_says_whether_there_is_a_point(
     condition: Condition, y: int
@@ -298,7 +298,7 @@ def test_isl_is_asked_once_of_two_sets(monkeypatch: pytest.MonkeyPatch) -> None:
     assert all(a is b for a, b in zip(made, combined(), strict=True))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(st.lists(conditions(), max_size=5))
 def test_several_sets_are_intersected_at_once(several: list[Condition]) -> None:
     plane = Plane()
@@ -323,7 +323,7 @@ def test_conditions_of_several_sets_are_written_into_one(
     assert set(found.monomials) == {m for name in names for m in name.terms}
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(conditions(), st.lists(st.tuples(conditions(1), conditions(1)), max_size=4))
 def test_a_set_is_empty_where_each_way_through_choices_is(
     where: Condition, pairs: list[tuple[Condition, Condition]]
@@ -334,7 +334,7 @@ def test_a_set_is_empty_where_each_way_through_choices_is(
     assert nothing_left(plane.set(where), choices) == all(w.is_nothing for w in ways)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(
     st.dictionaries(
         st.integers(0, 11), st.integers(-64, 64).filter(bool), min_size=1, max_size=4

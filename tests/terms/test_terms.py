@@ -31,7 +31,6 @@ from argus.terms.term import MINUS_INFINITY
 
 QUICK = settings(
     max_examples=60,
-    deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
 sizes = st.integers(1, 9)

@@ -99,14 +99,14 @@ def assert_right(found: Decision, goal: Expr) -> None:
     assert "please report" not in found.reason
 
 
-@settings(max_examples=83, deadline=None)
+@settings(max_examples=83)
 @given(goals())
 def test_normal_form_proves_only_what_is_true(goal):
     if proved(goal, FACTS):
         assert truth(goal) is Verdict.PROVED
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(numbers(), numbers(depth=1), st.sampled_from(["==", "<=", "%", "% n"]))
 def test_facts_between_symbols(e, f, relation):
     """The facts hold together with others that define, bound or divide."""
@@ -122,7 +122,7 @@ def test_facts_between_symbols(e, f, relation):
         assert truth(goal, extra) is not Verdict.REFUTED
 
 
-@settings(max_examples=33, deadline=None)
+@settings(max_examples=33)
 @given(goals())
 def test_trying_values(goal):
     model = attempt(goal, FACTS, skim(goal, FACTS))
@@ -131,7 +131,7 @@ def test_trying_values(goal):
         assert truth(goal) is Verdict.REFUTED
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(goals(depth=2))
 def test_z3_on_integers(goal):
     answer = solve(goal, FACTS, skim(goal, FACTS), 300)
@@ -147,7 +147,7 @@ BOUNDED = (Y, N)
 XOR = ("+", "*", "^", "^", "//", "%", "min")
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(goals(symbols=BOUNDED, ops=XOR, depth=2))
 def test_z3_on_xor(goal):
     answer = solve(goal, FACTS, skim(goal, FACTS), 500)
@@ -157,20 +157,20 @@ def test_z3_on_xor(goal):
         assert truth(goal) is not Verdict.PROVED
 
 
-@settings(max_examples=33, deadline=None)
+@settings(max_examples=33)
 @given(goals(symbols=BOUNDED, ops=XOR, depth=3))
 def test_normal_form_of_xor(goal):
     if proved(goal, FACTS):
         assert truth(goal) is Verdict.PROVED
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(goals())
 def test_everything_together(goal):
     assert_right(prove(goal, FACTS), goal)
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(goals(depth=2))
 def test_unbounded_symbols(goal):
     """Without facts, what is proved holds at all points, and models are checked."""
@@ -181,7 +181,7 @@ def test_unbounded_symbols(goal):
         assert breaks(found.model, goal, ())
 
 
-@settings(max_examples=33, deadline=None)
+@settings(max_examples=33)
 @given(goals())
 def test_negation(goal):
     for point in POINTS[::37]:
@@ -191,7 +191,7 @@ def test_negation(goal):
             continue
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=30)
 @given(goals())
 def test_conjuncts_mean_the_same(goal):
     for point in POINTS[::37]:

@@ -81,7 +81,7 @@ def problems(draw: st.DrawFn) -> tuple[list[Expr], dict[str, int], dict[str, int
 
 
 @given(problems())
-@settings(max_examples=120 if EVERY else 60, deadline=None, derandomize=True)
+@settings(max_examples=120 if EVERY else 60)
 def test_what_has_a_solution_is_solved(
     problem: tuple[list[Expr], dict[str, int], dict[str, int]],
 ) -> None:
@@ -94,7 +94,7 @@ def test_what_has_a_solution_is_solved(
 
 
 @given(problems(), st.sampled_from(NAMES))
-@settings(max_examples=60 if EVERY else 30, deadline=None, derandomize=True)
+@settings(max_examples=60 if EVERY else 30)
 def test_what_is_not_free_stays(
     problem: tuple[list[Expr], dict[str, int], dict[str, int]], name: str
 ) -> None:

@@ -105,7 +105,7 @@ def slow_count(addresses, size, active) -> int:
     return total
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     st.sampled_from([1, 2, 4, 8, 16]),
     st.lists(st.integers(0, 200), min_size=64, max_size=64),
