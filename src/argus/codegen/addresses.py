@@ -131,11 +131,14 @@ def locate(
         else:
             valid += _conditions(cx, value, extent, scalars)
     if narrow:  # an element that is accessed exists
-        cx.scalars.ranges.known.update(where)
+        for kept in (cx.scalars, scalars):
+            kept.ranges.known.update(where)
     offset: Expr = Const(0)
     for local, stride in zip(found, tensor.strides, strict=True):
-        offset = offset + (local if narrow else _wide(cx, local, stride)) * stride
-    return ElementAddress(setup, [] if whole else valid, cx.code(offset))
+        wide = local if narrow else _wide(cx, local, stride, scalars)
+        offset = offset + wide * stride
+    place = expressions.code(offset, cx.spell, scalars)
+    return ElementAddress(setup, [] if whole else valid, place)
 
 
 def _narrow(tensor: GlobalTensor, scalars: ScalarTypes) -> bool:
@@ -193,13 +196,14 @@ def _conditions(
     return [binary("<", *sides)]
 
 
-def _wide(cx: Emission, coord: Expr, stride: Expr) -> Expr:
+def _wide(cx: Emission, coord: Expr, stride: Expr, scalars: ScalarTypes) -> Expr:
     """``coord``, widened where its product with the stride would be computed in int."""
-    if stride == Const(1) or cx.ctype(stride) == "long long":
+    if stride == Const(1) or scalars.ctype(stride) == "long long":
         return coord
-    if isinstance(coord, Const) or cx.ctype(coord) == "long long":
+    if isinstance(coord, Const) or scalars.ctype(coord) == "long long":
         return coord
-    return cx.opaque(converted("long long", cx.code(coord)), "long long")
+    text = converted("long long", expressions.code(coord, cx.spell, scalars))
+    return cx.opaque(text, "long long")
 
 
 # ---------------------------------------------------------------- shared memory

@@ -15,18 +15,11 @@ from argus.ir import ops as o
 from argus.ir.expr import Expr, Sym
 from argus.ir.memory import SharedView
 from argus.ir.placement import MatrixOperand, MmaPlan, WgmmaPlan
-from argus.ir.program import Program
-from argus.ir.walk import walk
 from argus.isa import registry
 from argus.isa.descriptor import CHUNK
 from argus.isa.register_product import WORD, RegisterProduct
 from argus.isa.wgmma import THREADS as WARPGROUP
 from argus.isa.wgmma import function_name
-
-
-def multiplies(program: Program) -> bool:
-    """Whether there are matrix products in it."""
-    return any(isinstance(op, o.Dot) for op in walk(program.body))
 
 
 def dot(cx: Emission, op: o.Dot) -> None:
