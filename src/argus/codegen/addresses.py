@@ -24,7 +24,17 @@ from argus.codegen.errors import CodegenError
 from argus.codegen.expressions import literal
 from argus.codegen.scalars import ScalarTypes
 from argus.codegen.storage import layout_of
-from argus.ir.expr import Const, Expr, Sym, divisor, evaluate, lift, substitute, symbols
+from argus.ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Sym,
+    divisor,
+    evaluate,
+    lift,
+    substitute,
+    symbols,
+)
 from argus.ir.memory import (
     BarrierRef,
     GlobalTensor,
@@ -133,12 +143,45 @@ def locate(
     if narrow:  # an element that is accessed exists
         for kept in (cx.scalars, scalars):
             kept.ranges.known.update(where)
-    offset: Expr = Const(0)
-    for local, stride in zip(found, tensor.strides, strict=True):
-        wide = local if narrow else _wide(cx, local, stride, scalars)
-        offset = offset + wide * stride
-    place = expressions.code(offset, cx.spell, scalars)
+    place = _offset(cx, found, tensor.strides, scalars)
     return ElementAddress(setup, [] if whole else valid, place)
+
+
+def _offset(
+    cx: Emission, coords: list[Expr], strides: tuple[Expr, ...], scalars: ScalarTypes
+) -> CppExpression:
+    """The offset of an element. Of 64 bits, what has 32 of it is added up by itself.
+
+    nvcc 13.0 takes vectors of stores apart where it adds constants to 64 bits.
+    """
+
+    def text(e: Expr) -> CppExpression:
+        return expressions.code(e, cx.spell, scalars)
+
+    whole: Expr = Const(0)
+    far: Expr = Const(0)
+    near: Expr = Const(0)
+    dims = 0
+    for coord, stride in zip(coords, strides, strict=True):
+        whole = whole + coord * stride
+        outer: Expr = Const(0)
+        inner: Expr = Const(0)
+        for part in _addends(coord):
+            if scalars.ctype(part * stride) == "int":
+                inner = inner + part
+            else:
+                outer = outer + part
+        far, near = far + outer * stride, near + inner * stride
+        dims += inner != Const(0)
+    if scalars.ctype(whole) == "int" or scalars.ctype(near) != "int" or dims < 2:
+        return text(whole)
+    return plus(text(far), CppExpression(f"({text(near).bare})"))
+
+
+def _addends(e: Expr) -> list[Expr]:
+    if isinstance(e, Binary) and e.op == "+":
+        return [*_addends(e.left), *_addends(e.right)]
+    return [e]
 
 
 def _narrow(tensor: GlobalTensor, scalars: ScalarTypes) -> bool:
@@ -194,16 +237,6 @@ def _conditions(
         unsigned = "u64" if scalars.ctype(value) == "long long" else "u32"
         sides = (converted(unsigned, sides[0]), converted(unsigned, sides[1]))
     return [binary("<", *sides)]
-
-
-def _wide(cx: Emission, coord: Expr, stride: Expr, scalars: ScalarTypes) -> Expr:
-    """``coord``, widened where its product with the stride would be computed in int."""
-    if stride == Const(1) or scalars.ctype(stride) == "long long":
-        return coord
-    if isinstance(coord, Const) or scalars.ctype(coord) == "long long":
-        return coord
-    text = converted("long long", expressions.code(coord, cx.spell, scalars))
-    return cx.opaque(text, "long long")
 
 
 # ---------------------------------------------------------------- shared memory
