@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from argus.call_arguments import (
@@ -30,7 +31,8 @@ from argus.diagnostics import fail
 from argus.files.settings import watched
 from argus.ir.dtypes import DTYPES
 from argus.ir.launch import LaunchSpec
-from argus.lang.kernel import Kernel
+from argus.lang.frontend.module import bindings
+from argus.lang.kernel import InlineFunction, Kernel
 from argus.requests import Request, request_of, tile_program
 from argus.runtime.arguments import HOST, TensorArg, describe
 from argus.runtime.plan import PreparedLaunch
@@ -92,6 +94,35 @@ class _Builds:
             return self._interpreted[key]
 
 
+class _OuterNames:
+    """What names outside of a function stood for when it was read."""
+
+    def __init__(self, function: Kernel | InlineFunction) -> None:
+        self._function = function
+        self._bindings = tuple(bindings(function))
+
+    def require_same(self) -> None:
+        """Raises ArgusError AG0817 where one stands for something else."""
+        for bound, name, was in self._bindings:
+            now = bound(name)
+            if now is was or (type(now) is type(was) and now == was):
+                continue
+            function = self._function
+            read = function if isinstance(function, Kernel) else function.origin
+            raise fail(
+                "AG0817",
+                None,
+                f"`{name}` was {was!r} when `{read.name}` was read, and is {now!r}",
+                help="pass what changes from call to call: as a scalar, or a static "
+                "parameter",
+            )
+
+
+@lru_cache(_FORMS)
+def _names_of(function: InlineFunction) -> _OuterNames:
+    return _OuterNames(function)
+
+
 def loaded_kernel(request: Request, checking: bool = True) -> LoadedKernel:
     """The kernel of a request, proved and built, ready to be launched.
 
@@ -106,7 +137,8 @@ def loaded_kernel(request: Request, checking: bool = True) -> LoadedKernel:
 class KernelCalls:
     """The calls of one kernel. Safe to use from several threads.
 
-    Raises ArgusError where the kernel's parameters are not those of a kernel.
+    Raises ArgusError where the kernel's parameters are not those of a kernel, or what
+    its names stood for when it was read is no longer so (AG0817).
     """
 
     def __init__(self, kernel: Kernel) -> None:
@@ -116,11 +148,13 @@ class KernelCalls:
         self._recall = Recall["PreparedLaunch | HostCall"](self._plan)
         self._forms: dict[tuple[object, ...], ArgumentForm] = {}
         self._choices: dict[tuple[object, ...], Specialisation] = {}
+        self._names = _OuterNames(kernel)
 
     def __call__(
         self, args: Sequence[object], named: Mapping[str, object], *, checking: bool
     ) -> None:
         """See :func:`launch`."""
+        self._names.require_same()
         statics: Statics = ()
         if named or len(args) != len(self._params):
             args, statics = self.split(args, named)
@@ -143,6 +177,9 @@ class KernelCalls:
             self._forms[key] = form
         rest = [d if n is None else named[n] for n, d in form.rest]
         statics = [(n, static_tag(named[n]), named[n]) for n in form.statics]
+        for _, _, value in statics:
+            if isinstance(value, InlineFunction):
+                _names_of(value).require_same()
         return (*args, *rest), tuple(statics)
 
     def _plan(

@@ -110,13 +110,75 @@ def test_a_file_that_changed_after_the_first_call(module: ModuleType) -> None:
     assert result(module.twice) == 2
 
 
-def test_constants_are_asked_for_once() -> None:
+def test_a_constant_that_is_bound_anew_is_refused() -> None:
     """As the documentation says: what a kernel means does not change behind it."""
     names: dict[str, Any] = {"FACTOR": 3.0}
     cell(IMPORTS + KERNEL.replace("2.0", "FACTOR"), names, "<cell-once>")
     assert result(names["twice"]) == 3
-    names["FACTOR"] = 5.0
+    names["FACTOR"] = float("3")
     assert result(names["twice"]) == 3
+    names["FACTOR"] = 5.0
+    with pytest.raises(ArgusError, match=r"`FACTOR` was 3\.0 when .* and is 5\.0"):
+        result(names["twice"])
+    names["FACTOR"] = 3
+    with pytest.raises(ArgusError) as caught:
+        result(names["twice"])
+    assert caught.value.codes == ("AG0817",)
+
+
+def test_inline_functions_have_the_constants_of_python(tmp_path: Path) -> None:
+    """Those that no text has, and the value that a name has when it is needed."""
+    inline = "@ag.inline\ndef more(v):\n    return v * FACTOR\n\n"
+    kernel = KERNEL.replace("ag.load(X[i * 128 :], (128,))", "more(ag.load(X, (128,)))")
+    kernel = kernel.replace("X,", "X[i * 128 :],", 1).replace("2.0", "FACTOR")
+    file = tmp_path / "constants.py"
+    file.write_text(f"import math\n{IMPORTS}FACTOR = math.sqrt(16.0)\n{inline}{kernel}")
+    names: dict[str, Any] = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    assert result(names["twice"]) == 16
+    names = {}
+    exec(compile(file.read_text(), str(file), "exec"), names)
+    names["FACTOR"] = 3.0
+    assert result(names["twice"]) == 9
+
+
+def test_captured_names_and_those_of_inline_functions_are_looked_at_too() -> None:
+    names: dict[str, Any] = {"FACTOR": 3.0, "v": 1.0, "X": 7}
+    inline = "@ag.inline\ndef more(v):\n    return v * FACTOR\n\n"
+    kernel = KERNEL.replace("* 2.0", "* by")
+    call = kernel.replace("ag.load(", "more(ag.load(").replace("* by", ") * by")
+    lines = "".join(f"    {line}\n" for line in call.splitlines())
+    text = f"{IMPORTS}{inline}def made(by):\n{lines}\n    def again(n):\n"
+    text += "        nonlocal by\n        by = n\n\n    return twice, again\n"
+    cell(text, names, "<cell-captured>")
+    twice, again = names["made"](2.0)
+    assert result(twice) == 6
+    names["v"], names["X"] = 2.0, 8  # names of its own
+    assert result(twice) == 6
+    again(4.0)
+    with pytest.raises(ArgusError, match=r"`by` was 2\.0"):
+        result(twice)
+    again(2.0)
+    assert result(twice) == 6
+    names["FACTOR"] = 4.0
+    with pytest.raises(ArgusError, match=r"`FACTOR` was 3\.0"):
+        result(twice)
+
+
+def test_inline_functions_that_are_given_are_looked_at_too() -> None:
+    names: dict[str, Any] = {"FACTOR": 3.0}
+    inline = "@ag.inline\ndef more(v):\n    return v * FACTOR\n\n"
+    kernel = KERNEL.replace('f32["N"])', 'f32["N"], *, F: ag.Inline)')
+    kernel = kernel.replace(
+        "ag.load(X[i * 128 :], (128,)) * 2.0", "F(ag.load(X[i * 128 :], (128,)))"
+    )
+    cell(IMPORTS + inline + kernel, names, "<cell-given>")
+    x, y = np.ones(3, np.float32), np.zeros(3, np.float32)
+    names["twice"].unchecked(x, y, F=names["more"])
+    assert y[0] == 3
+    names["FACTOR"] = 4.0
+    with pytest.raises(ArgusError, match=r"`FACTOR` was 3\.0 when `more` was read"):
+        names["twice"].unchecked(x, y, F=names["more"])
 
 
 def test_kernels_are_named_and_pickled_as_functions_are(module: ModuleType) -> None:

@@ -12,6 +12,7 @@ import os
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from types import CodeType
 from typing import TYPE_CHECKING, Protocol
@@ -32,6 +33,8 @@ class Origin:
     line: int
     names: Callable[[], Mapping[str, object]]
     """What the function's global and captured names are bound to, when asked."""
+    bound: Callable[[str], object]
+    """What one of them is bound to; None: to nothing."""
     made: Callable[[], tuple[CodeType, FileState | None]] | None = None
     """What Python has made of it, and the state of its file then; None: nothing."""
 
@@ -58,15 +61,22 @@ def _origin(function: Callable[..., object]) -> Origin:
             f"`{function!r}` is not a Python function with a source",
         )
 
+    outer: dict[str, object] = getattr(function, "__globals__", {})
+    cells = dict(
+        zip(code.co_freevars, getattr(function, "__closure__", None) or (), strict=True)
+    )
+
+    def bound(name: str) -> object:
+        if name not in cells:
+            return outer.get(name)
+        try:
+            return cells[name].cell_contents
+        except ValueError:  # not assigned yet
+            return None
+
     def names() -> Mapping[str, object]:
-        bound = dict(getattr(function, "__globals__", {}))
-        cells = getattr(function, "__closure__", None) or ()
-        for name, cell in zip(code.co_freevars, cells, strict=True):
-            try:
-                bound[name] = cell.cell_contents
-            except ValueError:  # not assigned yet
-                continue
-        return bound
+        captured = {name: bound(name) for name in cells}
+        return outer | {n: value for n, value in captured.items() if value is not None}
 
     file = code.co_filename
     state = state_of(file)
@@ -74,7 +84,7 @@ def _origin(function: Callable[..., object]) -> Origin:
     def made() -> tuple[CodeType, FileState | None]:
         return code, state
 
-    return Origin(file, code.co_name, code.co_firstlineno, names, made)
+    return Origin(file, code.co_name, code.co_firstlineno, names, bound, made)
 
 
 @dataclass(eq=False)
@@ -91,7 +101,7 @@ class InlineFunction:
         """
         return InlineFunction(_origin(function))
 
-    @property
+    @cached_property
     def declaration(self) -> FunctionDecl:
         """Its syntax tree. Raises ArgusError where the source is missing or wrong."""
         from argus.lang.frontend.module import declaration_of

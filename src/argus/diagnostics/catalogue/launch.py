@@ -90,4 +90,10 @@ CODES = (
         "A call with tensors of the host is interpreted, and the kernel did what a GPU "
         "does not define. A kernel that is proved does not: it was called unproved.",
     ),
+    Code(
+        "AG0817",
+        "a name was bound anew",
+        "A kernel is read once. What a name outside of it stood for then is part of "
+        "it, and is another value now.",
+    ),
 )

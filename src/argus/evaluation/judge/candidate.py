@@ -294,7 +294,8 @@ def _inline(
         if node.name == name:
             lines = [node.lineno, *(d.lineno for d in node.decorator_list)]
             if _is_inline(node):
-                return InlineFunction(Origin(module.file, name, min(lines), dict))
+                origin = Origin(module.file, name, min(lines), dict, lambda _: None)
+                return InlineFunction(origin)
     found = vars(inlines).get(name)
     if isinstance(found, InlineFunction):
         return found

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
 
 from argus.diagnostics import SourceText
 from argus.lang.frontend.bounded import bounded
+from argus.lang.kernel import InlineFunction
 
 __all__ = [
     "FunctionDecl",
@@ -79,6 +80,9 @@ class ModuleEnv:
         default_factory=dict[str, LanguageModule | LanguageName | ImportedName]
     )
     host: Mapping[str, object] = field(default_factory=dict[str, object])
+    """What names were bound to when the file was read, of a decorated function."""
+    bound: Callable[[str], object] | None = None
+    """What a name of these is bound to when it is called."""
 
     def lookup(
         self, name: str
@@ -87,6 +91,8 @@ class ModuleEnv:
         | HostValue | None
     ):  # fmt: skip
         """What a name stands for at module level; None where there is no such name."""
+        if isinstance(self.host.get(name), InlineFunction):
+            return HostValue(self.host[name])  # which has names of its own
         if name in self.functions:
             return self.functions[name]
         if name in self.imports:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import threading
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 
 from argus.diagnostics import ArgusError, SourceText, Span, fail, register_source
@@ -22,6 +22,7 @@ from argus.lang.frontend.declarations import (
     LanguageName,
     ModuleEnv,
 )
+from argus.lang.frontend.liveness import loads, stores
 from argus.lang.frontend.texts import read_text, text_of
 from argus.lang.kernel import InlineFunction, Kernel, Origin
 
@@ -307,7 +308,12 @@ def declaration_of(origin: Origin) -> FunctionDecl:
                 k for d in node.decorator_list if (k := _decorator(env, d)) is not None
             ]
             own = ModuleEnv(
-                env.source, env.functions, env.constants, env.imports, origin.names()
+                env.source,
+                env.functions,
+                env.constants,
+                env.imports,
+                origin.names(),
+                origin.bound,
             )
             return FunctionDecl.of(node, kinds[0] if kinds else "kernel", own)
     raise fail(
@@ -340,7 +346,29 @@ def dependencies(kernel: Kernel, inlines: Iterable[InlineFunction]) -> list[str]
     meaning in a kernel. Raises ArgusError where a source cannot be read.
     """
     texts: dict[str, None] = {}
-    pending = [kernel.declaration, *(i.declaration for i in inlines)]
+    for decl in _reached(kernel, *inlines):
+        texts["\n".join(decl.env.source.lines)] = None
+        texts |= dict.fromkeys(f"{n} = {v!r}" for n, v in _numbers(decl).items())
+    return list(texts)
+
+
+def bindings(
+    function: Kernel | InlineFunction,
+) -> Iterator[tuple[Callable[[str], object], str, object]]:
+    """Names outside of a function of the language that stand for values in it.
+
+    Each with what says what it is bound to now, and with what it was bound to when the
+    function was read. Raises ArgusError where a source cannot be read.
+    """
+    for decl in _reached(function):
+        if decl.env.bound is not None:
+            for name, value in _numbers(decl).items():
+                yield decl.env.bound, name, value
+
+
+def _reached(*functions: Kernel | InlineFunction) -> Iterator[FunctionDecl]:
+    """Functions, and inline functions that these name."""
+    pending = [f.declaration for f in functions]
     done: set[tuple[str, int]] = set()
     while pending:
         decl = pending.pop()
@@ -348,14 +376,20 @@ def dependencies(kernel: Kernel, inlines: Iterable[InlineFunction]) -> list[str]
         if key in done:
             continue
         done.add(key)
-        texts["\n".join(decl.env.source.lines)] = None
-        if not decl.env.host:
-            continue
-        names = {n.id for n in ast.walk(decl.node) if isinstance(n, ast.Name)}
-        for name in sorted(names & decl.env.host.keys()):
-            value = decl.env.host[name]
-            if isinstance(value, InlineFunction):
-                pending.append(value.declaration)
-            elif isinstance(value, bool | int | float | str | tuple):
-                texts[f"{name} = {value!r}"] = None
-    return list(texts)
+        yield decl
+        named = _named(decl).values()
+        pending += [v.declaration for v in named if isinstance(v, InlineFunction)]
+
+
+def _named(decl: FunctionDecl) -> dict[str, object]:
+    """What Python has bound the names of a function to that are not its own."""
+    given = decl.node.args
+    own = {a.arg for a in (*given.posonlyargs, *given.args, *given.kwonlyargs)}
+    names = loads(decl.node) - stores(decl.node) - own
+    return {name: decl.env.host[name] for name in sorted(names & decl.env.host.keys())}
+
+
+def _numbers(decl: FunctionDecl) -> dict[str, object]:
+    """What of it are values in a kernel."""
+    kinds = (bool, int, float, str, tuple)
+    return {n: value for n, value in _named(decl).items() if isinstance(value, kinds)}
