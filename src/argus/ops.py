@@ -15,6 +15,7 @@ tensor requires one, and gradients are enabled, a call is an ArgusError (AG0801)
 not a result that autograd knows nothing of.
 """
 
+import re
 from collections.abc import Callable
 from functools import wraps
 from inspect import signature
@@ -49,12 +50,14 @@ def _of_tensors(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
     """The function, which refuses what is no tensor of torch where it takes one.
 
     Its own text asks a tensor for its shape before a kernel is called, whose contract
-    has a word for other things: an array of numpy, a list, None.
+    has a word for other things: an array of numpy, a list, None. Where that fails, the
+    tensors are asked for their ranks.
     """
     from torch import Tensor
 
     said = {n: str(p.annotation) for n, p in signature(function).parameters.items()}
     kinds = {n: "None" in a for n, a in said.items() if a.startswith("Tensor")}
+    ranks = {n: int(found[1]) for n, a in said.items() if (found := _RANK.match(a))}
     in_order = tuple((n, n in kinds, kinds.get(n, True)) for n in said)
 
     @wraps(function)
@@ -65,9 +68,30 @@ def _of_tensors(name: str, function: Callable[..., Any]) -> Callable[..., Any]:
         for parameter, value in named.items():
             if parameter in kinds and not isinstance(value, Tensor):
                 _require_left_out(name, parameter, value, kinds[parameter])
-        return function(*args, **named)
+        try:
+            return function(*args, **named)
+        except (IndexError, ValueError, RuntimeError):
+            given = {**dict(zip(said, args, strict=False)), **named}
+            for parameter, rank in ranks.items():
+                _require_rank(name, parameter, given.get(parameter), rank)
+            raise
 
     return call
+
+
+_RANK = re.compile(r"Tensor(\d)")
+"""Annotations of tensors of so many dimensions: see `argus.kernels.tensors`."""
+
+
+def _require_rank(name: str, parameter: str, value: Any, rank: int) -> None:
+    """Raise ArgusError AG0803 for a tensor of another rank."""
+    if value is not None and value.dim() != rank:
+        raise fail(
+            "AG0803",
+            None,
+            f"`{parameter}` of ops.{name} has rank {value.dim()}, expected {rank}",
+            help=f"help(argus.ops.{name}) has the shapes",
+        ) from None
 
 
 def _require_left_out(name: str, parameter: str, value: object, optional: bool) -> None:

@@ -46,3 +46,35 @@ def test_by_position_too() -> None:
     with pytest.raises(ArgusError, match=r"`b` of ops\.gemm takes a torch tensor"):
         ops.gemm(x, OTHERS["array"])
     assert ops.gemm(x, x, None)[0, 0] == 16
+
+
+RANKS = [
+    (name, parameter, int(annotation[6]))
+    for name, parameter, annotation in TAKEN
+    if annotation[6:7].isdigit()
+]
+
+
+@pytest.mark.parametrize("rank", [0, 1, 2, 3, 4, 5])
+def test_tensors_of_other_ranks(rank: int) -> None:
+    """Of all parameters that are needed: none is an error of Python's."""
+    for name in ops.__all__:
+        parameters = inspect.signature(getattr(ops, name)).parameters.values()
+        x = torch.ones((16,) * rank, dtype=torch.bfloat16)
+        named = {
+            p.name: x if str(p.annotation).startswith("Tensor") else 2
+            for p in parameters
+            if p.default is p.empty
+        }
+        wanted = {p: r for n, p, r in RANKS if n == name and p in named}
+        if {*wanted.values()} <= {rank}:
+            continue
+        with pytest.raises(ArgusError):
+            getattr(ops, name)(**named)
+
+
+def test_a_rank_is_named() -> None:
+    x = torch.ones(16, 16, dtype=torch.bfloat16)
+    with pytest.raises(ArgusError, match=r"`a` of ops\.gemm has rank 1, expected 2"):
+        ops.gemm(x[0], x)
+    assert len(RANKS) > 80

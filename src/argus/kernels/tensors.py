@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING, Any, cast
 if TYPE_CHECKING:
     from torch import Tensor
 
+    # Of so many dimensions: `argus.ops` asks for that where a call did not work out.
+    Tensor1 = Tensor2 = Tensor3 = Tensor4 = Tensor
+
 
 _TMA_BYTES = 16
 """Between which TMA addresses tensors and their rows."""

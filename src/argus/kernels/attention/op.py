@@ -25,21 +25,23 @@ from argus.lang.kernel import Kernel
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor1, Tensor3, Tensor4
+
 __all__ = ["attention"]
 
 
 def attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
+    q: Tensor4,
+    k: Tensor4,
+    v: Tensor4,
     *,
     causal: bool = False,
     scale: float | None = None,
-    out: Tensor | None = None,
+    out: Tensor4 | None = None,
     window: int | tuple[int, int] | None = None,
     softcap: float | None = None,
-    sinks: Tensor | None = None,
-    logs: Tensor | None = None,
+    sinks: Tensor1 | None = None,
+    logs: Tensor3 | None = None,
 ) -> Tensor:
     """Attention forward: q (B, H, S, D), k and v (B, G, T, D), H a multiple of G.
 

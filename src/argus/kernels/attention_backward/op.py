@@ -30,6 +30,8 @@ from argus.runtime.torch_op import OpParameter, tensor
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor3, Tensor4
+
 __all__ = ["attention_backward", "attention_forward"]
 
 LARGEST = 128
@@ -37,9 +39,9 @@ LARGEST = 128
 
 
 def attention_forward(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
+    q: Tensor4,
+    k: Tensor4,
+    v: Tensor4,
     *,
     causal: bool = False,
     scale: float | None = None,
@@ -55,12 +57,12 @@ def attention_forward(
 
 
 def attention_backward(
-    dout: Tensor,
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    out: Tensor,
-    logs: Tensor,
+    dout: Tensor4,
+    q: Tensor4,
+    k: Tensor4,
+    v: Tensor4,
+    out: Tensor4,
+    logs: Tensor3,
     *,
     causal: bool = False,
     scale: float | None = None,

@@ -18,16 +18,18 @@ from argus.lang.kernel import Kernel
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor1, Tensor2
+
 __all__ = ["int8_gemm"]
 
 
 def int8_gemm(
-    a: Tensor,
-    weight: Tensor,
-    scales: Tensor,
-    bias: Tensor | None = None,
+    a: Tensor2,
+    weight: Tensor2,
+    scales: Tensor1,
+    bias: Tensor1 | None = None,
     *,
-    out: Tensor | None = None,
+    out: Tensor2 | None = None,
 ) -> Tensor:
     """``(a @ weight.T) * scales + bias``: only the weights have eight bits.
 

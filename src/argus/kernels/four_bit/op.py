@@ -40,6 +40,8 @@ from argus.lang.kernel import Kernel
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor1, Tensor2
+
 __all__ = ["int4_gemm", "mxfp4_gemm"]
 
 _MX = 32
@@ -47,15 +49,15 @@ _MX = 32
 
 
 def int4_gemm(
-    a: Tensor,
-    weight: Tensor,
-    scales: Tensor,
-    zeros: Tensor | None = None,
-    bias: Tensor | None = None,
+    a: Tensor2,
+    weight: Tensor2,
+    scales: Tensor2,
+    zeros: Tensor2 | None = None,
+    bias: Tensor1 | None = None,
     *,
     group: int = 128,
     signed: bool = False,
-    out: Tensor | None = None,
+    out: Tensor2 | None = None,
 ) -> Tensor:
     """``a @ w.T + bias``, where w[n, k] = (q[n, k] - z[n, g]) * scales[n, g].
 
@@ -82,12 +84,12 @@ def int4_gemm(
 
 
 def mxfp4_gemm(
-    a: Tensor,
-    weight: Tensor,
-    scales: Tensor,
-    bias: Tensor | None = None,
+    a: Tensor2,
+    weight: Tensor2,
+    scales: Tensor2,
+    bias: Tensor1 | None = None,
     *,
-    out: Tensor | None = None,
+    out: Tensor2 | None = None,
 ) -> Tensor:
     """``a @ w.T + bias`` with w in MXFP4 (OCP Microscaling Formats, version 1.0).
 

@@ -33,18 +33,20 @@ from argus.runtime.torch_op import OpParameter, tensor
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor1, Tensor2, Tensor3
+
 __all__ = ["batched_gemm", "gemm"]
 
 ACTIVATIONS = {"none": identity, "relu": relu, "gelu": gelu, "silu": silu}
 
 
 def gemm(
-    a: Tensor,
-    b: Tensor,
-    bias: Tensor | None = None,
-    residual: Tensor | None = None,
+    a: Tensor2,
+    b: Tensor2,
+    bias: Tensor1 | None = None,
+    residual: Tensor2 | None = None,
     activation: str = "none",
-    out: Tensor | None = None,
+    out: Tensor2 | None = None,
     *,
     precision: str = "f32",
 ) -> Tensor:
@@ -93,7 +95,7 @@ def _multiply(
     _launch((a, b, out, bias, residual), activation, precision)
 
 
-def batched_gemm(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+def batched_gemm(a: Tensor3, b: Tensor3, out: Tensor3 | None = None) -> Tensor:
     """``a[p] @ b[p].T`` of each p: a (P, M, K), b (P, N, K), result (P, M, N).
 
     16-bit floats, f32 accumulation, on Hopper. a and b may be transposed in their last

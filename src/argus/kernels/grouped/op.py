@@ -11,6 +11,8 @@ from argus.lang.kernel import Kernel
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor1, Tensor2, Tensor3
+
 __all__ = ["grouped_gemm", "tile_table"]
 
 _ROW = 4
@@ -20,12 +22,12 @@ _TILE = 128
 
 
 def grouped_gemm(
-    x: Tensor,
-    w: Tensor,
-    ends: Tensor,
-    rows: Tensor | None = None,
-    scatter: Tensor | None = None,
-    out: Tensor | None = None,
+    x: Tensor2,
+    w: Tensor3,
+    ends: Tensor1,
+    rows: Tensor1 | None = None,
+    scatter: Tensor1 | None = None,
+    out: Tensor2 | None = None,
 ) -> Tensor:
     """Per-expert product: positions up to ``ends[e]`` use ``w[e]`` (E, N, K).
 
@@ -40,7 +42,7 @@ def grouped_gemm(
 
 
 def tile_table(
-    ends: Tensor, positions: int, rows: int = _TILE
+    ends: Tensor1, positions: int, rows: int = _TILE
 ) -> tuple[Tensor, Tensor, Tensor]:
     """Expert, first and end position of every tile of ``rows`` positions, on device.
 

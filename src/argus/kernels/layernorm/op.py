@@ -14,15 +14,17 @@ from argus.lang.kernel import Kernel
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor1, Tensor2
+
 __all__ = ["layernorm"]
 
 
 def layernorm(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor,
+    x: Tensor2,
+    weight: Tensor1,
+    bias: Tensor1,
     eps: float = 1e-5,
-    out: Tensor | None = None,
+    out: Tensor2 | None = None,
 ) -> Tensor:
     """``(x - mean) * rsqrt(variance + eps) * weight + bias`` over the rows of x (M, N).
 

@@ -14,14 +14,16 @@ from argus.runtime.torch_op import OpParameter, tensor
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor1, Tensor2
+
 __all__ = ["cross_entropy"]
 
 _REDUCTIONS = ("mean", "sum", "none")
 
 
 def cross_entropy(
-    logits: Tensor,
-    target: Tensor,
+    logits: Tensor2,
+    target: Tensor1,
     *,
     ignore_index: int = -100,
     label_smoothing: float = 0.0,

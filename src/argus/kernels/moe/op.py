@@ -25,16 +25,18 @@ from argus.kernels.tensors import tma_rows
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor2, Tensor3
+
 __all__ = ["moe"]
 
 SCORES = ("softmax", "sigmoid")
 
 
 def moe(
-    x: Tensor,
-    logits: Tensor,
-    w_gate_up: Tensor,
-    w_down: Tensor,
+    x: Tensor2,
+    logits: Tensor2,
+    w_gate_up: Tensor3,
+    w_down: Tensor3,
     *,
     top_k: int,
     scores: str = "softmax",
@@ -42,8 +44,8 @@ def moe(
     scale: float = 1.0,
     scale_gate_up: Tensor | None = None,
     scale_down: Tensor | None = None,
-    residual: Tensor | None = None,
-    out: Tensor | None = None,
+    residual: Tensor2 | None = None,
+    out: Tensor2 | None = None,
 ) -> Tensor:
     """A layer of experts with SwiGLU: the weighted sum of those that a token chooses.
 

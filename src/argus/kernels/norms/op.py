@@ -17,10 +17,12 @@ from argus.runtime.torch_op import tensor
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor1, Tensor2
+
 __all__ = ["rmsnorm", "softmax"]
 
 
-def softmax(x: Tensor, out: Tensor | None = None) -> Tensor:
+def softmax(x: Tensor2, out: Tensor2 | None = None) -> Tensor:
     """Softmax along the last axis of x (M, N); any number of columns.
 
     x has a gradient, without ``out`` (ArgusError AG0801 for one with it).
@@ -38,7 +40,7 @@ def softmax(x: Tensor, out: Tensor | None = None) -> Tensor:
 
 
 def rmsnorm(
-    x: Tensor, weight: Tensor, eps: float = 1e-6, out: Tensor | None = None
+    x: Tensor2, weight: Tensor1, eps: float = 1e-6, out: Tensor2 | None = None
 ) -> Tensor:
     """``x * rsqrt(mean(x**2) + eps) * weight`` over the rows of x (M, N).
 

@@ -17,18 +17,20 @@ from argus.kernels.tensors import multiprocessors
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor1, Tensor2, Tensor4
+
 __all__ = ["paged_attention"]
 
 
 def paged_attention(
     q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    lengths: Tensor,
-    table: Tensor | None = None,
+    k: Tensor4,
+    v: Tensor4,
+    lengths: Tensor1,
+    table: Tensor2 | None = None,
     *,
     scale: float | None = None,
-    sinks: Tensor | None = None,
+    sinks: Tensor1 | None = None,
     max_length: int | None = None,
     out: Tensor | None = None,
     logs: Tensor | None = None,

@@ -15,10 +15,14 @@ from argus.runtime.torch_op import OpParameter, tensor
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor2, Tensor4
+
 __all__ = ["rotary", "rotary_pair"]
 
 
-def rotary(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = False) -> Tensor:
+def rotary(
+    x: Tensor4, cos: Tensor2, sin: Tensor2, *, interleaved: bool = False
+) -> Tensor:
     """Turn x (B, S, H, D) by the angles of which cos and sin (S, D / 2) are.
 
     Pairs of D are its halves' elements, or with ``interleaved`` neighbours. D is a
@@ -34,7 +38,7 @@ def rotary(x: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = False) ->
 
 
 def rotary_pair(
-    q: Tensor, k: Tensor, cos: Tensor, sin: Tensor, *, interleaved: bool = False
+    q: Tensor4, k: Tensor4, cos: Tensor2, sin: Tensor2, *, interleaved: bool = False
 ) -> tuple[Tensor, Tensor]:
     """Queries (B, S, H, D) and keys (B, S, G, D), each as `rotary` turns it."""
     return (

@@ -23,19 +23,21 @@ if TYPE_CHECKING:
     import torch
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor1, Tensor2
+
 __all__ = ["integer_gemm", "scaled_gemm"]
 
 
 def scaled_gemm(
-    a: Tensor,
-    b: Tensor,
+    a: Tensor2,
+    b: Tensor2,
     scale_a: Tensor,
     scale_b: Tensor,
-    bias: Tensor | None = None,
+    bias: Tensor1 | None = None,
     *,
     dtype: torch.dtype | None = None,
     fast: bool = False,
-    out: Tensor | None = None,
+    out: Tensor2 | None = None,
 ) -> Tensor:
     """``scale_a * scale_b * (a @ b.T) + bias``: a (M, K), b (N, K), result (M, N).
 
@@ -59,7 +61,7 @@ def scaled_gemm(
     return out
 
 
-def integer_gemm(a: Tensor, b: Tensor, out: Tensor | None = None) -> Tensor:
+def integer_gemm(a: Tensor2, b: Tensor2, out: Tensor2 | None = None) -> Tensor:
     """``a @ b.T`` in int32: a (M, K), b (N, K), both int8 or uint8.
 
     K is so small that no sum leaves 32 bits: below 2**17 for int8, 2**16 where one of

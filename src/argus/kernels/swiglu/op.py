@@ -14,11 +14,13 @@ from argus.lang.kernel import Kernel
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor2
+
 __all__ = ["swiglu"]
 
 
 def swiglu(
-    x: Tensor, w_gate: Tensor, w_up: Tensor, out: Tensor | None = None
+    x: Tensor2, w_gate: Tensor2, w_up: Tensor2, out: Tensor2 | None = None
 ) -> Tensor:
     """``silu(x @ w_gate.T) * (x @ w_up.T)``: x (M, K), weights (N, K), result (M, N).
 

@@ -17,6 +17,8 @@ from argus.runtime.torch_op import OpParameter, tensor
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor1, Tensor2
+
 __all__ = [
     "add_layernorm",
     "add_rmsnorm",
@@ -26,7 +28,7 @@ __all__ = [
 
 
 def add_rmsnorm(
-    x: Tensor, residual: Tensor | None, weight: Tensor, eps: float = 1e-6
+    x: Tensor2, residual: Tensor2 | None, weight: Tensor1, eps: float = 1e-6
 ) -> tuple[Tensor, Tensor]:
     """``(h * rsqrt(mean(h**2) + eps) * weight, h)`` of rows of ``h = x + residual``.
 
@@ -39,10 +41,10 @@ def add_rmsnorm(
 
 
 def add_layernorm(
-    x: Tensor,
-    residual: Tensor | None,
-    weight: Tensor,
-    bias: Tensor,
+    x: Tensor2,
+    residual: Tensor2 | None,
+    weight: Tensor1,
+    bias: Tensor1,
     eps: float = 1e-5,
 ) -> tuple[Tensor, Tensor]:
     """Layer norm of ``h = x + residual``, times weight, plus bias; and h.
@@ -53,7 +55,7 @@ def add_layernorm(
 
 
 def quantised_rmsnorm(
-    x: Tensor, weight: Tensor, residual: Tensor | None = None, eps: float = 1e-6
+    x: Tensor2, weight: Tensor1, residual: Tensor2 | None = None, eps: float = 1e-6
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`add_rmsnorm` in float8_e4m3fn: the elements, scales f32 (M,), and h.
 
@@ -64,10 +66,10 @@ def quantised_rmsnorm(
 
 
 def quantised_layernorm(
-    x: Tensor,
-    weight: Tensor,
-    bias: Tensor,
-    residual: Tensor | None = None,
+    x: Tensor2,
+    weight: Tensor1,
+    bias: Tensor1,
+    residual: Tensor2 | None = None,
     eps: float = 1e-5,
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`add_layernorm` in float8_e4m3fn, as `quantised_rmsnorm`."""

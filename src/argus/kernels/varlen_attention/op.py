@@ -20,6 +20,8 @@ from argus.kernels.varlen_attention.kernel import varlen_attention as packed_att
 if TYPE_CHECKING:
     from torch import Tensor
 
+    from argus.kernels.tensors import Tensor1, Tensor2, Tensor3
+
 __all__ = ["varlen_attention"]
 
 _FEW = 64
@@ -27,20 +29,20 @@ _FEW = 64
 
 
 def varlen_attention(
-    q: Tensor,
-    k: Tensor,
-    v: Tensor,
-    cu_seqlens_q: Tensor,
-    cu_seqlens_k: Tensor,
+    q: Tensor3,
+    k: Tensor3,
+    v: Tensor3,
+    cu_seqlens_q: Tensor1,
+    cu_seqlens_k: Tensor1,
     max_seqlen_q: int,
     *,
     causal: bool = False,
     scale: float | None = None,
     window: int | tuple[int, int] | None = None,
     softcap: float | None = None,
-    sinks: Tensor | None = None,
-    out: Tensor | None = None,
-    logs: Tensor | None = None,
+    sinks: Tensor1 | None = None,
+    out: Tensor3 | None = None,
+    logs: Tensor2 | None = None,
 ) -> Tensor:
     """Attention of sequences packed one after the other: q (T, H, D), k, v (S, G, D).
 
