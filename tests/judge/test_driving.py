@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from ast import literal_eval
 from collections.abc import Collection
 from importlib import resources
 from pathlib import Path
@@ -40,6 +41,7 @@ from argus.ir.dtypes import DTYPES
 from argus.ir.expr import evaluate
 from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.kernels.library import LIBRARY, Case
+from argus.kernels.space import Design
 from argus.requests import placed_program, tile_program
 from argus.runs.records import Candidate, FileProblem, LibraryProblem
 from few import EVERY
@@ -254,6 +256,30 @@ def test_a_kernel_agrees_with_itself() -> None:
         made = driven(subject, own_request(subject), least_tolerance(subject))
         assert made.found is None and not made.missed and not made.why
         assert made.elements > 5_000
+
+
+GROUPED = """form=roles BM=256 BN=128 BK=32 STAGES=8 GROUP=32 CLUSTER=1 WARPGROUPS=2
+BC=32 TMA_STORE=True AHEAD=True REGISTERS=240"""
+
+
+@pytest.mark.parametrize("equal", [False, True])
+def test_groups_that_the_sizes_do_not_fill_are_driven(equal: bool) -> None:
+    """Quotients that are 0 in no launch are none of its ways.
+
+    Nor are others, where it is proved which element each stands for.
+    """
+    (space,) = (s for s in SPACES.values() if "gemm" in s.entries)
+    problem = LibraryProblem(entry="gemm", sizes={"M": 4096, "N": 4096, "K": 4096})
+    subject = subject_of(problem)
+    pairs = (pair.split("=") for pair in GROUPED.split())
+    design = Design({k: v if k == "form" else literal_eval(v) for k, v in pairs})
+    request = request_of(space.candidate(design, problem), subject)
+    made = driven(subject, request, least_tolerance(subject), equal=equal)
+    assert made.found is None and not made.missed and not made.why
+    facets = Facets(tile_program(request)).all
+    quotients = [f for f in facets if "of a quotient" in f.text]
+    assert all(f.places for f in quotients)
+    assert not any("`((M + 255) // 256)` is of a quotient" in f.text for f in facets)
 
 
 def test_each_judgement_draws_other_numbers() -> None:

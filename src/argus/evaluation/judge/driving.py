@@ -91,7 +91,8 @@ def driven(
 
     ``equal``: it is proved to be right in real arithmetic, for all sizes. Then only
     rounding and overflow are left, which a choice of the candidate may change: what
-    the own kernel decides is not driven, nor are ends of tensors and turns of loops.
+    the own kernel decides is not driven, nor are ends of tensors, turns of loops, and
+    quotients and extremes of whole numbers, which say which element is meant.
     """
     candidate = tile_program(request)
     own = tile_program(own_request(subject))
@@ -228,7 +229,7 @@ class _Drive:
         every = [*side.facets.all, *side.facets.flips]
         if self.equal:
             own = side is self.own
-            return [] if own else [f for f in every if f.decides]
+            return [] if own else [f for f in every if f.decides and not f.places]
         if side is self.candidate:
             return every
         mine = self.candidate.facets
@@ -306,6 +307,7 @@ class _Drive:
         """Of the candidate, without conditions that meet in the other kernel, too."""
         theirs = {f.mark for f in self.own.facets.all}
         unseen = self.candidate.facets.unseen()
+        unseen = [f for f in unseen if not (self.equal and f.places)]
         return [f for f in unseen if f.required or f.mark not in theirs]
 
     def _open(self, facet: Facet) -> bool:

@@ -31,6 +31,7 @@ from argus.ir.dtypes import boolean
 from argus.ir.expr import Binary, Const, Expr, binary, symbols
 from argus.ir.memory import GlobalTensor, GlobalView
 from argus.ir.program import Program
+from argus.ir.ranges import study
 from argus.ir.walk import used, walk
 
 __all__ = ["Collected", "indexing"]
@@ -55,6 +56,7 @@ class Collected:
         self.all: list[Facet] = []
         self.flips: list[Facet] = []
         self.stored: dict[o.AnyOp, list[Pair]] = {}
+        self._ranges = study(program)
         self._stores = _StoreReader(program)
         self._meaning = MeaningReader(program)
         self._choices = ChoiceReader(self._meaning)
@@ -120,6 +122,7 @@ class Collected:
         table: dict[o.AnyOp, list[Pair]] | None = None,
         decides: bool = True,
         compares: bool = False,
+        places: bool = False,
         required: bool = True,
     ) -> None:
         first, second = (
@@ -132,6 +135,7 @@ class Collected:
                 shape,
                 decides,
                 compares,
+                places,
                 required=required,
             )
             for i, words in enumerate(said)
@@ -192,7 +196,7 @@ class Collected:
             self._truth(op, e, scope, table)
             return
         when = sides(e)
-        if when is None:
+        if when is None or self._has_one_way(e):
             return
         condition, names = when
         first, second = (f"`{e}` is {name}" for name in names)
@@ -204,7 +208,18 @@ class Collected:
 
         said, axes = (first, second), axes_of(op, e)
         mark = f"scalar {self._meaning.scalar(e)}"
-        self._add(op, probe, said, mark, scope, condition, axes, table)
+        placing = e.type == "int"
+        self._add(op, probe, said, mark, scope, condition, axes, table, places=placing)
+
+    def _has_one_way(self, e: Binary) -> bool:
+        """Whether sizes of all launches turn a quotient or an extreme out alike."""
+        if e.type != "int":
+            return False
+        left, right = (self._ranges.of(x) for x in (e.left, e.right))
+        if e.op in ("min", "max"):
+            return left[1] < right[0] or right[1] < left[0]
+        low, high = self._ranges.of(binary("//", e.left, e.right))
+        return low > 0 or high < 0 or low == high == 0
 
     def _loop(self, op: o.For, scope: Scope) -> None:
         iterations = (op.stop - op.start + op.step - 1) // op.step

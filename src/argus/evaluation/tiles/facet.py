@@ -33,6 +33,8 @@ class Facet:
     decides: bool = True
     compares: bool = False
     """A comparison, or a combination of comparisons."""
+    places: bool = False
+    """A quotient or an extreme of whole numbers: it says which element is meant."""
     drivable: bool = True
     """Whether a run can show it."""
     required: bool = True

@@ -60,7 +60,7 @@ def places(
     few = few[few < grid]
     found: dict[Facet, Place] = {}
     searches: list[tuple[Facet, Search]] = []
-    chosen: dict[int, None] = {}
+    chosen = dict.fromkeys((0, grid - 1) if grid else ())
     for facet in facets:
         if facet.when is None:
             found[facet] = "data" if facet.drivable else "unknown"
@@ -68,9 +68,7 @@ def places(
         search = Search(program, facet, tensors, {**env, GRID_SIZE.name: grid})
         with np.errstate(all="ignore"):
             # As few blocks as will do: those that are run anyway come first.
-            place: Place = "unknown"
-            if chosen:
-                place = search.among(np.array(list(chosen)[:16]), whole=False)
+            place = search.among(np.array(list(chosen)[:16]), whole=False)
             if not isinstance(place, int):
                 place = search.among(few, whole=few.size == grid)
             found[facet] = place
@@ -85,10 +83,8 @@ def places(
     for facet, search in searches:
         if now() > deadline:
             break
-        place = "unknown"
-        if chosen:
-            with np.errstate(all="ignore"):
-                place = search.among(np.array(list(chosen)[:16]), whole=False)
+        with np.errstate(all="ignore"):
+            place = search.among(np.array(list(chosen)[:16]), whole=False)
         if place == "unknown":
             place = search.solved(grid)
         if place == "unknown":
