@@ -507,7 +507,7 @@ def test_tiles_of_a_persistent_loop_in_another_order_beyond_a_group():
     assert tried(PERSISTENT.replace("GROUP", "9")).witness is not None
 
 
-BOUNDED = """@ag.kernel
+CLAMPED = """@ag.kernel
 def k(X: f32["N"], Y: f32["N"], a: f32 = 1.0):
     N = X.shape[0]
     i = ag.block(ag.cdiv(N, 64))
@@ -522,5 +522,5 @@ def ref(X, a):
 
 @pytest.mark.parametrize("scale", ["ag.min(a, 1000.0)", "ag.max(-250.0, a)"])
 def test_a_scalar_beyond_its_bound(scale: str):
-    assert tried(BOUNDED.replace("SCALE", "a")).witness is None
-    assert tried(BOUNDED.replace("SCALE", scale)).witness is not None
+    assert tried(CLAMPED.replace("SCALE", "a")).witness is None
+    assert tried(CLAMPED.replace("SCALE", scale)).witness is not None
