@@ -18,8 +18,9 @@ In a cluster of c blocks, the rank is one more digit.
 from __future__ import annotations
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, binary, symbols
+from argus.ir.expr import Binary, Const, Expr, Sym, binary, symbols
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Program
+from argus.ir.walk import walk
 from argus.terms import Applied, Integer, Unknown, Value, Variable
 from argus.verify.denotation.grid_order import ordered
 from argus.verify.denotation.protocols import Tiles
@@ -105,12 +106,19 @@ class Grid:
             if tiles is not None:
                 self._forms.append((form, tiles))
                 return tiles
-        factors = ordered(self.context, work, place)
+        factors = ordered(self.context, work, place, self._over(work))
         total = Integer.of(1)
         for factor in factors:
             total = total * factor
         order = "digits " + ",".join(f.key for f in factors)
         return self._made(order, total, factors, grouped=False)
+
+    def _over(self, work: Expr) -> list[Sym]:
+        """The variables of loops over so many tiles."""
+        lets = self.context.buffers.lets
+        tiles = resolved(work, lets)
+        loops = (x for x in walk(self.context.program.body) if isinstance(x, o.For))
+        return [op.var for op in loops if resolved(op.stop, lets) == tiles]
 
     def _grouped(self, form: GroupedForm, work: Expr) -> Tiles | None:
         """None: the order is not that of all tiles of the work."""

@@ -11,7 +11,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import permutations
 
-from argus.ir import ops as o
 from argus.ir.expr import (
     Binary,
     Expr,
@@ -34,15 +33,18 @@ _MOST = 4
 """Factors of which all orders are looked at."""
 
 
-def ordered(context: Context, work: Expr, place: Expr) -> list[Integer]:
+def ordered(
+    context: Context, work: Expr, place: Expr, others: Sequence[Sym]
+) -> list[Integer]:
     """The factors of a number of tiles, the highest digit of ``place`` first.
 
-    As they are multiplied, where another order is no better.
+    As they are multiplied, where another order is no better. ``others``: places in the
+    same tiles.
     """
     given = [integer(context, e) for e in factors_of(work)]
     if not isinstance(place, Sym) or not 2 <= len(given) <= _MOST:
         return given
-    taken = _taken(context, work, place)
+    taken = _taken(context, place, others)
     before = context.state.scalars.get(place.name)
     try:
         return list(
@@ -54,14 +56,10 @@ def ordered(context: Context, work: Expr, place: Expr) -> list[Integer]:
             context.state.scalars[place.name] = before
 
 
-def _taken(context: Context, work: Expr, place: Sym) -> list[Expr]:
+def _taken(context: Context, place: Sym, others: Sequence[Sym]) -> list[Expr]:
     """Quotients and remainders of the index, and of what is made of it."""
     program, lets = context.program, context.buffers.lets
-    alike: dict[str, Expr] = {
-        op.var.name: place
-        for op in walk(program.body)
-        if isinstance(op, o.For) and resolved(op.stop, lets) == resolved(work, lets)
-    }
+    alike: dict[str, Expr] = {other.name: place for other in others}
     found: dict[Expr, None] = {}
     for op in walk(program.body):
         for e in expressions(op):
