@@ -480,3 +480,47 @@ def test_where_numbers_may_wrap_runs_look_though_the_reference_has_no_terms() ->
     found = checked(body)
     said = [o.rule for o in found.obligations if o.verdict is Verdict.REFUTED]
     assert said == ["AG0322"]
+
+
+PERSISTENT = """@ag.kernel
+def k(X: f32["M N"], Y: f32["M N"]):
+    M, N = X.shape
+    ring = ag.ring(2, x=f32.tile(16, 32))
+    with ag.role("load", warps=1):
+        for i, j in ag.persistent_tiles(ag.cdiv(M, 16), ag.cdiv(N, 32), group=6):
+            with ring.fill() as slot:
+                slot.x.load(X[i * 16 :, j * 32 :])
+    with ag.role("store", warps=4):
+        for i, j in ag.persistent_tiles(ag.cdiv(M, 16), ag.cdiv(N, 32), group=GROUP):
+            with ring.drain() as slot:
+                Y[i * 16 :, j * 32 :] = slot.x.load()
+
+
+@ag.reference
+def ref(X):
+    return X
+"""
+
+
+def test_tiles_of_a_persistent_loop_in_another_order_beyond_a_group():
+    assert tried(PERSISTENT.replace("GROUP", "6")).witness is None
+    assert tried(PERSISTENT.replace("GROUP", "9")).witness is not None
+
+
+CLAMPED = """@ag.kernel
+def k(X: f32["N"], Y: f32["N"], a: f32 = 1.0):
+    N = X.shape[0]
+    i = ag.block(ag.cdiv(N, 64))
+    Y[i * 64 :] = ag.load(X[i * 64 :], (64,)) * SCALE
+
+
+@ag.reference
+def ref(X, a):
+    return X * a
+"""
+
+
+@pytest.mark.parametrize("scale", ["ag.min(a, 1000.0)", "ag.max(-250.0, a)"])
+def test_a_scalar_beyond_its_bound(scale: str):
+    assert tried(CLAMPED.replace("SCALE", "a")).witness is None
+    assert tried(CLAMPED.replace("SCALE", scale)).witness is not None

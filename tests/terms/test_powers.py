@@ -6,8 +6,18 @@ from fractions import Fraction
 
 import pytest
 
-from argus.terms import Integer, Value, World, apply, element, number, reduce, whole
-from argus.terms.powers import raised
+from argus.terms import (
+    Integer,
+    Term,
+    Value,
+    World,
+    apply,
+    element,
+    number,
+    reduce,
+    whole,
+)
+from argus.terms.powers import is_nonnegative, is_positive, raised
 from argus.terms.unrolled import written_out
 
 W = World()
@@ -60,3 +70,16 @@ def test_whether_a_number_is_above_0_is_a_number() -> None:
     assert W.truth_of("gt", number(0)) == Integer.of(0)
     assert W.truth_of("eq", number(0)) == Integer.of(1)
     assert W.truth_of("gt", element("X", [I])).constant is None
+
+
+def test_the_larger_of_a_number_and_its_negative_is_not_negative() -> None:
+    x, y = element("X", [I]), element("Y", [I])
+
+    def larger(one: Term, other: Term) -> Term:
+        return apply(W, "maximum", Value.real(one), Value.real(other)).term
+
+    assert is_nonnegative(larger(x, -x))
+    assert is_positive(larger(x + number(1), -x))
+    assert not is_positive(larger(x, -x))
+    assert not is_nonnegative(larger(x, -y))
+    assert not is_nonnegative(larger(x - number(1), -x))

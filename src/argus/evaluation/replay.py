@@ -7,7 +7,8 @@ The ways, by what the rule is about:
     probe    products of elements that do not belong together: one element of each
              input is set, everything else of these inputs is 0; the output must depend
              on both together
-    holes    an output element that nobody writes: outputs begin poisoned
+    holes    an output element that nobody writes: outputs begin poisoned, but for
+             those that the kernel reads (it adds to them), which begin as 0
     value dependence   elements that end up elsewhere, sums that miss coordinates,
              padding that reaches an output, elements written twice: `dependence.py`
 
@@ -44,6 +45,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Sym, evaluate
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import GRID_SIZE, Program, ScalarParam
+from argus.ir.tensor_reads import read
 from argus.ir.walk import walk
 from argus.lang.kernel import literal
 from argus.requests import Request
@@ -207,7 +209,11 @@ class RunInputs:
             return None
         library = NumpyArrays(0)
         arrays = {a.name: draw(a, library) for a in arguments}
+        seen = read(program)
         for a in arguments:
+            if a.name in program.outputs and a.name in seen:
+                # Of NaN nothing changes, whatever is added.
+                arrays[a.name] = np.zeros(a.shape, storage(a.dtype))
             if a.name not in program.outputs and not a.dtype.is_float:
                 # Different where they can be: what most assumptions on tables say.
                 count = int(np.prod(a.shape))
@@ -318,11 +324,14 @@ def _holes(program: Program, inputs: RunInputs) -> bool | None:
         return None
     if result.errors:
         return None
+    seen = read(program)
     outputs = [p for p in program.params if p.name in program.outputs]
     for tensor in outputs:
         if isinstance(tensor, GlobalTensor) and not tensor.dtype.is_float:
             return None  # an integer's poison is a value like others
-    return any(_unwritten(tensor, inputs.arrays[tensor.name]) for tensor in outputs)
+    if any(_unwritten(tensor, inputs.arrays[tensor.name]) for tensor in outputs):
+        return True
+    return None if any(t.name in seen for t in outputs) else False
 
 
 def _unwritten(tensor: GlobalTensor | ScalarParam, array: Any) -> bool:

@@ -10,8 +10,9 @@ The laws are those of real numbers where both sides are defined:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from fractions import Fraction
+from itertools import combinations
 
 from argus.terms.integers import Integer, Truth, Variable
 from argus.terms.leaves import Base, Call, Constant, Leaf, Max, Sum, Whole
@@ -182,10 +183,7 @@ def is_nonnegative(value: Leaf | Term) -> bool:
         case Sum(body=body):
             return is_nonnegative(body)
         case Max():
-            return any(
-                is_nonnegative(g.body) and not g.variables and g.domain.is_universe
-                for g in value.generators
-            )
+            return _is_some(value, is_nonnegative)
         case Whole(atom=Variable(lower=Integer() as lower)):
             low = lower.constant
             return low is not None and low >= 0
@@ -211,14 +209,20 @@ def _is_positive_product(product: Product) -> bool:
                 pass
             case Base(term=term) if is_positive(term):
                 pass
-            case Max() if any(
-                is_positive(g.body) and not g.variables and g.domain.is_universe
-                for g in leaf.generators
-            ):
+            case Max() if _is_some(leaf, is_positive):
                 pass
             case _:
                 return False
     return True
+
+
+def _is_some(leaf: Max, holds: Callable[[Term], bool]) -> bool:
+    """Whether one of the numbers of a maximum has a sign, or the mean of two has."""
+    whole = [g for g in leaf.generators if not g.variables and g.domain.is_universe]
+    bodies = [g.body for g in whole if g.body.special is None]
+    return any(map(holds, bodies)) or any(
+        holds(one + other) for one, other in combinations(bodies, 2)
+    )
 
 
 def _is_nonnegative_product(product: Product) -> bool:

@@ -111,6 +111,11 @@ def test_what_is_used_many_times_is_looked_at_once() -> None:
     assert now() - begin < 10, "some two seconds"
 
 
+DOUBLED_AGAIN = """\
+    for t in ag.range(2):
+        for n in ag.range(0, N, BN):
+            R[m : m + 1, n:] = ag.load(R[m : m + 1, n:], (1, BN)) * (t + {})
+"""
 # What takes long, and passes no code that the others do not: the rest.
 MISTAKES = {
     ("windows.py", "nchw_convolution"): (
@@ -574,6 +579,17 @@ MISTAKES = {
     ("in_place.py", "running_rows"): (
         ("ag.range(M)", "ag.range(1, M)"),
         ("ag.load(X[m,", "ag.load(X[ag.max(m - 1, 0),"),
+    ),
+    # The next tile, one stored twice, the last left out, another loop over all of them.
+    ("in_place.py", "fused_add_norm"): (
+        ("R[m : m + 1, n:], (1, BN))\n", "R[m : m + 1, n + BN :], (1, BN))\n"),
+        ("= r\n", "= r\n        R[m : m + 1, n + BN :] = r\n"),
+        (
+            "    R[m : m + 1, n:] = r",
+            "    if n + BN < N:\n            R[m : m + 1, n:] = r",
+        ),
+        ("    scale =", f"{DOUBLED_AGAIN.format(1)}    scale ="),
+        ("    scale =", f"{DOUBLED_AGAIN.format(0.5)}    scale ="),
     ),
     # The other nibble, the scale of the next group.
     ("products.py", "gemm_w4"): (

@@ -13,7 +13,7 @@ from argus.ir.walk import expressions, walk
 
 __all__ = ["compared_scalars", "has_infinities", "meant", "required_numbers"]
 
-_COMPARISONS = ("==", "!=", "<", "<=", ">", ">=")
+_COMPARED = ("==", "!=", "<", "<=", ">", ">=", "min", "max")
 
 _MASK = -1e3
 """A constant that is no larger stands for minus infinity, as a rule."""
@@ -57,7 +57,10 @@ def _saturates(op: o.AnyOp) -> bool:
 
 
 def compared_scalars(program: Program) -> list[tuple[str, float]]:
-    """Scalar arguments of floats by name, and numbers that they are compared with."""
+    """Scalar arguments of floats by name, and numbers that they are compared with.
+
+    The smaller and the larger of both compare them, too.
+    """
     params = (p for p in program.params if isinstance(p, ScalarParam))
     floats = {p.sym: p.name for p in params if p.dtype.startswith("f")}
     found: dict[tuple[str, float], None] = {}
@@ -69,7 +72,7 @@ def compared_scalars(program: Program) -> list[tuple[str, float]]:
     for op in walk(program.body) if floats else ():
         for e in expressions(op):
             for part in subexpressions(e):
-                if isinstance(part, Binary) and part.op in _COMPARISONS:
+                if isinstance(part, Binary) and part.op in _COMPARED:
                     note(part.left, part.right)
                     note(part.right, part.left)
     return list(found)

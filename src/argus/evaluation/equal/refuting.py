@@ -269,6 +269,7 @@ class _Search(TrialRuns):
             and isinstance(value := self.scalars.default(p.name), int)
         }
         known |= fixed_sizes(self.program)
+        tiles, _ = tile_extents(self.program)
         for facet in self._open():
             self.in_time()
             if facet.when is None or facet in self.facets.seen:
@@ -289,8 +290,13 @@ class _Search(TrialRuns):
                     break
             runs, self.most = self.made.runs, _AT_DRIVEN
             # The condition may turn out so outside of tensors only: twice the sizes.
-            for factor, mode in zip((1, 2), MODES, strict=False):
-                larger = {n: factor * v for n, v in found.sizes.items()}
+            # In what order tiles are taken shows where each dimension has several.
+            tried = (
+                found.sizes,
+                {n: 2 * size for n, size in found.sizes.items()},
+                {n: max(size, tiles.get(n, 1) + 1) for n, size in found.sizes.items()},
+            )
+            for larger, mode in zip(tried, MODES, strict=False):
                 sizes = mended(self.program, {**fixed_sizes(self.program), **larger})
                 if sizes is not None:
                     self.one(sizes, mode, block=found.block)

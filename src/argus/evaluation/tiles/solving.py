@@ -127,18 +127,23 @@ def other_sizes(
     """
     meaning: dict[str, Expr] = {name: Const(value) for name, value in known.items()}
     grid = substitute(program.grid, meaning)
-    # A grid of other sizes is not looked for: its blocks may go through any number of
-    # tiles. What it can never be is known, though.
+    # What it can never be is known, whatever the grid.
     around = _meant(program, facet, {**meaning, GRID_SIZE.name: grid})[0]
     if decided((around, []), None)[1]:
         return "never"  # whatever there is around it
     goal = goal_of(program, facet, meaning)
+    alone = goal is None
+    if alone:
+        # Blocks go through any number of tiles: as if one block took all of them.
+        grid = Const(1)
+        meaning |= {GRID_SIZE.name: grid, BLOCK_INDEX.name: Const(0)}
+        goal = goal_of(program, facet, meaning)
     if goal is None:
         return "unknown"
     condition, given = goal
     dims = {s.name for e in (condition, *given) for s in symbols(e) if s.kind == "dim"}
     if not dims:
-        return "never"  # sizes change nothing about it
+        return "unknown" if alone else "never"  # sizes change nothing about it
     if not dims <= free.keys() or any(s.name not in free for s in symbols(grid)):
         return "unknown"
     own = [*given]
@@ -150,7 +155,7 @@ def other_sizes(
     own += [substitute(r.cond, meaning) for r in program.requirements]
     model, impossible = decided((condition, own), grid)
     if model is None:
-        return "never" if impossible else "unknown"
+        return "never" if impossible and not alone else "unknown"
     sizes = {name: int(model.get(name, step)) for name, (step, _) in free.items()}
     return ChosenSizes(sizes, int(model.get(BLOCK_INDEX.name, 0)))
 

@@ -2,7 +2,8 @@
 
 A grid of n0 * n1 * ... blocks has one index, of which a kernel takes digits. Each digit
 is a variable of its own, in [0, n_i): for n_i >= 0 every tuple of digits is exactly one
-block (mixed radix), and quotients and remainders by the n_i give the digits back. One
+block (mixed radix, in any order of the n_i: `grid_order.py`), and quotients and
+remainders by the n_i give the digits back. One
 n_i may be negative (`Ends.shape[0] - 1`): then there is no block, and no tuple. A
 grouped order has its own lemma (`tile_order.py`).
 
@@ -17,9 +18,11 @@ In a cluster of c blocks, the rank is one more digit.
 from __future__ import annotations
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, binary, factors_of, symbols
+from argus.ir.expr import Binary, Const, Expr, Sym, binary, symbols
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Program
+from argus.ir.walk import walk
 from argus.terms import Applied, Integer, Unknown, Value, Variable
+from argus.verify.denotation.grid_order import ordered
 from argus.verify.denotation.protocols import Tiles
 from argus.verify.denotation.scalars import integer
 from argus.verify.denotation.state import Context, integers, variable_of
@@ -103,12 +106,19 @@ class Grid:
             if tiles is not None:
                 self._forms.append((form, tiles))
                 return tiles
-        factors = [integer(self.context, e) for e in factors_of(work)]
+        factors = ordered(self.context, work, place, self._over(work))
         total = Integer.of(1)
         for factor in factors:
             total = total * factor
         order = "digits " + ",".join(f.key for f in factors)
         return self._made(order, total, factors, grouped=False)
+
+    def _over(self, work: Expr) -> list[Sym]:
+        """The variables of loops over so many tiles."""
+        lets = self.context.buffers.lets
+        tiles = resolved(work, lets)
+        loops = (x for x in walk(self.context.program.body) if isinstance(x, o.For))
+        return [op.var for op in loops if resolved(op.stop, lets) == tiles]
 
     def _grouped(self, form: GroupedForm, work: Expr) -> Tiles | None:
         """None: the order is not that of all tiles of the work."""

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from argus.terms import IndexSet, Integer, Unknown, Variable, World
-from argus.verify.denotation.state import Context, Path, TensorAccess, ranges
+from argus.verify.denotation.state import Context, Known, Path, TensorAccess, ranges
 
 __all__ = ["earlier", "overwritten"]
 
@@ -61,7 +61,7 @@ def _clash(context: Context, write: TensorAccess, read: TensorAccess) -> str | N
         return "another role may write the element"
     pairs = pairs & earlier(world, write.path, read.path, other, {})
     known = read.seen.get(write.position)
-    if known is not None and write.coords == read.coords:
+    if known is not None:
         pairs = pairs & _apart(world, write, read, other, known)
     if not world.is_empty(pairs):
         return "the element may have been written before"
@@ -73,18 +73,23 @@ def _apart(
     write: TensorAccess,
     read: TensorAccess,
     other: dict[Variable, Integer],
-    known: frozenset[Variable],
+    known: Known,
 ) -> IndexSet:
     """Where a write is not the one of which the value of a read knows.
 
     It is of another iteration of a loop that the value does not carry, or of another
     place in the tile.
     """
+    at = tuple(world.substitute(c, known.turns) for c in write.coords)
+    if at != read.coords:
+        return IndexSet.universe
     found = IndexSet.nothing
+    for turn, value in known.turns.items():
+        found = found | world.compare(other[turn], "!=", value)
     for (p, loop), (q, _) in zip(write.path, read.path, strict=False):
         if p != q:
             break
-        if loop is not None and loop not in known:
+        if loop is not None and loop not in known.counters:
             there = other[loop]
             found = found | world.compare(there, "!=", Integer.atom(loop))
     for axis in {v for c in write.coords for v in c.variables()} & other.keys():

@@ -28,7 +28,12 @@ from argus.verify.denotation.counters import (
     define_results,
 )
 from argus.verify.denotation.dependence import CARRIED
-from argus.verify.denotation.memory import CarriedTile, carried_tiles, updated
+from argus.verify.denotation.memory import (
+    CarriedTile,
+    carried_tiles,
+    left_behind,
+    updated,
+)
 from argus.verify.denotation.recurrences import Form, Recurrence, close_recurrences
 from argus.verify.denotation.scalars import scalar
 from argus.verify.denotation.shared import after_loop, before_body
@@ -55,13 +60,17 @@ def read_loop(context: Context, op: o.For) -> None:
     before = context.state
     _enter(context, op, trips, counters)
     older = before_body(context, op.body)
-    if older or not context.dry:  # else it leaves nothing but what it carries
+    moves = trips.counter is not None and bool(updated(op.body, context.program.body))
+    if older or moves or not context.dry:  # else it leaves but what it carries
         for name, carry in others.items():
             _begin(context, carry, _at(forms[name], trips.iteration))
         context.run(op.body)
-    shared = context.state.shared
+    shared, memory = context.state.shared, context.state.memory
     context.state = before
     before.shared = shared
+    if moves and trips.counter is not None:
+        for tensor, write in left_behind(trips.counter, dict(before.memory), memory):
+            before.memory[tensor] = (*before.memory.get(tensor, ()), write)
     if trips.counter is not None and trips.count is not None:
         after_loop(context, older, trips.counter, trips.count)
     else:

@@ -3,7 +3,8 @@
 What a role has written is kept in program order (`RoleValues.memory`). A load at the
 very coordinates of a write finds what that wrote; any other write that may have reached
 its element is a clash (`in_place.py`). A loop that writes one tile of a tensor in each
-iteration, always the same, carries it like a tile of registers.
+iteration, always the same, carries it like a tile of registers. One that writes another
+tile in each leaves them all (`GlobalWrite.turns`): a load of one names its iteration.
 
 Program order is what threads see only where `argus.verify.order.sequential` shows it.
 """
@@ -11,21 +12,31 @@ Program order is what threads see only where `argus.verify.order.sequential` sho
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from argus.ir import ops as o
 from argus.ir.memory import GlobalTensor
 from argus.ir.walk import walk
-from argus.terms import IndexSet, Integer, Unknown, Value, Variable, cast, element
+from argus.terms import (
+    IndexSet,
+    Integer,
+    Unknown,
+    Value,
+    Variable,
+    World,
+    cast,
+    element,
+)
 from argus.verify.denotation.cases import chosen, within
 from argus.verify.denotation.scalars import scalars
-from argus.verify.denotation.state import Context, GlobalWrite, ranges
+from argus.verify.denotation.state import Context, GlobalWrite, Known, ranges
 
 __all__ = [
     "CarriedTile",
     "carried_tiles",
     "current",
     "entry",
+    "left_behind",
     "merge_memory",
     "remember",
     "updated",
@@ -41,30 +52,78 @@ def entry(context: Context, tensor: GlobalTensor, coords: Sequence[Integer]) -> 
 
 def current(
     context: Context, tensor: GlobalTensor, coords: tuple[Integer, ...]
-) -> tuple[Value, Mapping[int, frozenset[Variable]]]:
+) -> tuple[Value, Mapping[int, Known]]:
     """The element of a tensor at coordinates here, and which writes that knows of.
 
     See `GlobalWrite.seen`. Raises Unknown.
     """
     world = context.world
-    seen: dict[int, frozenset[Variable]] = {}
+    seen: dict[int, Known] = {}
     cases: list[tuple[IndexSet, Value]] = []
     taken = IndexSet.nothing
-    for write in reversed(context.state.memory.get(tensor.name, ())):
-        if write.coords != coords:
+    here = context.state.where
+    for every in reversed(context.state.memory.get(tensor.name, ())):
+        write = _that_reaches(world, every, coords)
+        if write is None:
             continue
-        for op, counters in write.seen.items():
+        if every.turns:
+            here = here & ranges(world, context.state.scope)
+        for op, known in write.seen.items():
             # An operation that wrote twice is known of as far as the last time was.
-            seen.setdefault(op, counters)
-        if world.is_empty(context.state.where & (write.where - taken)):
+            seen.setdefault(op, known)
+        if world.is_empty(here & (write.where - taken)):
             continue
         if isinstance(write.value, Unknown):
             raise write.value
         cases.append((write.where - taken, write.value))
         taken = taken | write.where
-    if not cases or not world.is_empty(context.state.where - taken):
+    if not cases or not world.is_empty(here - taken):
         cases.append((~taken, entry(context, tensor, coords)))
     return chosen(world, cases), seen
+
+
+def _that_reaches(
+    world: World, write: GlobalWrite, coords: tuple[Integer, ...]
+) -> GlobalWrite | None:
+    """A write of the element at these coordinates, as one iteration made it."""
+    turns: dict[Variable, Integer] = {}
+    pairs = list(zip(write.coords, coords, strict=True))
+    for _ in write.turns:
+        for own, coord in pairs:
+            moving = [v for v in write.turns if v in own.variables() - turns.keys()]
+            if len(moving) == 1:
+                made = _turn(world.substitute(own, turns), moving[0], coord)
+                if made is None:
+                    return None
+                turns[moving[0]] = made
+    if len(turns) < len(write.turns):
+        return None
+    if any(world.substitute(own, turns) != coord for own, coord in pairs):
+        return None
+    if not turns:
+        return write
+    value = write.value
+    where = write.where & ranges(world, write.turns)
+    return GlobalWrite(
+        coords,
+        world.substitute(where, turns),
+        value if isinstance(value, Unknown) else world.substitute(value, turns),
+        {
+            op: Known(known.counters, {**known.turns, **turns})
+            for op, known in write.seen.items()
+        },
+    )
+
+
+def _turn(own: Integer, turn: Variable, coord: Integer) -> Integer | None:
+    """The turn at which a coordinate that moves by a constant is another one."""
+    step = own.coefficient(turn)
+    if not step:
+        return None
+    rest = coord - (own - Integer.atom(turn) * step)
+    if turn in rest.variables() or any(n % step for n in rest.terms.values()):
+        return None
+    return Integer({m: n // step for m, n in rest.terms.items()})
 
 
 def remember(
@@ -79,7 +138,7 @@ def remember(
     if isinstance(value, Value):
         kind = "real" if tensor.dtype.is_float else "integer"
         value = cast(context.world, value, kind) if value.kind != kind else value
-    seen = {context.position(op): frozenset[Variable]()}
+    seen = {context.position(op): Known()}
     made = GlobalWrite(coords, where & context.state.where, value, seen)
     memory = context.state.memory
     memory[tensor.name] = (*memory.get(tensor.name, ()), made)
@@ -107,7 +166,7 @@ class CarriedTile:
     tensor: GlobalTensor
     coords: tuple[Integer, ...]
     axes: tuple[Variable, ...]
-    seen: Mapping[int, frozenset[Variable]]
+    seen: Mapping[int, Known]
 
     def put(self, context: Context, value: Value | Unknown) -> None:
         """The tile has this value here."""
@@ -128,9 +187,13 @@ class CarriedTile:
         return within(world, value, inside)
 
 
-def updated(body: o.Block) -> dict[str, GlobalTensor]:
-    """Tensors that a body loads and stores, by tiles in registers."""
-    loaded = {op.view.tensor.name for op in walk(body) if isinstance(op, o.LoadGlobal)}
+def updated(body: o.Block, around: o.Block | None = None) -> dict[str, GlobalTensor]:
+    """Tensors that a body stores by tiles in registers, and loads, or ``around`` it."""
+    loaded = {
+        op.view.tensor.name
+        for op in walk(around or body)
+        if isinstance(op, o.LoadGlobal)
+    }
     return {
         op.view.tensor.name: op.view.tensor
         for op in walk(body)
@@ -158,8 +221,28 @@ def carried_tiles(
         axes = _axes(context, coords)
         if axes is None or any(counter in c.variables() for c in coords):
             continue
-        seen = {op: c | {counter} for w in new for op, c in w.seen.items()}
+        seen = {
+            op: Known(known.counters | {counter})
+            for w in new
+            for op, known in w.seen.items()
+        }
         yield CarriedTile(tensor, coords, axes, seen)
+
+
+def left_behind(
+    counter: Variable,
+    before: Mapping[str, tuple[GlobalWrite, ...]],
+    after: Mapping[str, tuple[GlobalWrite, ...]],
+) -> Iterator[tuple[str, GlobalWrite]]:
+    """Tiles that a loop has left in memory that it moves by its counter.
+
+    ``after``: what one iteration has written. Of what it writes at one place, the last
+    iteration counts, of which nothing is said here.
+    """
+    for name, writes in after.items():
+        for write in writes[len(before.get(name, ())) :]:
+            if any(counter in c.variables() for c in write.coords):
+                yield name, replace(write, turns=(*write.turns, counter))
 
 
 def _axes(context: Context, coords: Sequence[Integer]) -> tuple[Variable, ...] | None:

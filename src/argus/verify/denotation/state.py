@@ -34,6 +34,7 @@ __all__ = [
     "Filling",
     "GlobalWrite",
     "Held",
+    "Known",
     "Path",
     "Record",
     "RoleValues",
@@ -70,18 +71,31 @@ class Write:
 
 
 @dataclass(frozen=True)
+class Known:
+    """Which writes of an operation a value knows of.
+
+    Of loops around it, what earlier iterations wrote where their counter is one of
+    ``counters``; of a loop that has ended, what iteration ``turns`` of it did; else
+    what this iteration did.
+    """
+
+    counters: frozenset[Variable] = frozenset()
+    turns: Mapping[Variable, Integer] = field(default_factory=dict[Variable, Integer])
+
+
+@dataclass(frozen=True)
 class GlobalWrite:
     """A tile that was put into global memory, by the element at each coordinate.
 
-    ``seen``: writes that ``value`` knows of, by position of the operation. Of loops
-    around it, the value knows what earlier iterations wrote where their counter is
-    named; else what this iteration did.
+    ``seen``: writes that ``value`` knows of, by position of the operation. ``turns``:
+    counters of loops that have ended: it is the tiles of all their iterations.
     """
 
     coords: tuple[Integer, ...]
     where: IndexSet
     value: Value | Unknown
-    seen: Mapping[int, frozenset[Variable]]
+    seen: Mapping[int, Known]
+    turns: tuple[Variable, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -134,7 +148,7 @@ class TensorAccess:
     span: Span
     position: int
     """That of the operation."""
-    seen: Mapping[int, frozenset[Variable]]
+    seen: Mapping[int, Known]
     """Writes that a read knows of, see `GlobalWrite`."""
 
 

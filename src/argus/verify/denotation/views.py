@@ -15,11 +15,11 @@ from dataclasses import dataclass
 from argus.ir import ops as o
 from argus.ir.expr import axis
 from argus.ir.memory import GlobalTensor, GlobalView
-from argus.terms import IndexSet, Integer, Unknown, Value, Variable, cast, union
+from argus.terms import IndexSet, Integer, Unknown, Value, cast, union
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.memory import current, entry
 from argus.verify.denotation.scalars import integer, integer_cases, scalar, scalars
-from argus.verify.denotation.state import Context, TensorAccess, integers
+from argus.verify.denotation.state import Context, Known, TensorAccess, integers
 
 __all__ = ["Place", "copied", "loaded", "mask_of", "places", "scalar_load"]
 
@@ -146,7 +146,7 @@ def _record(
     tensor: GlobalTensor,
     found: Sequence[Place],
     write: bool,
-    seen: Mapping[int, frozenset[Variable]] | None = None,
+    seen: Mapping[int, Known] | None = None,
 ) -> None:
     if context.dry:
         return

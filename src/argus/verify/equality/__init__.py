@@ -23,6 +23,7 @@ of the difference says where a run should look.
     shifted_extremes.py  extremes, and what all their numbers have in common
     truths.py       comparisons of data that are the same truth, as one
     dominated.py    maxima without what is never the largest of them
+    few_places.py   the place of the largest of a few numbers, by comparisons
     first_places.py the first place of a largest number; of places of lanes,
     lane_places.py, rows.py  the first one; rows of numbers
     least_numbers.py  extremes with a number that no other one is less than

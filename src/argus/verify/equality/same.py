@@ -29,6 +29,7 @@ from argus.verify.equality.aligned import aligned
 from argus.verify.equality.at_extremes import as_extremes
 from argus.verify.equality.counted_extremes import by_counts, count_to_split
 from argus.verify.equality.dominated import without_dominated
+from argus.verify.equality.few_places import with_few_places
 from argus.verify.equality.first_places import with_first_places
 from argus.verify.equality.indicators import vanishes
 from argus.verify.equality.known_truths import with_known_truths
@@ -135,6 +136,9 @@ def same(
         return None
     one, other = (within(world, written_out(world, term), here) for term in (a, b))
     if (one, other) != (a, b) and not tidy(world, one - other).parts:
+        return None
+    one, other = (with_few_places(world, here, term) for term in (a, b))
+    if (one, other) != (a, b) and same(world, where, one, other, splits) is None:
         return None
     if _is_same_by_residues(world, here, a, b):
         return None

@@ -16,6 +16,7 @@ from typing import assert_never
 import numpy as np
 from numpy.typing import NDArray
 
+from argus.clock import now
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary
 from argus.verify.decide import prove
 from argus.verify.decide.conditions import context_of
@@ -33,6 +34,8 @@ from argus.verify.verdict import Verdict
 __all__ = ["Loop", "PathScope"]
 
 PROOF_MS = 2000
+HASTY_MS, PATIENT = 200, 4.0
+"""The limit once the solver was asked about a program for so many seconds."""
 FEW_TRIPS, ENOUGH = 16, 48
 """Points with few iterations are preferred, as long as there are enough of them."""
 
@@ -189,14 +192,21 @@ class PathScope:
         if self._quick(goal) or self._by_sign(goal):
             return Decision(Verdict.PROVED, "normal form")
         facts = self._relevant(goal)
-        found = prove(goal, facts, timeout_ms=PROOF_MS)
+        found = self._solved(goal, facts)
         if found.verdict is Verdict.REFUTED:
             # The model may have values that no argument and no table can have.
             typed = type_facts(self.world, (goal, *facts))
-            found = prove(goal, (*facts, *typed), timeout_ms=PROOF_MS)
+            found = self._solved(goal, (*facts, *typed))
         if found.verdict is Verdict.REFUTED and self.world.computed(goal):
             # The model chose a value that the scalar may never have.
             return Decision(Verdict.UNKNOWN, found.method, _COMPUTED)
+        return found
+
+    def _solved(self, goal: Expr, facts: tuple[Expr, ...]) -> Decision:
+        hasty = self.world.asked >= PATIENT
+        begin = now()
+        found = prove(goal, facts, timeout_ms=HASTY_MS if hasty else PROOF_MS)
+        self.world.asked += now() - begin
         return found
 
     def _quick(self, goal: Expr) -> bool:

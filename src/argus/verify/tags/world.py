@@ -120,6 +120,8 @@ class TagWorld:
         self._interned: dict[object, Sym] = {}
         self._names: dict[Expr, frozenset[str]] = {}
         self._count = 0
+        self.asked = 0.0
+        """Seconds for which questions have been decided that are no normal forms."""
         self.assumed: list[Assumed] = []
         self.paired: list[Paired] = []
         self.rows: list[

@@ -76,3 +76,26 @@ def running_rows(X: f32["M N"], *, BN: int = 128):
 @ag.reference
 def running_rows_reference(X):
     return np.cumsum(X, 0)
+
+
+@ag.kernel
+def fused_add_norm(X: f32["M N"], R: f32["M N"], Y: f32["M N"], *, BN: int = 512):
+    """The residual is added up in place by one loop, and read again by the next."""
+    M, N = X.shape
+    ag.require(N > 0, "a row has elements")
+    m = ag.block(M)
+    q = ag.zeros((1,), f32, dims="M")
+    for n in ag.range(0, N, BN):
+        r = ag.load(R[m : m + 1, n:], (1, BN)) + ag.load(X[m : m + 1, n:], (1, BN))
+        R[m : m + 1, n:] = r
+        q = q + ag.sum(r * r, "N")
+    scale = ag.rsqrt(q / N + 1e-5)
+    for n in ag.range(0, N, BN):
+        r = ag.load(R[m : m + 1, n:], (1, BN))
+        Y[m : m + 1, n:] = r * scale
+
+
+@ag.reference
+def fused_add_norm_reference(X, R):
+    z = X + R
+    return {"R": z, "Y": z / np.sqrt((z * z).mean(1, keepdims=True) + 1e-5)}
