@@ -211,3 +211,35 @@ def test_what_steps_of_a_loop_read_is_looked_through_to_the_nearest(
     paths(given[1], open_, labels).backward()
     torch.testing.assert_close(given[0].grad, given[1].grad, rtol=1e-4, atol=1e-5)
     assert 0 < len(votes) < 4000, len(votes)
+
+
+def _nested(x: torch.Tensor) -> torch.Tensor:
+    y = x
+    for _ in range(110):
+        y = torch.sin(y) + x
+    return y
+
+
+def _of_positions(x: torch.Tensor) -> torch.Tensor:
+    at = torch.arange(8.0)
+    for _ in range(110):
+        at = at * 0.5 + 1
+    return x + at
+
+
+def _filtered(x: torch.Tensor) -> torch.Tensor:
+    kept = x[:, 0]
+    for i in range(1, 110):
+        kept = torch.lerp(kept, x[:, i % 8], 0.25)
+    return kept
+
+
+@pytest.mark.parametrize("function", [_nested, _of_positions, _filtered])
+def test_what_is_made_of_each_other_hundreds_of_times_is_several_kernels(
+    function: Callable[[Any], Any],
+) -> None:
+    x = torch.rand(4, 8)
+    plan = plan_of(Formula(function), (x,))
+    assert plan.whole and 1 < len(plan.kernels) < 8
+    got = run_plan(plan, (x,), {}, in_interpreter)
+    torch.testing.assert_close(got, function(x))

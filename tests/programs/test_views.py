@@ -214,3 +214,21 @@ def test_what_walks_more_dimensions_than_a_tensor_has_is_copied_before() -> None
     torch.testing.assert_close(found, unrolled(x))
     for step in plan.kernels:
         assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+@pytest.mark.parametrize(
+    "function",
+    [
+        lambda x: ((x * 2)[:, :2].contiguous(), (x * 2)[0].cumsum(0)[1:]),
+        lambda x: ((x * 2)[:, :2].contiguous(), x[1:2] * (x * 2)[1:2, 1:].sum()),
+        lambda x: ((x @ x.mT @ x)[:, :2].clone(), (x @ x.mT @ x)[:1].sin() * 2),
+        lambda x: (x.exp().permute(1, 0, 2)[:2].contiguous(), x.exp()[0].cumsum(0)),
+    ],
+)
+def test_a_result_that_is_a_part_is_not_read_in_place_of_the_whole(
+    function: Callable[[Any], Any],
+) -> None:
+    x = torch.randn(4, 3, 5, generator=torch.Generator().manual_seed(1))
+    plan = plan_of(Formula(function), (x,))
+    got = run_plan(plan, (x,), {}, in_interpreter)
+    torch.testing.assert_close(got, function(x))

@@ -39,10 +39,14 @@ class LimitedWorld(World):
         self.seconds = seconds
         self.until = now() + seconds
 
-    def close(self, where: IndexSet) -> IndexSet:
-        """See `World.close`. Raises Exhausted when the time is over."""
+    def in_time(self) -> None:
+        """Raises Exhausted when the time is over."""
         if now() > self.until:
             raise Exhausted(f"comparing takes more than {self.seconds:g} s of CPU time")
+
+    def close(self, where: IndexSet) -> IndexSet:
+        """See `World.close`. Raises Exhausted when the time is over."""
+        self.in_time()
         return super().close(where)
 
     @property

@@ -226,7 +226,10 @@ class _Replacement:
         every: list[tuple[IndexSet, list[Integer]]] = [(IndexSet.universe, [])]
         for value in values:
             cases = self.integer(value).integers
-            every = [(s & t, [*xs, x]) for s, xs in every for t, x in cases]
+            before, every = every, []
+            for s, xs in before:
+                self.world.in_time()  # they are as many as choices of all truths
+                every += [(s & t, [*xs, x]) for t, x in cases]
         if len(every) == 1:
             return every
         return [(s, xs) for s, xs in every if not self.world.is_empty(s)]

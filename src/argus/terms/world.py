@@ -300,6 +300,7 @@ class World:
         """Whether no launch has a point of it. False: not proved to be empty."""
         if isinstance(where.isl, bool):
             return where.is_nothing
+        self.in_time()
         key = ("empty", where)
         if key not in self.memory:
             self.memory[key] = facts.is_refuted(self, self.close(where))
@@ -321,8 +322,12 @@ class World:
             return True
         left = where & self.facts([m for s in (where, *several) for m in s.monomials])
         for part in several:
+            self.in_time()
             left = left - part
         return self.is_empty(left)
+
+    def in_time(self) -> None:
+        """Whoever asks many questions calls it between them: it may raise Exhausted."""
 
     def equal_sets(self, left: IndexSet, right: IndexSet) -> bool:
         """Whether both sets have the same points. False: not proved."""

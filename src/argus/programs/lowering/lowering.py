@@ -58,6 +58,11 @@ __all__ = [
     "KernelStore", "LoweredGroup", "NotFusedError", "lowered", "over_windows",
 ]  # fmt: skip
 
+_MOST_NESTED = 96
+"""Values of a kernel that are made of each other, one in the other: expressions are
+walked by functions that call themselves, some frames for each, and Python has 1000 of
+these with those of the caller."""
+
 
 def lowered(
     stored: Sequence[ProgramValue],
@@ -96,6 +101,8 @@ class _Lowering:
         self._tables: dict[str, ExpressionNode] = {}
         self.windows = False
         self._done: dict[tuple[ProgramValue, tuple[Affine, ...]], ExpressionNode] = {}
+        self._nested = 0
+        """Values that are being made, each of them for the one before."""
 
     def group(
         self,
@@ -282,7 +289,11 @@ class _Lowering:
     ) -> ExpressionNode:
         key = (value, at)
         if key not in self._done:
+            if self._nested >= _MOST_NESTED:
+                raise NotFusedError("more than a kernel should compute")
+            self._nested += 1
             self._done[key] = self._made(value, at, top)
+            self._nested -= 1
         return self._done[key]
 
     def _made(

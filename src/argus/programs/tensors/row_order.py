@@ -65,7 +65,7 @@ def _copied(value: ProgramValue) -> ProgramValue | None:
         case _:
             return None
     plain = source.home is None and value.home is None and source.dtype == value.dtype
-    order = _order(view)
+    order = _order(view, source.shape)
     return source if plain and order and order[-1] == len(order) - 1 else None
 
 
@@ -99,7 +99,7 @@ def _turned(
             pass
         case _:
             return None
-    order, rank = _order(view), len(value.shape)
+    order, rank = _order(view, value.shape), len(value.shape)
     if not order or order[-1] != rank - 1 or order == tuple(range(rank)):
         return None
     if any(isinstance(r.made, TorchPrimitive) for r in readers) or value.home:
@@ -112,14 +112,16 @@ def _turned(
     return ProgramValue(name, view.shape, value.dtype, made)
 
 
-def _order(view: LinearView) -> tuple[int, ...]:
-    """Which dimension of the source each one of a view is; () where it is another."""
+def _order(view: LinearView, shape: Sequence[int]) -> tuple[int, ...]:
+    """Which dimension of a source of this shape each one of a view is.
+
+    () where the view is anything but the whole source in another order.
+    """
     where = [pairs[0][0] for pairs in view.factors if pairs]
-    rank = len(view.shape)
-    if sorted(where) != list(range(rank)) or len(view.factors) != rank:
+    rank = len(shape)
+    if sorted(where) != list(range(rank)) or len(view.shape) != rank:
         return ()
     dims = tuple(where.index(d) for d in range(rank))
-    shape = tuple(view.shape[d] for d in where)
     return dims if permuted(shape, dims) == view else ()
 
 
@@ -163,7 +165,7 @@ class _Ordering(ProgramRewriter):
         if views[:1] == (way,):
             views = views[1:]
         else:
-            order = _order(way)
+            order = _order(way, operand.value.shape)
             back = [order.index(d) for d in range(len(order))]
             seen = seen.through(permuted(copy.shape, back))
         for view in views:
