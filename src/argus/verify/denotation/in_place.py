@@ -12,7 +12,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from argus.terms import IndexSet, Integer, Unknown, Variable, World
-from argus.verify.denotation.state import Context, Known, Path, TensorAccess, ranges
+from argus.verify.denotation.state import (
+    Context,
+    Path,
+    SeenWrites,
+    TensorAccess,
+    ranges,
+)
 
 __all__ = ["earlier", "overwritten"]
 
@@ -73,7 +79,7 @@ def _apart(
     write: TensorAccess,
     read: TensorAccess,
     other: dict[Variable, Integer],
-    known: Known,
+    known: SeenWrites,
 ) -> IndexSet:
     """Where a write is not the one of which the value of a read knows.
 

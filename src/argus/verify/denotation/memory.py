@@ -29,7 +29,7 @@ from argus.terms import (
 )
 from argus.verify.denotation.cases import chosen, within
 from argus.verify.denotation.scalars import scalars
-from argus.verify.denotation.state import Context, GlobalWrite, Known, ranges
+from argus.verify.denotation.state import Context, GlobalWrite, SeenWrites, ranges
 
 __all__ = [
     "CarriedTile",
@@ -52,13 +52,13 @@ def entry(context: Context, tensor: GlobalTensor, coords: Sequence[Integer]) -> 
 
 def current(
     context: Context, tensor: GlobalTensor, coords: tuple[Integer, ...]
-) -> tuple[Value, Mapping[int, Known]]:
+) -> tuple[Value, Mapping[int, SeenWrites]]:
     """The element of a tensor at coordinates here, and which writes that knows of.
 
     See `GlobalWrite.seen`. Raises Unknown.
     """
     world = context.world
-    seen: dict[int, Known] = {}
+    seen: dict[int, SeenWrites] = {}
     cases: list[tuple[IndexSet, Value]] = []
     taken = IndexSet.nothing
     here = context.state.where
@@ -109,7 +109,7 @@ def _that_reaches(
         world.substitute(where, turns),
         value if isinstance(value, Unknown) else world.substitute(value, turns),
         {
-            op: Known(known.counters, {**known.turns, **turns})
+            op: SeenWrites(known.counters, {**known.turns, **turns})
             for op, known in write.seen.items()
         },
     )
@@ -138,7 +138,7 @@ def remember(
     if isinstance(value, Value):
         kind = "real" if tensor.dtype.is_float else "integer"
         value = cast(context.world, value, kind) if value.kind != kind else value
-    seen = {context.position(op): Known()}
+    seen = {context.position(op): SeenWrites()}
     made = GlobalWrite(coords, where & context.state.where, value, seen)
     memory = context.state.memory
     memory[tensor.name] = (*memory.get(tensor.name, ()), made)
@@ -166,7 +166,7 @@ class CarriedTile:
     tensor: GlobalTensor
     coords: tuple[Integer, ...]
     axes: tuple[Variable, ...]
-    seen: Mapping[int, Known]
+    seen: Mapping[int, SeenWrites]
 
     def put(self, context: Context, value: Value | Unknown) -> None:
         """The tile has this value here."""
@@ -222,7 +222,7 @@ def carried_tiles(
         if axes is None or any(counter in c.variables() for c in coords):
             continue
         seen = {
-            op: Known(known.counters | {counter})
+            op: SeenWrites(known.counters | {counter})
             for w in new
             for op, known in w.seen.items()
         }

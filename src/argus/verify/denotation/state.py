@@ -34,10 +34,10 @@ __all__ = [
     "Filling",
     "GlobalWrite",
     "Held",
-    "Known",
     "Path",
     "Record",
     "RoleValues",
+    "SeenWrites",
     "TensorAccess",
     "Write",
     "integers",
@@ -71,7 +71,7 @@ class Write:
 
 
 @dataclass(frozen=True)
-class Known:
+class SeenWrites:
     """Which writes of an operation a value knows of.
 
     Of loops around it, what earlier iterations wrote where their counter is one of
@@ -94,7 +94,7 @@ class GlobalWrite:
     coords: tuple[Integer, ...]
     where: IndexSet
     value: Value | Unknown
-    seen: Mapping[int, Known]
+    seen: Mapping[int, SeenWrites]
     turns: tuple[Variable, ...] = ()
 
 
@@ -148,7 +148,7 @@ class TensorAccess:
     span: Span
     position: int
     """That of the operation."""
-    seen: Mapping[int, Known]
+    seen: Mapping[int, SeenWrites]
     """Writes that a read knows of, see `GlobalWrite`."""
 
 

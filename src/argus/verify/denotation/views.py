@@ -19,7 +19,7 @@ from argus.terms import IndexSet, Integer, Unknown, Value, cast, union
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.memory import current, entry
 from argus.verify.denotation.scalars import integer, integer_cases, scalar, scalars
-from argus.verify.denotation.state import Context, Known, TensorAccess, integers
+from argus.verify.denotation.state import Context, SeenWrites, TensorAccess, integers
 
 __all__ = ["Place", "copied", "loaded", "mask_of", "places", "scalar_load"]
 
@@ -146,7 +146,7 @@ def _record(
     tensor: GlobalTensor,
     found: Sequence[Place],
     write: bool,
-    seen: Mapping[int, Known] | None = None,
+    seen: Mapping[int, SeenWrites] | None = None,
 ) -> None:
     if context.dry:
         return
