@@ -165,6 +165,14 @@ def test_captured_names_and_those_of_inline_functions_are_looked_at_too() -> Non
         result(twice)
 
 
+def test_none_that_is_captured_hides_a_global() -> None:
+    names: dict[str, Any] = {"by": 2.0}
+    kernel = KERNEL.replace("* 2.0", "* (3.0 if by is None else by)")
+    lines = "".join(f"    {line}\n" for line in kernel.splitlines())
+    cell(f"{IMPORTS}def made(by):\n{lines}\n    return twice\n", names, "<cell-none>")
+    assert result(names["made"](None)) == 3
+
+
 def test_inline_functions_that_are_given_are_looked_at_too() -> None:
     names: dict[str, Any] = {"FACTOR": 3.0}
     inline = "@ag.inline\ndef more(v):\n    return v * FACTOR\n\n"

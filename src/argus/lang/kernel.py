@@ -11,6 +11,7 @@ import ast
 import os
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -75,8 +76,11 @@ def _origin(function: Callable[..., object]) -> Origin:
             return None
 
     def names() -> Mapping[str, object]:
-        captured = {name: bound(name) for name in cells}
-        return outer | {n: value for n, value in captured.items() if value is not None}
+        found = dict(outer)
+        for name, cell in cells.items():
+            with suppress(ValueError):  # not assigned yet
+                found[name] = cell.cell_contents
+        return found
 
     file = code.co_filename
     state = state_of(file)
