@@ -47,13 +47,13 @@ def ordered(
     taken = _taken(context, place, others)
     before = context.state.scalars.get(place.name)
     try:
-        best, left = given, _unsolved(context, place, taken, given)
-        for order in permutations(given):
-            if not left:
-                break
+        best, left = given, len(taken) + 1
+        for order in permutations(given):  # the given one first
             found = _unsolved(context, place, taken, order)
             if found < left:
                 best, left = list(order), found
+            if not left:
+                break
         return best
     finally:
         context.state.scalars.pop(place.name)
