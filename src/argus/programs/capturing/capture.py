@@ -28,7 +28,7 @@ from argus.programs.operators.own_decompositions import own_decompositions
 from argus.programs.operators.recurrence_shapes import shapes_alone
 from argus.programs.tensors.tensor_program import TensorProgram
 from argus.programs.tensors.torch_calls import IN_PYTHON
-from argus.specification.aten.decomposing import decomposed
+from argus.specification.aten.decomposing import decomposed, decompositions_but
 from argus.specification.aten.unlogged import unlogged
 from argus.verify.collecting import rarely_collected
 
@@ -281,15 +281,7 @@ def decompositions() -> Any:
 
     What draws random numbers is not taken apart: its parts would draw others.
     """
-    import torch
-    from torch import _decomp
-
-    own: dict[Any, Any] = vars(_decomp)["decomposition_table"]
-    table: dict[Any, Any] = dict(torch.export.default_decompositions())
-    for overload, made in own.items():
-        name = str(overload)
-        if name in _DECOMPOSED or not known(name):
-            table.setdefault(overload, made)
+    table = decompositions_but(lambda name: name not in _DECOMPOSED and known(name))
     found = {op: how for op, how in table.items() if not _kept(op)}
     own = own_decompositions() | derived_gradients()
     return found | own | list_decompositions()

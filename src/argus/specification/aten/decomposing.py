@@ -17,7 +17,7 @@ from functools import lru_cache, partial
 from typing import Any
 from unittest.mock import patch
 
-__all__ = ["decomposed"]
+__all__ = ["decomposed", "decompositions_but"]
 
 Table = Mapping[Any, Callable[..., Any]]
 """How operators are taken apart."""
@@ -40,6 +40,21 @@ class _Told:
     """The rest of the table."""
     aside: tuple[Any, ...]
     """Those that are written in Python where gradients are, and known otherwise."""
+
+
+def decompositions_but(known: Callable[[str], bool]) -> dict[Any, Any]:
+    """Torch's decompositions, those into core operators and all others.
+
+    Of an operator that is no core operator, there is none if its name is ``known``.
+    """
+    import torch
+    from torch import _decomp
+
+    table: dict[Any, Any] = dict(torch.export.default_decompositions())
+    for overload, made in vars(_decomp)["decomposition_table"].items():
+        if not known(str(overload)):
+            table.setdefault(overload, made)
+    return table
 
 
 def decomposed(exported: Any, table: Callable[[], Table]) -> Any:

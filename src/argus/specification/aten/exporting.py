@@ -13,9 +13,9 @@ from __future__ import annotations
 import re
 import warnings
 from collections.abc import Callable, Collection, Generator, Mapping, Sequence
-from contextlib import contextmanager, redirect_stderr, redirect_stdout
+from contextlib import ExitStack, contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from io import StringIO
 from typing import Any
 from unittest.mock import patch
@@ -24,8 +24,10 @@ from argus.diagnostics.ending import DidNotEnd, within
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program, ScalarParam
 from argus.ir.required import required_sizes
-from argus.specification.aten.decomposing import decomposed
+from argus.specification.aten.decomposing import decomposed, decompositions_but
+from argus.specification.aten.graph import traced
 from argus.specification.aten.open_options import open_options
+from argus.specification.aten.table import IN_REALS
 from argus.specification.aten.unlogged import unlogged
 from argus.terms import Unknown
 
@@ -134,7 +136,7 @@ class Exports:
                 warnings.catch_warnings(),
                 _quiet(),
                 settings.patch(backed_size_oblivious=True),
-                _without_strides(torch),
+                _without_choices(torch),
                 open_options(),
             ):
                 warnings.simplefilter("ignore")  # torch's, about itself
@@ -149,7 +151,7 @@ class Exports:
                     ),
                 )
                 _require_no_squeeze(exported.graph)
-                return decomposed(exported, torch.export.default_decompositions)
+                return decomposed(exported, _decompositions)
         except Unknown:
             raise
         except DidNotEnd as why:
@@ -161,6 +163,13 @@ class Exports:
             ) from error
 
 
+@cache
+def _decompositions() -> dict[Any, Any]:
+    """Torch's own, of operators that are not traced as they are."""
+    table = decompositions_but(traced)
+    return {op: how for op, how in table.items() if str(op) not in IN_REALS}
+
+
 @contextmanager
 def _quiet() -> Generator[None]:
     """Without what torch logs and prints of graphs that it cannot make."""
@@ -170,21 +179,47 @@ def _quiet() -> Generator[None]:
 
 
 @contextmanager
-def _without_strides(torch: Any) -> Generator[None]:
-    """Results of convolutions are dense, whatever would be fast on a device.
+def _without_choices(torch: Any) -> Generator[None]:
+    """Results of convolutions and pools are dense, whatever would be fast on a device.
 
     Which order is asks of sizes whether they are 1, and elements do not depend on it.
+    How many windows a pool has is one formula, too, and asks nothing of sizes.
     """
-    name = "_conv_determine_backend_memory_format"
-    if not hasattr(torch._C, name):  # another torch
-        yield
-        return
+    from torch import _meta_registrations, _prims_common
 
     def none(*_: Any) -> None:
         """No order that would be fast."""
 
-    with patch.object(torch._C, name, none):
+    def dense(_: Any) -> Any:
+        """The order of results for an argument."""
+        return torch.contiguous_format
+
+    orders = (
+        (torch._C, "_conv_determine_backend_memory_format", none),
+        (_prims_common, "suggest_memory_format", dense),
+        (_meta_registrations, "pooling_output_shape_pad_lr", _windows),
+    )
+    with ExitStack() as stack:
+        for owner, name, instead in orders:
+            if hasattr(owner, name):  # not another torch
+                stack.enter_context(patch.object(owner, name, instead))
         yield
+
+
+def _windows(
+    size: Any, kernel: int, before: int, after: int, stride: int, dilation: int,
+    ceil: bool,
+) -> Any:  # fmt: skip
+    """How many windows a pool has along a dimension with a border.
+
+    With ``ceil`` also those that begin inside, or in the border before, and end
+    outside of the border after.
+    """
+    span = dilation * (kernel - 1) + 1
+    last = size + before + after - span
+    if ceil:
+        last = size + before - 1 + min(after - span + stride, 0)
+    return last // stride + 1
 
 
 def guards_of(exported: Any) -> Sequence[str]:

@@ -12,21 +12,33 @@ from typing import Any, cast
 import numpy as np
 
 from argus.specification.array import SymbolicArray
-from argus.specification.aten import indexing, layers, pointwise, reducing, windows
+from argus.specification.aten import (
+    complex_pairs,
+    indexing,
+    layers,
+    pointwise,
+    reducing,
+    windows,
+)
 from argus.specification.aten.promoting import promoted
 from argus.specification.aten.shapes import CREATING
-from argus.specification.aten.table import OPERATORS, numpy_type
+from argus.specification.aten.table import IN_REALS, OPERATORS, numpy_type
 from argus.specification.casting import converted, lifted
 from argus.specification.in_floats import hold
 from argus.specification.tracing import Tracing
 from argus.terms import Unknown
 
-TRACED = (indexing, layers, pointwise, reducing, windows)
+TRACED = (complex_pairs, indexing, layers, pointwise, reducing, windows)
 """Modules that fill the table of operators when they are imported."""
 
 _NUMBERS = (
     "sym_max", "sym_min", "sym_not", "sym_float", "sym_int", "sym_sqrt", "_sym_sqrt",
 )  # fmt: skip
+
+
+def traced(name: str) -> bool:
+    """Whether an operator of that name is traced."""
+    return name in OPERATORS or name in IN_REALS or name in CREATING
 
 
 def walked(tracing: Tracing, graph: Any, given: Mapping[str, Any]) -> list[Any]:
@@ -95,13 +107,19 @@ def _called(tracing: Tracing, node: Any, values: Mapping[str, Any]) -> Any:
     if name.startswith("aten._assert_scalar"):
         needed(tracing, args[0], "the exported graph")
         return None
+    if name.startswith("aten._assert_async"):
+        said = args[1] if len(args) > 1 else "what it asserts of elements holds"
+        tracing.assume(f"the reference: {said}")
+        return None
     if name.startswith("aten._local_scalar_dense"):
         return args[0].item()
     if name in CREATING:
         return _as_said(CREATING[name](tracing, *args, **named), node)
-    if name in OPERATORS:
+    function = IN_REALS.get(name) or OPERATORS.get(name)
+    if function is not None:
         args, named = promoted(tracing, node, args, named)
-        return _as_said(OPERATORS[name](*args, **named), node)
+        function = complex_pairs.by_parts(function, args, named)
+        return _as_said(function(*args, **named), node)
     if getattr(operator, node.target.__name__, None) is node.target:
         return node.target(*args, **named)
     if node.target.__name__ in _NUMBERS:

@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from argus.specification.array import size_of
-from argus.specification.aten.table import aten
+from argus.specification.aten.table import aten, in_reals
 from argus.specification.broadcasting import axis_of
 from argus.specification.creating import arange
-from argus.specification.indirect import add_at, take_along_axis
+from argus.specification.indirect import add_at, extreme_at, take_along_axis
+from argus.terms import Unknown
 
 
 @aten("index.Tensor", "_unsafe_index.Tensor")
@@ -78,4 +81,30 @@ def scatter_add(x: Any, dim: int, table: Any, source: Any) -> Any:
     for mine, other in zip(table.sizes, source.sizes, strict=True):
         x.tracing.need_equal(mine, other, "scatter_add")
     add_at(x.tracing, made, _places(table, axis_of(dim, x.ndim)), source)
+    return made
+
+
+@in_reals("scatter_reduce.two")
+def scatter_reduce(
+    x: Any, dim: int, table: Any, source: Any, reduce: str, *,
+    include_self: bool = True,
+) -> Any:  # fmt: skip
+    """Sums, means or extremes of what is there and what tables send there."""
+    if not include_self:
+        raise Unknown("the graph has a scatter_reduce without what is there")
+    for mine, other in zip(table.sizes, source.sizes, strict=True):
+        x.tracing.need_equal(mine, other, "scatter_reduce")
+    made, places = x.copy(), _places(table, axis_of(dim, x.ndim))
+    match reduce:
+        case "sum":
+            add_at(x.tracing, made, places, source)
+        case "mean":
+            add_at(x.tracing, made, places, source)
+            number = np.ones_like(x)
+            add_at(x.tracing, number, places, np.ones_like(source))
+            made = made / number
+        case "amax" | "amin":
+            extreme_at(x.tracing, reduce[1:], made, places, source)
+        case _:
+            raise Unknown(f"the graph has a scatter_reduce by {reduce}")
     return made

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from argus.specification.aten.table import aten, numpy_type
+from argus.specification.aten.table import aten, in_reals, numpy_type
 from argus.specification.module import erf
 from argus.terms import Unknown
 
@@ -207,6 +207,19 @@ def copy(x: Any, source: Any, *_: Any) -> Any:
     """The elements of another tensor."""
     made = source.astype(x.dtype)
     return np.broadcast_to(made, x.shape)
+
+
+@in_reals("xlogy.Tensor", "xlogy.Scalar_Self", "xlogy.Scalar_Other")
+def xlogy(x: Any, y: Any) -> Any:
+    """``x * log(y)``, and 0 where x is."""
+    return _where(x == 0, 0.0, x * np.log(y))
+
+
+@in_reals("logaddexp")
+def logaddexp(x: Any, y: Any) -> Any:
+    """``log(exp(x) + exp(y))``."""
+    largest = np.maximum(x, y)
+    return largest + np.log(np.exp(x - largest) + np.exp(y - largest))
 
 
 @aten("isnan", "isinf")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from argus.specification.aten.table import aten, dims_of, numpy_type
+from argus.specification.aten.table import aten, dims_of, in_reals, numpy_type
 from argus.terms import Unknown
 
 _cumprod: Any = np.cumprod
@@ -130,6 +130,24 @@ def cumprod_dim(x: Any, dim: int, *, dtype: Any = None) -> Any:
     return _cumprod(_typed(x, dtype), dim)
 
 
+@in_reals("cummax")
+def cummax_dim(x: Any, dim: int) -> Any:
+    """The largest up to each element; its position is not known."""
+    return np.maximum.accumulate(x, dim), None
+
+
+@in_reals("cummin")
+def cummin_dim(x: Any, dim: int) -> Any:
+    """The smallest up to each element; its position is not known."""
+    return np.minimum.accumulate(x, dim), None
+
+
+@in_reals("logcumsumexp")
+def logcumsumexp(x: Any, dim: int) -> Any:
+    """The logarithm of sums of exponentials up to each element."""
+    return np.log(np.cumsum(np.exp(x), dim))
+
+
 @aten("_softmax", "_safe_softmax")
 def softmax(x: Any, dim: int, *_: Any) -> Any:
     """``exp(x - max) / Σ exp(x - max)``."""
@@ -157,7 +175,7 @@ def logsumexp(x: Any, dim: Any, keepdim: bool = False) -> Any:
 def vector_norm(
     x: Any, order: Any = 2, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 ) -> Any:
-    """The norm along dimensions, for 1, 2 and infinity."""
+    """The norm along dimensions, for whole orders and infinity."""
     given = dims_of(dim)
     if given is None:
         given = tuple(range(x.ndim))
@@ -167,6 +185,9 @@ def vector_norm(
         return np.sum(abs(x), given, keepdims=keepdim)
     if order == float("inf"):
         return np.max(abs(x), given, keepdims=keepdim)
+    if order > 0 and order == int(order):
+        total = np.sum(abs(x) ** int(order), given, keepdims=keepdim)
+        return total ** (1.0 / int(order))
     raise Unknown(f"the graph has a norm of order {order}")
 
 
@@ -174,6 +195,24 @@ def vector_norm(
 def mm(x: Any, y: Any) -> Any:
     """The product of matrices."""
     return x @ y
+
+
+@in_reals("_trilinear")
+def trilinear(
+    a: Any, b: Any, c: Any, more_a: Any, more_b: Any, more_c: Any, dims: Any, *_: Any
+) -> Any:
+    """The sum of products of three, each with new dimensions, over dimensions."""
+    wide = [
+        np.expand_dims(x, tuple(more)) if more else x
+        for x, more in ((a, more_a), (b, more_b), (c, more_c))
+    ]
+    return np.sum(wide[0] * wide[1] * wide[2], dims_of(dims))
+
+
+@in_reals("_cdist_forward")
+def cdist(x: Any, y: Any, order: float, *_: Any) -> Any:
+    """The norm of the difference of each row of one and each of the other."""
+    return vector_norm(x[..., :, None, :] - y[..., None, :, :], order, [-1])
 
 
 @aten("dot")

@@ -11,6 +11,7 @@ from argus.specification.aten.table import aten, numpy_type
 from argus.specification.broadcasting import axis_of, expanded
 from argus.specification.casting import converted
 from argus.specification.creating import arange as numbers
+from argus.specification.creating import empty as unwritten
 from argus.specification.creating import filled
 from argus.specification.reshaping import integer_of
 from argus.specification.tracing import Tracing
@@ -218,6 +219,13 @@ def full(
     )
 
 
+def empty(tracing: Tracing, shape: Any, *, dtype: Any = None, **_: Any) -> Any:
+    """Elements that nothing is known of until they are written."""
+    return unwritten(
+        tracing, tuple(shape), None if dtype is None else numpy_type(dtype)
+    )
+
+
 def zeros(tracing: Tracing, shape: Any, *, dtype: Any = None, **_: Any) -> Any:
     """Zeros."""
     return full(tracing, shape, 0.0 if dtype is None else 0, dtype=dtype)
@@ -247,6 +255,7 @@ def scalar_tensor(tracing: Tracing, value: Any, *, dtype: Any = None, **_: Any) 
 
 
 CREATING = {
+    "aten.empty.memory_format": empty,
     "aten.full.default": full,
     "aten.zeros.default": zeros,
     "aten.ones.default": ones,

@@ -19,15 +19,27 @@ from argus.specification.casting import element_type
 Implementation = TypeVar("Implementation", bound=Callable[..., Any])
 
 OPERATORS: dict[str, Callable[..., Any]] = {}
+IN_REALS: dict[str, Callable[..., Any]] = {}
+"""What operators are of real numbers alone: programs, which have NaN, ask others."""
 
 
 def aten(*names: str) -> Callable[[Implementation], Implementation]:
     """Mark what operators are; ``x`` stands for `aten.x.default`, and is added."""
+    return _marked(OPERATORS, names)
 
+
+def in_reals(*names: str) -> Callable[[Implementation], Implementation]:
+    """Mark what operators are of real numbers; names as `aten` takes them."""
+    return _marked(IN_REALS, names)
+
+
+def _marked(
+    table: dict[str, Callable[..., Any]], names: tuple[str, ...]
+) -> Callable[[Implementation], Implementation]:
     def mark(implementation: Implementation) -> Implementation:
         for name in names:
             full = name if "." in name else f"{name}.default"
-            OPERATORS[f"aten.{full}"] = implementation
+            table[f"aten.{full}"] = implementation
         return implementation
 
     return mark

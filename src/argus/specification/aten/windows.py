@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 from argus.specification.array import SymbolicArray, size_of
-from argus.specification.aten.table import aten
+from argus.specification.aten.table import aten, in_reals
+from argus.specification.broadcasting import axis_of
 from argus.specification.contracting import contracted
 from argus.specification.creating import arange
 from argus.specification.padding import pad
@@ -36,19 +37,30 @@ def windows(
     padding: Sequence[int],
     dilation: Sequence[int],
     fill: float,
+    *,
+    ceil: bool = False,
 ) -> SymbolicArray:
-    """Windows over the last dimensions; positions inside them come last."""
+    """Windows over the last dimensions; positions inside them come last.
+
+    With ``ceil`` those that begin inside, or in the border before, end anywhere.
+    """
     count = len(kernel)
     ahead = x.ndim - count
-    border = [(0, 0)] * ahead + [(p, p) for p in padding]
-    wide = pad(x, border, constant_values=fill) if any(padding) else x
+    after = [p + s - 1 if ceil else p for p, s in zip(padding, stride, strict=True)]
+    border = [(0, 0)] * ahead + list(zip(padding, after, strict=True))
+    pads = any(padding) or any(after)
+    wide = pad(x, border, constant_values=fill) if pads else x
     world = x.tracing.world
     sizes = list(wide.sizes[:ahead])
-    for size, k, s, d in zip(wide.sizes[ahead:], kernel, stride, dilation, strict=True):
-        span = size - (k - 1) * d - 1
-        fits = world.compare(span, ">=", 0)
-        x.tracing.need(fits, f"{size} holds a window of {k}", shape=True)
-        sizes.append(world.quotient(span, Integer.of(s)) + 1)
+    for size, k, s, p, d in zip(
+        x.sizes[ahead:], kernel, stride, padding, dilation, strict=True
+    ):
+        last = size + 2 * p - (k - 1) * d - 1
+        fits = world.compare(last, ">=", 0)
+        x.tracing.need(fits, f"{size + 2 * p} holds a window of {k}", shape=True)
+        if ceil:
+            last = size + p - 1 + _least(0, Integer.of(p + s - 1) - (k - 1) * d)
+        sizes.append(world.quotient(last, Integer.of(s)) + 1)
     read = wide.now()
 
     def at(indices: Indices) -> Any:
@@ -64,16 +76,25 @@ def windows(
     return SymbolicArray(x.tracing, (*sizes, *kernel), x.dtype, at)
 
 
+def _least(bound: int, number: Integer) -> int:
+    """The less of a bound and a number that is known."""
+    if number.constant is None:
+        raise Unknown("the graph has a pool with ceil_mode over windows of any size")
+    return min(bound, number.constant)
+
+
 @aten("convolution")
 def convolution(
     x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dilation: Any,
     transposed: bool, output_padding: Any, groups: Any,
 ) -> Any:  # fmt: skip
     """Sums of products over windows and the channels of a group."""
-    if transposed:
-        raise Unknown("the graph has a transposed convolution")
     count = weight.ndim - 2
-    steps = (_each(v, count) for v in (stride, padding, dilation))
+    steps = tuple(_each(v, count) for v in (stride, padding, dilation))
+    if transposed:
+        more = _each(output_padding, count)
+        x, weight = _as_usual(x, weight, steps, more, groups)
+        steps = ([1] * count, [0] * count, steps[2])
     wide = windows(x, weight.sizes[2:], *steps, fill=0.0)
     channels, inner = weight.sizes[0], weight.sizes[1]
     parts = integer_of(x.tracing, groups)
@@ -103,12 +124,45 @@ def convolution(
     return found + bias.reshape(-1, *[1] * count)
 
 
+def _as_usual(
+    x: Any, weight: Any, steps: Sequence[Sequence[int]], more: Sequence[int],
+    groups: int,
+) -> tuple[Any, Any]:  # fmt: skip
+    """What a transposed convolution is a usual one of, of stride 1 and no border.
+
+    Between elements are as many zeros as the stride leaves out, around them as many
+    that each element meets each tap once; taps come in the other order, and channels
+    change places.
+    """
+    count = weight.ndim - 2
+    taps = tuple(range(-count, 0))
+    wide = x
+    for dim, (s, p, d, m) in enumerate(zip(*steps, more, strict=True)):
+        axis = dim + x.ndim - count
+        if s > 1:
+            border = [(0, 0)] * (axis + 1) + [(0, s - 1)] + [(0, 0)] * (count - dim - 1)
+            apart = np.pad(np.expand_dims(wide, axis + 1), border)
+            wide = apart.reshape(*wide.shape[:axis], -1, *wide.shape[axis + 1 :])
+        around = (integer_of(x.tracing, weight.shape[2 + dim]) - 1) * d - p
+        if around.constant is None:
+            raise Unknown("the graph has a transposed convolution of any size")
+        ends = (around.constant, around.constant + m - (s - 1))
+        border = [(0, 0)] * axis + [tuple(max(e, 0) for e in ends)]
+        wide = np.pad(wide, border + [(0, 0)] * (count - dim - 1))
+        first, last = (max(-e, 0) for e in ends)
+        part = slice(first, -last if last else None)
+        wide = wide[(*[slice(None)] * axis, part)]
+    parts = weight.reshape(groups, -1, *weight.shape[1:]) if groups != 1 else weight
+    turned = np.swapaxes(np.flip(parts, taps), -count - 2, -count - 1)
+    if groups != 1:
+        turned = turned.reshape(-1, *turned.shape[2:])
+    return wide, turned
+
+
 def _pooled(
     x: Any, kernel: Any, stride: Any, padding: Any, dilation: Any, ceil: Any,
     count: int, fill: float,
 ) -> Any:  # fmt: skip
-    if ceil:
-        raise Unknown("the graph has a pool with ceil_mode")
     sizes = _each(kernel, count)
     steps = _each(stride, count) if stride else sizes
     return windows(
@@ -118,6 +172,7 @@ def _pooled(
         _each(padding, count),
         _each(dilation, count),
         fill,
+        ceil=ceil,
     )
 
 
@@ -190,10 +245,32 @@ def avg_pool(
 ) -> Any:  # fmt: skip
     """The mean of each window."""
     count = len(kernel)
-    if divisor is not None or (any(_each(padding, count)) and not include_padding):
-        raise Unknown("the graph has a mean over windows with another divisor")
     wide = _pooled(x, kernel, stride, padding, 1, ceil, count, 0.0)
-    return mean(wide, tuple(range(-count, 0)))
+    inner = tuple(range(-count, 0))
+    pads = _each(padding, count)
+    if divisor is None and not ceil and (include_padding or not any(pads)):
+        return mean(wide, inner)
+    total = np.sum(wide, inner)
+    if divisor is not None:
+        return total / divisor
+    for dim, (k, s, p) in enumerate(
+        zip(_each(kernel, count), _each(stride or kernel, count), pads, strict=True)
+    ):
+        first = arange(x.tracing, wide.shape[dim - 2 * count]) * s - p
+        around = p if include_padding else 0
+        inside = np.minimum(first + k, x.shape[dim - count] + around)
+        inside = inside - np.maximum(first, -around)
+        total = total / inside.reshape(-1, *[1] * (count - 1 - dim))
+    return total
+
+
+@in_reals("unfold")
+def unfold(x: Any, dim: int, size: int, step: int) -> Any:
+    """Windows along a dimension, whose elements come last."""
+    axis = axis_of(dim, x.ndim)
+    last = call(np.moveaxis, x, axis, -1)
+    made = windows(last, [Integer.of(size)], [step], [0], [1], 0.0)
+    return call(np.moveaxis, made, -2, axis)
 
 
 @aten("_adaptive_avg_pool2d", "_adaptive_avg_pool3d")
