@@ -8,6 +8,15 @@ and rows = min(R - g*G, G),
 is one to one onto [0, R) x [0, C). Group g holds the C*rows values from g*per on: C*G
 of them, or what is left of R*C. Inside the group it is division with remainder by
 rows >= 1. So the two coordinates are variables of their own, and v a function of them.
+
+With `v % rows` for `v % per % rows` it is, too: v is v % per and a number that is the
+same in all of the group, which turns the rows of each column alike.
+
+Expressions are compared as `_canonical` writes them: operands of a sum, product or
+extreme in one order, `max(d, 1)` as d where it divides v or a remainder of it,
+``v - v // d * d`` as ``v % d``, and a choice of 0 where a divisor is 0 as what is
+chosen else. In a form all these d are per or rows, and where there is a v, both are at
+least 1.
 """
 
 from __future__ import annotations
@@ -17,7 +26,16 @@ from dataclasses import dataclass
 from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Select, Sym, substitute, symbols
+from argus.ir.expr import (
+    Binary,
+    BinaryOp,
+    Const,
+    Expr,
+    Select,
+    Sym,
+    substitute,
+    symbols,
+)
 from argus.ir.walk import walk
 
 __all__ = ["GroupedForm", "find_grouped", "is_column", "is_row", "resolved"]
@@ -58,26 +76,41 @@ def find_grouped(
     """The grouped order in which a block takes tiles by ``place``, if it does."""
     for op in walk(block):
         if isinstance(op, o.Let):
-            form = _form(resolved(op.value, lets), place)
+            form = _form(_canonical(resolved(op.value, lets), place), place)
             if form is not None:
                 return form
     return None
+
+
+def is_column(e: Expr, form: GroupedForm) -> bool:
+    """Whether an expression is the column of the tile at a place."""
+    return _canonical(e, form.place) == Binary("//", form.at, form.rows)
+
+
+def is_row(e: Expr, form: GroupedForm) -> bool:
+    """Whether an expression is the row of the tile at a place."""
+    first = _first(form.place, form.per, form.group)
+    found = _canonical(e, form.place)
+    return any(
+        found == _sorted("+", first, Binary("%", at, form.rows))
+        for at in (form.at, form.place)
+    )
 
 
 def _form(e: Expr, place: Expr) -> GroupedForm | None:
     """The order of which an expression is the column."""
     match e:
         case Binary(
-            op="//",
-            left=Binary(op="%", left=v, right=per),
-            right=Binary(
-                op="min",
-                left=Binary(op="-", left=total, right=first),
-                right=Const(value=int(group)),
-            ) as rows,
-        ) if v == place and group >= 1:
+            op="//", left=Binary(op="%", left=v, right=per), right=Binary() as rows
+        ) if v == place:
+            found = _group(rows)
+            if found is None:
+                return None
+            total, first, group = found
             columns = _columns(per, group)
             if columns is None or first != _first(place, per, group):
+                return None
+            if set(symbols(place)) & {*symbols(total), *symbols(columns)}:
                 return None
             return GroupedForm(place, per, rows, group, total, columns)
         case Const() | Sym() | Binary() | Select():
@@ -86,32 +119,97 @@ def _form(e: Expr, place: Expr) -> GroupedForm | None:
             assert_never(e)
 
 
+def _group(rows: Binary) -> tuple[Expr, Expr, int] | None:
+    """R, g*G and G of ``min(R - g*G, G)``, or of ``min(R, g*G + G) - g*G``."""
+    match rows:
+        case Binary(op="min"):
+            for rest, group in _operands("min", rows):
+                match rest, group:
+                    case (
+                        Binary(op="-", left=total, right=first),
+                        Const(value=int(count)),
+                    ) if count >= 1:
+                        return total, first, count
+                    case _:
+                        continue
+        case Binary(op="-", left=Binary(op="min") as last, right=first):
+            for total, end in _operands("min", last):
+                for part, group in _operands("+", end):
+                    match group:
+                        case Const(value=int(count)) if part == first and count >= 1:
+                            return total, first, count
+                        case _:
+                            continue
+        case _:
+            pass
+    return None
+
+
 def _columns(per: Expr, group: int) -> Expr | None:
     if group == 1:
         return per
     match per:
-        case Binary(op="*", left=columns, right=Const(value=g)) if g == group:
-            return columns
         case Const(value=int(n)) if n % group == 0:
             return Const(n // group)
-        case Const() | Sym() | Binary() | Select():
-            return None
         case _:
-            assert_never(per)
+            return next((c for g, c in _operands("*", per) if g == Const(group)), None)
 
 
 def _first(place: Expr, per: Expr, group: int) -> Expr:
     """The first row of the group of a place."""
     number = Binary("//", place, per)
-    return number if group == 1 else Binary("*", number, Const(group))
+    return number if group == 1 else _sorted("*", number, Const(group))
 
 
-def is_column(e: Expr, form: GroupedForm) -> bool:
-    """Whether an expression is the column of the tile at a place."""
-    return e == Binary("//", form.at, form.rows)
+# ------------------------------------------------------------------------ one writing
 
 
-def is_row(e: Expr, form: GroupedForm) -> bool:
-    """Whether an expression is the row of the tile at a place."""
-    first = _first(form.place, form.per, form.group)
-    return e == Binary("+", first, Binary("%", form.at, form.rows))
+def _canonical(e: Expr, place: Expr) -> Expr:
+    """An expression as it is compared, see above."""
+    match e:
+        case Binary(op=op, left=left, right=right):
+            a, b = _canonical(left, place), _canonical(right, place)
+            if op in ("+", "*", "min", "max"):
+                return _sorted(op, a, b)
+            if op in ("//", "%") and _of(a, place):
+                b = _without_floor(b)
+            if op == "-" and a == place:
+                for whole, by in _operands("*", b):
+                    if whole == Binary("//", place, by):
+                        return Binary("%", place, by)
+            return Binary(op, a, b)
+        case Select(
+            cond=Binary(op="==", left=d, right=Const(value=0)),
+            then=Const(value=0),
+            other=Binary(op="//" | "%", left=left, right=by) as other,
+        ) if d == by and _of(_canonical(left, place), place):
+            return _canonical(other, place)
+        case Const() | Sym() | Select():
+            return e
+        case _:
+            assert_never(e)
+
+
+def _of(e: Expr, place: Expr) -> bool:
+    """Whether it is v, or what is left of it."""
+    match e:
+        case Binary(op="%", left=left):
+            return left == place
+        case _:
+            return e == place
+
+
+def _without_floor(e: Expr) -> Expr:
+    return next((d for one, d in _operands("max", e) if one == Const(1)), e)
+
+
+def _operands(op: BinaryOp, e: Expr) -> tuple[tuple[Expr, Expr], ...]:
+    """The two operands in both orders; none where it is another operation."""
+    if not isinstance(e, Binary) or e.op != op:
+        return ()
+    return (e.left, e.right), (e.right, e.left)
+
+
+def _sorted(op: BinaryOp, a: Expr, b: Expr) -> Expr:
+    left, right = sorted((a, b), key=str)
+    return Binary(op, left, right)
