@@ -491,3 +491,51 @@ def test_logarithms_beside_padding(first: str, step: str, wanted: str) -> None:
     assert found.equal, found.reason
     assert not decided_text(whole.replace("k, j * BN :]", "k, j * BN + 1 :]")).equal
     assert not decided_text(whole.replace("ag.log(x", "ag.log(0 * x")).equal
+
+
+MERGED = """
+@ag.kernel
+def k(Op: f32["P H D"], E: f32["P H"], O: f32["H D"]):
+    P, H, D = Op.shape
+    ag.require(P > 0, "parts")
+    h, j = ag.block(ag.cdiv(H, 4), ag.cdiv(D, 128))
+    acc = ag.zeros((4, 128), f32, dims="H D")
+    m = ag.full((4,), -1e30, f32, dims="H")
+    l = ag.zeros((4,), f32, dims="H")
+    for p in ag.range(0, P):
+        s = ag.load(E[p, h * 4 :], (4,), fill={fill})
+        new = ag.maximum(m, s)
+        a, b = ag.exp(m - new), ag.exp(s - new)
+        acc = acc * {factor} + ag.load(Op[p, h * 4 :, j * 128 :], (4, 128)) * b
+        l = l * {factor} + b
+        m = new
+    O[h * 4 :, j * 128 :] = acc / l
+
+
+@ag.reference
+def ref(Op, E):
+    w = np.exp(E - E.max(0))
+    return (w[..., None] * Op).sum(0) / w.sum(0)[:, None]
+"""
+
+
+@pytest.mark.parametrize("fill", ["0.0", "-ag.inf", "1.0"])
+def test_rows_beside_a_tensor_are_rescaled_by_themselves(fill: str) -> None:
+    found = decided_text(MERGED.format(fill=fill, factor="a"))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [
+        "b",
+        "1.0",
+        "ag.exp(s - m)",
+        "ag.where(s > 0.0, a, 1.0)",
+        'ag.where(ag.full((4,), p, i32, dims="H") > 2, a, 1.0)',
+        'ag.where(ag.index(s, "H") + p < H, a, 1.0)',
+        'ag.where(ag.index(s, "H") < 3, a, 1.0)',
+    ],
+)
+def test_rows_that_are_rescaled_by_another_factor(factor: str) -> None:
+    assert not decided_text(MERGED.format(fill="0.0", factor=factor)).equal

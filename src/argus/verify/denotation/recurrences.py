@@ -34,6 +34,7 @@ from argus.terms import (
     ONE,
     ZERO,
     Applied,
+    IndexSet,
     Integer,
     Leaf,
     Term,
@@ -43,6 +44,7 @@ from argus.terms import (
     Whole,
     World,
     apply,
+    union,
 )
 from argus.terms.idle_data import without_idle_data
 from argus.terms.linear import geometric, parted, weighted
@@ -216,7 +218,8 @@ class _Solver(KnownForms):
         if not factors:
             return None
         if len({x for _, x in factors}) != 1:
-            return self._weighted(one, _everywhere(factors, gained), rest)
+            every = _everywhere(factors, gained)
+            return self._by_regions(one, every) or self._weighted(one, every, rest)
         factor = factors[0][1]
         if factor == ZERO:
             return self._handed_on(one)
@@ -229,6 +232,45 @@ class _Solver(KnownForms):
             or self._geometric(one, factor, rest)
             or self._weighted(one, _everywhere(factors, gained), rest)
         )
+
+    def _by_regions(self, one: Recurrence, factors: Cases) -> Form | None:
+        """Elements that no iteration takes from one region to another: each by itself.
+
+        So are rows beside a tensor, which are filled. A region is that of all elements
+        which some iteration has in it; where no two have one in common, every
+        iteration has an element in the same. Outside of all there is no iteration.
+        """
+        world, j = self.world, self.counter
+        regions: dict[Term, IndexSet] = {}
+        for where, factor in factors:
+            if carried_in(where):
+                return None
+            region = world.project(world.close(where), (j,))
+            regions[factor] = regions.get(factor, IndexSet.nothing) | region
+        outside, forms = IndexSet.universe, list[tuple[IndexSet, Form]]()
+        for region in regions.values():
+            if not world.is_subset(region, outside):
+                return None
+            outside = outside - region
+            cases = tuple(
+                (where & region, x)
+                for where, x in one.yielded.cases
+                if not world.is_empty(where & region)
+            )
+            form = self._linear(replace(one, yielded=Value("real", cases)))
+            self.scales.pop(one.name, None)
+            if form is None or isinstance(form, Unknown):
+                return None
+            forms.append((region, form))
+
+        def whole(at: Integer) -> Value:
+            parts = [(region, form(at)) for region, form in forms]
+            idle = outside & world.compare(at, "==", 0)
+            if not world.is_empty(idle):
+                parts.append((idle, one.init))
+            return chosen(world, parts)
+
+        return whole
 
     def _counted(self, one: Recurrence) -> Form | None:
         """A sum of integers."""
@@ -260,7 +302,7 @@ class _Solver(KnownForms):
         return form
 
     def _rescaled(self, one: Recurrence, factor: Term, rest: Value) -> Form | None:
-        scale = self._scale(factor)
+        scale = self._scale(factor, union(s for s, _ in one.yielded.cases))
         if scale is None:
             return None
         world = self.world
@@ -287,14 +329,14 @@ class _Solver(KnownForms):
 
         return scaled
 
-    def _scale(self, factor: Term) -> Scale | None:
+    def _scale(self, factor: Term, where: IndexSet) -> Scale | None:
         world, counter = self.world, self.counter
         sources: dict[str, tuple[Recurrence, Form]] = {}
         for name, one in self.found.items():
             form = self.solved.get(name)
             if form is not None and not isinstance(form, Unknown):
                 sources[name] = (one, form)
-        scale = exponentials(world, counter, factor, sources)
+        scale = exponentials(world, counter, factor, where, sources)
         if scale is not None or not self.has(carried_in(factor)):
             return scale
         closed = self.closed(Value.real(factor), Integer.atom(counter))

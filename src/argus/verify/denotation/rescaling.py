@@ -13,6 +13,7 @@ from argus.terms import (
     ONE,
     Base,
     Carried,
+    IndexSet,
     Integer,
     Term,
     Value,
@@ -75,9 +76,13 @@ def exponentials(
     world: World,
     counter: Variable,
     factor: Term,
+    where: IndexSet,
     sources: Mapping[str, tuple[Recurrence, Form]],
 ) -> Scale | None:
-    """For ``exp(u*m - u*m')``: m a carried value, m' what the loop yields for it."""
+    """For ``exp(u*m - u*m')``: m a carried value, m' what the loop yields for it.
+
+    ``where``: the elements of which the factor is this one, in every iteration.
+    """
     if len(factor.parts) != 1:
         return None
     ((product, coefficient),) = factor.parts.items()
@@ -93,7 +98,8 @@ def exponentials(
                 continue
             if counter in unit.free_variables():
                 continue
-            scale = _exponential(world, exponent, unit, leaf, sources[leaf.name])
+            source = sources[leaf.name]
+            scale = _exponential(world, exponent, where, unit, leaf, source)
             if scale is not None:
                 return scale
     return None
@@ -102,16 +108,20 @@ def exponentials(
 def _exponential(
     world: World,
     exponent: Term,
+    where: IndexSet,
     unit: Term,
     leaf: Carried,
     source: tuple[Recurrence, Form],
 ) -> Scale | None:
     """``q(j) = exp(u*m(j))``, if that is what the exponent says."""
     one, form = source
-    if len(one.yielded.terms) != 1:
-        return None
     axes = dict(zip(one.axes, leaf.indices, strict=True))
-    after = world.substitute(one.yielded.terms[0][1], axes)
+    yielded = world.substitute(one.yielded, axes).terms
+    if len(yielded) > 1:
+        yielded = [case for case in yielded if not world.is_empty(case[0] & where)]
+    if len(yielded) != 1:
+        return None
+    after = yielded[0][1]
     if exponent != unit * leaf_term(leaf) - unit * after:
         return None
 
