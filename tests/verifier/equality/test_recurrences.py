@@ -539,3 +539,89 @@ def test_rows_beside_a_tensor_are_rescaled_by_themselves(fill: str) -> None:
 )
 def test_rows_that_are_rescaled_by_another_factor(factor: str) -> None:
     assert not decided_text(MERGED.format(fill="0.0", factor=factor)).equal
+
+
+LANES = """
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M"]):
+    M, N = X.shape
+    ag.require(N > 0, "a row has elements")
+    i = ag.block(ag.cdiv(M, 4))
+    m = ag.full((4, 128), -1e30, f32, dims="M N")
+    l = ag.zeros((4, 128), f32, dims="M N")
+    for n in ag.range(0, N, 128):
+        x = ag.load(X[i * 4 :, n:], (4, 128), fill={fill})
+        new = ag.maximum(m, x)
+        l = l * ag.exp(m - new) + ag.exp(x - new)
+        m = new
+    most = ag.max(m, "N")
+    Y[i * 4 :] = most + ag.log(ag.sum({left}, "N"))
+
+
+@ag.reference
+def ref(X):
+    most = X.max(1)
+    return most + np.log(np.exp(X - most[:, None]).sum(1))
+"""
+
+
+@pytest.mark.parametrize("fill", ["-1e30", "-ag.inf"])
+def test_each_lane_has_a_maximum_of_its_own(fill: str) -> None:
+    """Beside a row nothing is larger: the maximum, and what it rescales, stay."""
+    found = decided_text(LANES.format(fill=fill, left="l * ag.exp(m - most)"))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    ("fill", "left"),
+    [
+        ("0.0", "l * ag.exp(m - most)"),
+        ("-1e30", "l"),
+        ("-1e30", "l * ag.exp(most - m)"),
+    ],
+)
+def test_lanes_that_are_put_together_otherwise(fill: str, left: str) -> None:
+    assert not decided_text(LANES.format(fill=fill, left=left)).equal
+
+
+DECAYING = """
+@ag.kernel
+def k(Q: bf16["S D"], K: bf16["S D"], V: bf16["S E"], O: f32["S E"], g: f32 = 0.1,
+      *, D: int = 64, E: int = 64):
+    S = Q.shape[0]
+    state = ag.zeros((D, E), f32)
+    for t in ag.range(0, S, 64):
+        q = ag.load(Q[t:, :], (64, D))
+        k = ag.load(K[t:, :], (64, D)).rename("T D")
+        v = ag.load(V[t:, :], (64, E)).rename("T E")
+        s = ag.dot(q, k.T)
+        i, j = ag.broadcast(ag.index(s, "S"), s), ag.broadcast(ag.index(s, "T"), s)
+        s = ag.where(i >= j, s * ag.exp(-g * (i - j).to(f32)), 0.0)
+        late = ag.exp(-g * (ag.index(q, "S") + {after}).to(f32))
+        early = ag.exp(-g * ({last} - ag.index(k, "T")).to(f32))
+        late = (q.to(f32) * ag.broadcast(late, q)).to(bf16)
+        early = (k.to(f32) * ag.broadcast(early, k)).to(bf16)
+        O[t:, :] = ag.dot(s.to(bf16), v) + ag.dot(late, state.to(bf16))
+        decay = ag.exp(ag.full((D, E), -g * {whole}, f32))
+        state = ag.dot(early.T, v, state * decay)
+
+
+@ag.reference
+def ref(Q, K, V, g):
+    S = Q.shape[0]
+    d = np.arange(S)[:, None] - np.arange(S)[None]
+    return (np.where(d >= 0, np.exp(-g * d), 0) * (Q @ K.T)) @ V
+"""
+_DECAY = {"after": "1", "last": "63", "whole": "64.0"}
+
+
+def test_a_state_that_decays_from_chunk_to_chunk() -> None:
+    found = decided_text(DECAYING.format(**_DECAY))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    "change", [{"after": "0"}, {"last": "64"}, {"whole": "63.0"}, {"whole": "0.0"}]
+)
+def test_a_state_that_decays_otherwise(change: dict[str, str]) -> None:
+    assert not decided_text(DECAYING.format(**(_DECAY | change))).equal

@@ -34,7 +34,6 @@ from argus.terms import (
     ONE,
     ZERO,
     Applied,
-    IndexSet,
     Integer,
     Leaf,
     Term,
@@ -44,7 +43,6 @@ from argus.terms import (
     Whole,
     World,
     apply,
-    union,
 )
 from argus.terms.idle_data import without_idle_data
 from argus.terms.linear import geometric, parted, weighted
@@ -218,8 +216,8 @@ class _Solver(KnownForms):
         if not factors:
             return None
         if len({x for _, x in factors}) != 1:
-            every = _everywhere(factors, gained)
-            return self._by_regions(one, every) or self._weighted(one, every, rest)
+            scaled = self._rescaled(one, factors, rest)
+            return scaled or self._weighted(one, _everywhere(factors, gained), rest)
         factor = factors[0][1]
         if factor == ZERO:
             return self._handed_on(one)
@@ -228,49 +226,10 @@ class _Solver(KnownForms):
                 return None
             return balanced(self, one, rest) or self.summed(one.init, rest)
         return (
-            self._rescaled(one, factor, rest)
+            self._rescaled(one, factors[:1], rest)
             or self._geometric(one, factor, rest)
             or self._weighted(one, _everywhere(factors, gained), rest)
         )
-
-    def _by_regions(self, one: Recurrence, factors: Cases) -> Form | None:
-        """Elements that no iteration takes from one region to another: each by itself.
-
-        So are rows beside a tensor, which are filled. A region is that of all elements
-        which some iteration has in it; where no two have one in common, every
-        iteration has an element in the same. Outside of all there is no iteration.
-        """
-        world, j = self.world, self.counter
-        regions: dict[Term, IndexSet] = {}
-        for where, factor in factors:
-            if carried_in(where):
-                return None
-            region = world.project(world.close(where), (j,))
-            regions[factor] = regions.get(factor, IndexSet.nothing) | region
-        outside, forms = IndexSet.universe, list[tuple[IndexSet, Form]]()
-        for region in regions.values():
-            if not world.is_subset(region, outside):
-                return None
-            outside = outside - region
-            cases = tuple(
-                (where & region, x)
-                for where, x in one.yielded.cases
-                if not world.is_empty(where & region)
-            )
-            form = self._linear(replace(one, yielded=Value("real", cases)))
-            self.scales.pop(one.name, None)
-            if form is None or isinstance(form, Unknown):
-                return None
-            forms.append((region, form))
-
-        def whole(at: Integer) -> Value:
-            parts = [(region, form(at)) for region, form in forms]
-            idle = outside & world.compare(at, "==", 0)
-            if not world.is_empty(idle):
-                parts.append((idle, one.init))
-            return chosen(world, parts)
-
-        return whole
 
     def _counted(self, one: Recurrence) -> Form | None:
         """A sum of integers."""
@@ -301,14 +260,14 @@ class _Solver(KnownForms):
 
         return form
 
-    def _rescaled(self, one: Recurrence, factor: Term, rest: Value) -> Form | None:
-        scale = self._scale(factor, union(s for s, _ in one.yielded.cases))
+    def _rescaled(self, one: Recurrence, factors: Cases, rest: Value) -> Form | None:
+        scale = self._scale(factors)
         if scale is None:
             return None
         world = self.world
-        self.scales[one.name] = scale
-        following = Value.real(scale.following)
-        gained = apply(world, "mul", rest, following)
+        if len(scale.following.terms) == 1:
+            self.scales[one.name] = scale
+        gained = apply(world, "mul", rest, scale.following)
         if not self.has(carried_in(gained)):
             return None
         at_first = scale.at(Integer.of(0))
@@ -329,16 +288,19 @@ class _Solver(KnownForms):
 
         return scaled
 
-    def _scale(self, factor: Term, where: IndexSet) -> Scale | None:
+    def _scale(self, factors: Cases) -> Scale | None:
         world, counter = self.world, self.counter
         sources: dict[str, tuple[Recurrence, Form]] = {}
         for name, one in self.found.items():
             form = self.solved.get(name)
             if form is not None and not isinstance(form, Unknown):
                 sources[name] = (one, form)
-        scale = exponentials(world, counter, factor, where, sources)
-        if scale is not None or not self.has(carried_in(factor)):
+        scale = exponentials(world, counter, factors, sources)
+        if scale is not None or len(factors) > 1:
             return scale
+        ((_, factor),) = factors
+        if not self.has(carried_in(factor)):
+            return None
         closed = self.closed(Value.real(factor), Integer.atom(counter))
         if len(closed.terms) != 1:
             return None
