@@ -80,3 +80,16 @@ def test_any_writing(loop: str, number: int) -> None:
 def test_another_order(part: str, wrong: str) -> None:
     parts = {**_cases()[0], part: wrong}
     assert not decided_text(_text(BLOCKS, parts)).equal
+
+
+@pytest.mark.parametrize("way", [("v", "v % width"), ("v % width", "v")])
+def test_two_orders_of_rows_are_not_one(way: tuple[str, str]) -> None:
+    """Of a last group of three rows they are different."""
+    load, store = (f"group * G + {x} % size" for x in way)
+    text = _text(BLOCKS, {**_cases()[0], "row": store})
+    text = text.replace("ag.load(X[i *", f"ag.load(X[({load}) *")
+    assert not decided_text(text).equal
+    named = text.replace(f"({load})", "other").replace(
+        "    Y[", f"    other = {load}\n    Y["
+    )
+    assert not decided_text(named).equal

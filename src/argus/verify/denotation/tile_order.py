@@ -10,7 +10,8 @@ of them, or what is left of R*C. Inside the group it is division with remainder 
 rows >= 1. So the two coordinates are variables of their own, and v a function of them.
 
 With `v % rows` for `v % per % rows` it is, too: v is v % per and a number that is the
-same in all of the group, which turns the rows of each column alike.
+same in all of the group, which turns the rows of each column alike. It is another
+order: a program that has both has one that is known, and one that is not.
 
 Expressions are compared as `_canonical` writes them: operands of a sum, product or
 extreme in one order, `max(d, 1)` as d where it divides v or a remainder of it,
@@ -22,7 +23,7 @@ least 1.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import assert_never
 
 from argus.ir import ops as o
@@ -54,6 +55,8 @@ class GroupedForm:
     """R"""
     columns: Expr
     """C"""
+    turned: bool = False
+    """Whether rows are ``v % rows``, and nothing else."""
 
     @property
     def at(self) -> Expr:
@@ -74,12 +77,17 @@ def find_grouped(
     block: o.Block, place: Expr, lets: Mapping[str, Expr]
 ) -> GroupedForm | None:
     """The grouped order in which a block takes tiles by ``place``, if it does."""
-    for op in walk(block):
-        if isinstance(op, o.Let):
-            form = _form(_canonical(resolved(op.value, lets), place), place)
-            if form is not None:
-                return form
-    return None
+    named = [
+        _canonical(resolved(op.value, lets), place)
+        for op in walk(block)
+        if isinstance(op, o.Let)
+    ]
+    form = next((form for e in named if (form := _form(e, place)) is not None), None)
+    if form is None:
+        return None
+    # One of both orders is taken: an element has one row.
+    turned = replace(form, turned=True)
+    return turned if _row(turned) in named and _row(form) not in named else form
 
 
 def is_column(e: Expr, form: GroupedForm) -> bool:
@@ -89,12 +97,13 @@ def is_column(e: Expr, form: GroupedForm) -> bool:
 
 def is_row(e: Expr, form: GroupedForm) -> bool:
     """Whether an expression is the row of the tile at a place."""
+    return _canonical(e, form.place) == _row(form)
+
+
+def _row(form: GroupedForm) -> Expr:
     first = _first(form.place, form.per, form.group)
-    found = _canonical(e, form.place)
-    return any(
-        found == _sorted("+", first, Binary("%", at, form.rows))
-        for at in (form.at, form.place)
-    )
+    at = form.place if form.turned else form.at
+    return _sorted("+", first, Binary("%", at, form.rows))
 
 
 def _form(e: Expr, place: Expr) -> GroupedForm | None:
