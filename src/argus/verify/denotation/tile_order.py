@@ -130,38 +130,32 @@ def _form(e: Expr, place: Expr) -> GroupedForm | None:
 
 def _group(rows: Binary) -> tuple[Expr, Expr, int] | None:
     """R, g*G and G of ``min(R - g*G, G)``, or of ``min(R, g*G + G) - g*G``."""
-    match rows:
-        case Binary(op="min"):
-            for rest, group in _operands("min", rows):
-                match rest, group:
-                    case (
-                        Binary(op="-", left=total, right=first),
-                        Const(value=int(count)),
-                    ) if count >= 1:
-                        return total, first, count
-                    case _:
-                        continue
-        case Binary(op="-", left=Binary(op="min") as last, right=first):
-            for total, end in _operands("min", last):
-                for part, group in _operands("+", end):
-                    match group:
-                        case Const(value=int(count)) if part == first and count >= 1:
-                            return total, first, count
-                        case _:
-                            continue
-        case _:
-            pass
+    for rest, group in _operands("min", rows):
+        count = _count(group)
+        if isinstance(rest, Binary) and rest.op == "-" and count:
+            return rest.left, rest.right, count
+    if rows.op == "-":
+        for total, end in _operands("min", rows.left):
+            for part, group in _operands("+", end):
+                count = _count(group)
+                if part == rows.right and count:
+                    return total, part, count
     return None
+
+
+def _count(e: Expr) -> int:
+    """A number that is at least 1; 0 for anything else."""
+    value = e.value if isinstance(e, Const) else 0
+    return value if type(value) is int and value > 0 else 0
 
 
 def _columns(per: Expr, group: int) -> Expr | None:
     if group == 1:
         return per
-    match per:
-        case Const(value=int(n)) if n % group == 0:
-            return Const(n // group)
-        case _:
-            return next((c for g, c in _operands("*", per) if g == Const(group)), None)
+    whole = _count(per)
+    if whole:
+        return Const(whole // group) if whole % group == 0 else None
+    return next((c for g, c in _operands("*", per) if g == Const(group)), None)
 
 
 def _first(place: Expr, per: Expr, group: int) -> Expr:
@@ -201,11 +195,8 @@ def _canonical(e: Expr, place: Expr) -> Expr:
 
 def _of(e: Expr, place: Expr) -> bool:
     """Whether it is v, or what is left of it."""
-    match e:
-        case Binary(op="%", left=left):
-            return left == place
-        case _:
-            return e == place
+    left = e.left if isinstance(e, Binary) and e.op == "%" else None
+    return place in (e, left)
 
 
 def _without_floor(e: Expr) -> Expr:
