@@ -458,6 +458,40 @@ def test_noise_of_a_sum_is_of_what_it_adds() -> None:
         assert 1e-8 < np.abs(made).max() < 1e-2, name
 
 
+def test_what_is_too_small_for_64_bits_is_not_0() -> None:
+    small = np.exp(with_noise(np.array([-800.0, -np.inf, 0.0]), Rounding(1)))
+    assert 0.0 < small[0] < 1e-300
+    assert small[1] == 0.0
+    assert 1.0 + small[0] == 1.0
+
+
+QUOTIENTS = """@ag.kernel
+def k(X: f32["M N"], V: f32["M N"], Y: f32["M"], *, BM: int = 4, BN: int = 64):
+    M, N = X.shape
+    ag.require((N > 0) & (N <= BN), "a row is a tile")
+    i = ag.block(ag.cdiv(M, BM))
+    x = ag.load(X[i * BM :, 0:], (BM, BN), fill=-ag.inf) * 200.0
+    v = ag.load(V[i * BM :, 0:], (BM, BN))
+    e = ag.exp(x - ag.max(x, "N"))
+    Y[i * BM :] = ag.sum(e * v, "N") / ag.sum(e, "N")
+
+
+@ag.reference
+def ref(X, V):
+    e = np.exp(X * 200.0)
+    total = e.sum(1)
+    return (e * V).sum(1) / np.where(total > 0.0, total, 1.0)
+"""
+
+
+def test_a_reference_that_takes_a_small_number_for_0_is_no_witness() -> None:
+    """In real arithmetic its sum of exponentials is always above 0."""
+    found = tried(QUOTIENTS)
+    assert found.witness is None, found.witness
+    wrong = tried(QUOTIENTS.replace("(e * V)", "(e * X)"))
+    assert wrong.witness is not None
+
+
 COSINES = """@ag.kernel
 def k(X: f32["M 4"], Y: f32["M"]):
     i = ag.block(ag.cdiv(X.shape[0], 32))

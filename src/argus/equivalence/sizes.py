@@ -92,8 +92,11 @@ def distinct_sizes(program: Program) -> Sizes:
     """
     fixed = {**fixed_sizes(program), **required_sizes(program)}
     own = tuple(name for name in free_sizes(program) if name not in fixed)
-    for step in (2, 4, 6, 12):
-        wanted = {name: step * n for n, name in enumerate(own, 3)}
+    tried = [[step * n for n in range(3, 3 + len(own))] for step in (2, 4, 6, 12)]
+    # Of two sizes one may have to divide the other, which is far from it then.
+    powers = [4 * 2**n for n in range(len(own))]
+    for numbers in (*tried, powers[::-1], powers):
+        wanted = dict(zip(own, numbers, strict=True))
         found = mended(program, {**fixed, **wanted}) or {}
         made = {name: found[name] for name in own if name in found}
         if len(made) == len(own) == len({*made.values()} - {1}):

@@ -319,10 +319,19 @@ def whole_number(world: World, term: Term) -> Integer:
 
 
 def natural_power(world: World, base: Term, exponent: Term) -> Term:
-    """The product of as many factors as a whole number that is at least 0 says."""
+    """The product of as many factors as a whole number that is at least 0 says.
+
+    Of ``a * exp(e)`` it is that of a, times ``exp(n * e)``.
+    """
     count = exponent.constant
     if isinstance(count, int) and 0 <= count <= _WRITTEN_OUT:
         return raised(tidy(world, base), count)
+    if base.special is None and len(base.parts) == 1:
+        ((part, coefficient),) = base.parts.items()
+        if part.exponent is not None:
+            plain = Term({Product(dict(part.factors)): coefficient})
+            grown = exponential(part.exponent * exponent)
+            return natural_power(world, plain, exponent) * grown
     return base if base == ONE else tidied_call(world, "pow", [base, exponent])
 
 

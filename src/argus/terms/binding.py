@@ -88,12 +88,12 @@ class BoundVariables(PartedVariables):
         # Where one variable stands beside what is not bound, the place alone decides:
         # which of k and k + n is the variable must not depend on what it is at first.
         # What is divided comes last: n is not seen in it where the divisor divides n.
-        # Before it comes what a power has as its exponent: of a sum that runs from the
-        # last element on, that is the distance to it, and elements say which is k.
+        # Before it come numbers in exponents: of a sum that runs from the last element
+        # on, that is the distance to it, and elements say which is k.
         places.sort(
             key=lambda item: (
                 Opaque.__name__ in item[0],
-                "pow" in item[0],
+                "pow" in item[0] or ("exp" in item[0] and "whole" in item[0]),
                 len(item[1].variables() & hidden) < 2,
             )
         )

@@ -491,3 +491,137 @@ def test_logarithms_beside_padding(first: str, step: str, wanted: str) -> None:
     assert found.equal, found.reason
     assert not decided_text(whole.replace("k, j * BN :]", "k, j * BN + 1 :]")).equal
     assert not decided_text(whole.replace("ag.log(x", "ag.log(0 * x")).equal
+
+
+MERGED = """
+@ag.kernel
+def k(Op: f32["P H D"], E: f32["P H"], O: f32["H D"]):
+    P, H, D = Op.shape
+    ag.require(P > 0, "parts")
+    h, j = ag.block(ag.cdiv(H, 4), ag.cdiv(D, 128))
+    acc = ag.zeros((4, 128), f32, dims="H D")
+    m = ag.full((4,), -1e30, f32, dims="H")
+    l = ag.zeros((4,), f32, dims="H")
+    for p in ag.range(0, P):
+        s = ag.load(E[p, h * 4 :], (4,), fill={fill})
+        new = ag.maximum(m, s)
+        a, b = ag.exp(m - new), ag.exp(s - new)
+        acc = acc * {factor} + ag.load(Op[p, h * 4 :, j * 128 :], (4, 128)) * b
+        l = l * {factor} + b
+        m = new
+    O[h * 4 :, j * 128 :] = acc / l
+
+
+@ag.reference
+def ref(Op, E):
+    w = np.exp(E - E.max(0))
+    return (w[..., None] * Op).sum(0) / w.sum(0)[:, None]
+"""
+
+
+@pytest.mark.parametrize("fill", ["0.0", "-ag.inf", "1.0"])
+def test_rows_beside_a_tensor_are_rescaled_by_themselves(fill: str) -> None:
+    found = decided_text(MERGED.format(fill=fill, factor="a"))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    "factor",
+    [
+        "b",
+        "1.0",
+        "ag.exp(s - m)",
+        "ag.where(s > 0.0, a, 1.0)",
+        'ag.where(ag.full((4,), p, i32, dims="H") > 2, a, 1.0)',
+        'ag.where(ag.index(s, "H") + p < H, a, 1.0)',
+        'ag.where(ag.index(s, "H") < 3, a, 1.0)',
+    ],
+)
+def test_rows_that_are_rescaled_by_another_factor(factor: str) -> None:
+    assert not decided_text(MERGED.format(fill="0.0", factor=factor)).equal
+
+
+LANES = """
+@ag.kernel
+def k(X: f32["M N"], Y: f32["M"]):
+    M, N = X.shape
+    ag.require(N > 0, "a row has elements")
+    i = ag.block(ag.cdiv(M, 4))
+    m = ag.full((4, 128), -1e30, f32, dims="M N")
+    l = ag.zeros((4, 128), f32, dims="M N")
+    for n in ag.range(0, N, 128):
+        x = ag.load(X[i * 4 :, n:], (4, 128), fill={fill})
+        new = ag.maximum(m, x)
+        l = l * ag.exp(m - new) + ag.exp(x - new)
+        m = new
+    most = ag.max(m, "N")
+    Y[i * 4 :] = most + ag.log(ag.sum({left}, "N"))
+
+
+@ag.reference
+def ref(X):
+    most = X.max(1)
+    return most + np.log(np.exp(X - most[:, None]).sum(1))
+"""
+
+
+@pytest.mark.parametrize("fill", ["-1e30", "-ag.inf"])
+def test_each_lane_has_a_maximum_of_its_own(fill: str) -> None:
+    """Beside a row nothing is larger: the maximum, and what it rescales, stay."""
+    found = decided_text(LANES.format(fill=fill, left="l * ag.exp(m - most)"))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    ("fill", "left"),
+    [
+        ("0.0", "l * ag.exp(m - most)"),
+        ("-1e30", "l"),
+        ("-1e30", "l * ag.exp(most - m)"),
+    ],
+)
+def test_lanes_that_are_put_together_otherwise(fill: str, left: str) -> None:
+    assert not decided_text(LANES.format(fill=fill, left=left)).equal
+
+
+DECAYING = """
+@ag.kernel
+def k(Q: bf16["S D"], K: bf16["S D"], V: bf16["S E"], O: f32["S E"], g: f32 = 0.1,
+      *, D: int = 64, E: int = 64):
+    S = Q.shape[0]
+    state = ag.zeros((D, E), f32)
+    for t in ag.range(0, S, 64):
+        q = ag.load(Q[t:, :], (64, D))
+        k = ag.load(K[t:, :], (64, D)).rename("T D")
+        v = ag.load(V[t:, :], (64, E)).rename("T E")
+        s = ag.dot(q, k.T)
+        i, j = ag.broadcast(ag.index(s, "S"), s), ag.broadcast(ag.index(s, "T"), s)
+        s = ag.where(i >= j, s * ag.exp(-g * (i - j).to(f32)), 0.0)
+        late = ag.exp(-g * (ag.index(q, "S") + {after}).to(f32))
+        early = ag.exp(-g * ({last} - ag.index(k, "T")).to(f32))
+        late = (q.to(f32) * ag.broadcast(late, q)).to(bf16)
+        early = (k.to(f32) * ag.broadcast(early, k)).to(bf16)
+        O[t:, :] = ag.dot(s.to(bf16), v) + ag.dot(late, state.to(bf16))
+        decay = ag.exp(ag.full((D, E), -g * {whole}, f32))
+        state = ag.dot(early.T, v, state * decay)
+
+
+@ag.reference
+def ref(Q, K, V, g):
+    S = Q.shape[0]
+    d = np.arange(S)[:, None] - np.arange(S)[None]
+    return (np.where(d >= 0, np.exp(-g * d), 0) * (Q @ K.T)) @ V
+"""
+_DECAY = {"after": "1", "last": "63", "whole": "64.0"}
+
+
+def test_a_state_that_decays_from_chunk_to_chunk() -> None:
+    found = decided_text(DECAYING.format(**_DECAY))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    "change", [{"after": "0"}, {"last": "64"}, {"whole": "63.0"}, {"whole": "0.0"}]
+)
+def test_a_state_that_decays_otherwise(change: dict[str, str]) -> None:
+    assert not decided_text(DECAYING.format(**(_DECAY | change))).equal

@@ -255,3 +255,61 @@ def test_two_passes_without_a_sync() -> None:
     text = PASSES.replace('ag.sum(total, "N")', "2.0")
     assert not _found(text)
     assert "X" in sequential(placed(text))
+
+
+PAIRS = (
+    HEAD
+    + """X: bf16["M D"], C: f32["F"], Y: bf16["M D"], *, D: int = 128):
+    M, _ = X.shape
+    ag.require(ag.dim("F") == 64, "pairs")
+    i = ag.block(ag.cdiv(M, 4))
+    x = ag.load(X[i * 4 :, :], (4, D)).to(f32)
+    c = ag.load(C[0:], (64,))
+    a, b = x[:, 0::2].rename("M F"), x[:, 1::2].rename("M F")
+    X[i * 4 :, :] = ag.interleave(a * c, b * c, "F").rename("M D").to(bf16)
+"""
+)
+
+
+def test_elements_that_move_within_their_threads() -> None:
+    """Half of the threads hold copies, and what is made of these is not stored."""
+    program = placed(PAIRS)
+    assert not _found(PAIRS)
+    assert "X" in sequential(program)
+
+
+COPIES = {
+    "as it is": (
+        HEAD
+        + """X: f32["M 64"], Y: f32["M 64 E"]):
+    M = X.shape[0]
+    i = ag.block(M)
+    x = ag.load(X[i, 0:], (64,))
+    y = ag.broadcast(x.rename("R"), ag.zeros((64, 128), f32, dims="R E"))
+    X[i, 0:] = x * 2.0
+    Y[i, 0:, 0:] = y
+"""
+    ),
+    "carried by a loop": (
+        HEAD
+        + """X: f32["M 64"], Y: f32["M 64 E"]):
+    M = X.shape[0]
+    i = ag.block(M)
+    total = ag.zeros((64,), f32)
+    for _ in ag.range(0, 2):
+        total = total + ag.load(X[i, 0:], (64,))
+    X[i, 0:] = total * 2.0
+    y = ag.broadcast(total.rename("R"), ag.zeros((64, 128), f32, dims="R E"))
+    Y[i, 0:, 0:] = y
+"""
+    ),
+}
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_copies_that_other_threads_store(name: str) -> None:
+    """Threads that store no element of X store what they have read of it elsewhere."""
+    program = placed(COPIES[name], facts={"E": 2})
+    found = [o for o in failing(program) if o.rule == "AG0424"]
+    assert {o.verdict for o in found} == {Verdict.UNKNOWN}
+    assert "X" not in sequential(program)

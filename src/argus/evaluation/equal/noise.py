@@ -4,9 +4,9 @@
 
 What such an array is used for is rounded as a kernel would round it, at random: a
 function of floats whose result is not exact is off by up to one unit, and a sum by one
-of all that it adds, which may cancel. A reference that then says something else (it
-rounds to whole numbers, compares, or cancels nearly everything) is no judge of that
-element.
+of all that it adds, which may cancel; what is too small for 64 bits is not 0. A
+reference that then says something else (it rounds to whole numbers, compares, or
+cancels nearly everything) is no judge of that element.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from argus.ir.dtypes import f32
 __all__ = ["Rounding", "with_noise"]
 
 _LARGEST = float(np.finfo(np.float32).max)
+_SMALL = 2.0**-1000
 _MOST = 1 << 16
 """Elements of which it is asked whether they are exact, at most."""
 _ASKED = frozenset(
@@ -138,7 +139,11 @@ class _Noisy(np.ndarray[Any, Any]):
         # Of what more bits do not change nothing was rounded.
         wide = [_each(_wide, x) for x in plain]
         if values.size <= _MOST and all(np.size(x) <= _MOST for x in plain):
-            noise = np.where(func(*wide, **named) == values, 0.0, noise)
+            exact = np.asarray(func(*wide, **named))
+            noise = np.where(exact == values, 0.0, noise)
+            # What is too small for 64 bits is any small number, of its sign.
+            lost = (values == 0) & (exact != 0) & np.isfinite(exact)
+            noise = np.where(lost, np.copysign(_SMALL, exact), noise)
         noisy = np.where(np.isfinite(values), values + noise, values)
         return _as_noisy(noisy, self.rounding)
 

@@ -35,7 +35,12 @@ from argus.evaluation.equal.trying import (
     writing,
     wrong,
 )
-from argus.evaluation.equal.witness import ALL_BLOCKS, Witness, confirmed
+from argus.evaluation.equal.witness import (
+    ALL_BLOCKS,
+    Witness,
+    confirmed,
+    is_sure,
+)
 from argus.evaluation.tiles import (
     MANY,
     Facets,
@@ -299,6 +304,9 @@ class TrialRuns:
         self._confirm(trial, differences, blocks if grid > ALL_BLOCKS else None)
         if not whole and not self.apart:
             self.made.why = "tables may name for other blocks what these have written"
+            self.made.runs -= 1
+        elif not any(is_sure(trial, self.reference, x) for x in differences):
+            self.made.why = "the reference hangs on how its own numbers are rounded"
             self.made.runs -= 1
         else:
             self.made.differed += 1

@@ -37,7 +37,15 @@ from argus.ir.program import SM_COUNT, Program
 from argus.ir.roundoff import computing_roundoff, is_narrow
 from argus.requests import Request, placed_program
 
-__all__ = ["ALL_BLOCKS", "Witness", "confirmed", "far_off", "launched", "worst"]
+__all__ = [
+    "ALL_BLOCKS",
+    "Witness",
+    "confirmed",
+    "far_off",
+    "is_sure",
+    "launched",
+    "worst",
+]
 
 _FAR, _WIDE_FAR, _PLAIN = 0.5, 0.05, 0.01
 """Differences in the norm of the result that are no rounding, where some floats are
@@ -105,7 +113,7 @@ def confirmed(
     """
     if blocks is None:
         blocks = range(trial.grid)
-    if len(blocks) > ALL_BLOCKS or not _sure(trial, reference, found):
+    if len(blocks) > ALL_BLOCKS or not is_sure(trial, reference, found):
         return None
     try:
         program, arrays = launched(trial, request)
@@ -190,7 +198,7 @@ def far_off(trial: Trial, reference: Reference, request: Request) -> Witness | N
             *(tensor.name, at, float(got[at]), float(want[at])),
             *(wrong, want.size, True),
         )
-        if _sure(trial, reference, found, own_types=True):
+        if is_sure(trial, reference, found, own_types=True):
             return _witness(trial, reference, found, arrays)
     return None
 
@@ -235,7 +243,7 @@ def worst(
     return tuple(int(i) for i in at)
 
 
-def _sure(
+def is_sure(
     trial: Trial, reference: Reference, found: Difference, *, own_types: bool = False
 ) -> bool:
     """Whether the reference says the same again, whatever its own rounding is.

@@ -75,7 +75,7 @@ def _without_square(
     q = scale.during(Integer.atom(counter))
     if len(q.terms) != 1:
         return None
-    following = world.substitute(scale.following, axes)
+    following = world.substitute(scale.following, axes).term
     ratios: set[Fraction] = set()
     left: Cases = []
     for (s, x), (r, y) in product(gained, yielded):

@@ -18,7 +18,7 @@ In a cluster of c blocks, the rank is one more digit.
 from __future__ import annotations
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Sym, binary, symbols
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Program
 from argus.ir.walk import walk
 from argus.terms import Applied, Integer, Unknown, Value, Variable
@@ -87,7 +87,9 @@ class Grid:
 
     def special(self, e: Expr) -> Value | None:
         """The row or column of a tile in grouped order; None: another expression."""
-        if not self._forms or not isinstance(e, Binary) or e.op not in ("+", "//"):
+        if not self._forms or not (
+            isinstance(e, Select) or (isinstance(e, Binary) and e.op in ("+", "//"))
+        ):
             return None
         whole = resolved(e, self.context.buffers.lets)
         for form, tiles in self._forms:

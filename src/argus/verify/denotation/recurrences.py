@@ -216,7 +216,8 @@ class _Solver(KnownForms):
         if not factors:
             return None
         if len({x for _, x in factors}) != 1:
-            return self._weighted(one, _everywhere(factors, gained), rest)
+            scaled = self._rescaled(one, factors, rest)
+            return scaled or self._weighted(one, _everywhere(factors, gained), rest)
         factor = factors[0][1]
         if factor == ZERO:
             return self._handed_on(one)
@@ -225,7 +226,7 @@ class _Solver(KnownForms):
                 return None
             return balanced(self, one, rest) or self.summed(one.init, rest)
         return (
-            self._rescaled(one, factor, rest)
+            self._rescaled(one, factors[:1], rest)
             or self._geometric(one, factor, rest)
             or self._weighted(one, _everywhere(factors, gained), rest)
         )
@@ -259,14 +260,14 @@ class _Solver(KnownForms):
 
         return form
 
-    def _rescaled(self, one: Recurrence, factor: Term, rest: Value) -> Form | None:
-        scale = self._scale(factor)
+    def _rescaled(self, one: Recurrence, factors: Cases, rest: Value) -> Form | None:
+        scale = self._scale(factors)
         if scale is None:
             return None
         world = self.world
-        self.scales[one.name] = scale
-        following = Value.real(scale.following)
-        gained = apply(world, "mul", rest, following)
+        if len(scale.following.terms) == 1:
+            self.scales[one.name] = scale
+        gained = apply(world, "mul", rest, scale.following)
         if not self.has(carried_in(gained)):
             return None
         at_first = scale.at(Integer.of(0))
@@ -287,16 +288,19 @@ class _Solver(KnownForms):
 
         return scaled
 
-    def _scale(self, factor: Term) -> Scale | None:
+    def _scale(self, factors: Cases) -> Scale | None:
         world, counter = self.world, self.counter
         sources: dict[str, tuple[Recurrence, Form]] = {}
         for name, one in self.found.items():
             form = self.solved.get(name)
             if form is not None and not isinstance(form, Unknown):
                 sources[name] = (one, form)
-        scale = exponentials(world, counter, factor, sources)
-        if scale is not None or not self.has(carried_in(factor)):
+        scale = exponentials(world, counter, factors, sources)
+        if scale is not None or len(factors) > 1:
             return scale
+        ((_, factor),) = factors
+        if not self.has(carried_in(factor)):
+            return None
         closed = self.closed(Value.real(factor), Integer.atom(counter))
         if len(closed.terms) != 1:
             return None

@@ -6,13 +6,15 @@ Of ``c' = a*c + g`` with ``a(j) * q(j+1) = q(j)`` the products q*c add up, see
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import product
 
 from argus.terms import (
     ONE,
     Base,
     Carried,
+    IndexSet,
     Integer,
     Term,
     Value,
@@ -25,6 +27,7 @@ from argus.terms import (
 )
 from argus.terms.cleared import cleared
 from argus.terms.linear import without
+from argus.terms.powers import exponential as exponential_of
 from argus.verify.denotation.dependence import carried_in
 from argus.verify.denotation.state import integers
 
@@ -64,7 +67,7 @@ class Scale:
     that of minus infinity.
     """
 
-    following: Term
+    following: Value
     at: Form
     inverse: Form
     during: Form
@@ -74,46 +77,65 @@ class Scale:
 def exponentials(
     world: World,
     counter: Variable,
-    factor: Term,
+    factors: Sequence[tuple[IndexSet, Term]],
     sources: Mapping[str, tuple[Recurrence, Form]],
 ) -> Scale | None:
-    """For ``exp(u*m - u*m')``: m a carried value, m' what the loop yields for it."""
-    if len(factor.parts) != 1:
-        return None
-    ((product, coefficient),) = factor.parts.items()
-    exponent = product.exponent
-    if product.factors or coefficient != 1 or exponent is None:
-        return None
-    for part, c in exponent.parts.items():
-        for leaf, power in part.factors:
-            if not isinstance(leaf, Carried) or power != 1 or part.exponent:
-                continue
-            unit = without(part, leaf).scaled(c)
-            if leaf.name not in sources or carried_in(unit):
-                continue
-            if counter in unit.free_variables():
-                continue
-            scale = _exponential(world, exponent, unit, leaf, sources[leaf.name])
+    """For ``exp(u*m - u*m')``: m a carried value, m' what the loop yields for it.
+
+    Where m' has cases, such as rows beside a tensor, so have ``factors``: each is that
+    of m' wherever both hold.
+    """
+    for leaf, unit in dict.fromkeys(_units(counter, factors)):
+        if leaf.name in sources:
+            scale = _exponential(world, factors, unit, leaf, sources[leaf.name])
             if scale is not None:
                 return scale
     return None
 
 
+def _units(
+    counter: Variable, factors: Sequence[tuple[IndexSet, Term]]
+) -> Iterator[tuple[Carried, Term]]:
+    """(m, u) for which a factor is an exponential of ``u*m`` and more."""
+    for _, factor in factors:
+        if len(factor.parts) != 1:
+            return
+        ((product, coefficient),) = factor.parts.items()
+        exponent = product.exponent
+        if product.factors or coefficient != 1 or exponent is None:
+            continue
+        for part, c in exponent.parts.items():
+            for leaf, power in part.factors:
+                if not isinstance(leaf, Carried) or power != 1 or part.exponent:
+                    continue
+                unit = without(part, leaf).scaled(c)
+                if not carried_in(unit) and counter not in unit.free_variables():
+                    yield leaf, unit
+
+
 def _exponential(
     world: World,
-    exponent: Term,
+    factors: Sequence[tuple[IndexSet, Term]],
     unit: Term,
     leaf: Carried,
     source: tuple[Recurrence, Form],
 ) -> Scale | None:
-    """``q(j) = exp(u*m(j))``, if that is what the exponent says."""
+    """``q(j) = exp(u*m(j))``, if that is what the factors say."""
     one, form = source
-    if len(one.yielded.terms) != 1:
-        return None
     axes = dict(zip(one.axes, leaf.indices, strict=True))
-    after = world.substitute(one.yielded.terms[0][1], axes)
-    if exponent != unit * leaf_term(leaf) - unit * after:
-        return None
+    yielded = world.substitute(one.yielded, axes).terms
+    several = len(factors) > 1 or len(yielded) > 1
+    after: list[tuple[IndexSet, Term]] = []
+    for (held, factor), (where, m) in product(factors, yielded):
+        if several and world.is_empty(held & where):
+            continue
+        if m.special is not None and several:
+            return None
+        if factor != exponential_of(unit * leaf_term(leaf) - unit * m):
+            return None
+        after.append((held & where, unit * m))
+    if len({x for _, x in after}) == 1:
+        after = [(IndexSet.universe, after[0][1])]
 
     def shift(at: Integer) -> Value:
         there = world.substitute(form(at), axes)
@@ -125,7 +147,7 @@ def _exponential(
     def inverse(at: Integer) -> Value:
         return _exp(world, apply(world, "neg", shift(at)))
 
-    following = _exp(world, Value.real(unit * after)).term
+    following = _exp(world, Value("real", tuple(after)))
     return Scale(following, exponential, inverse, exponential, True)
 
 
@@ -148,7 +170,7 @@ def counts(world: World, counter: Variable, factor: Term) -> Scale | None:
         def inverse(i: Integer, at: Form = at) -> Value:
             return apply(world, "rcp", at(i))
 
-        return Scale(below, at, inverse, at, False)
+        return Scale(Value.real(below), at, inverse, at, False)
     return None
 
 
@@ -183,7 +205,7 @@ def _of_last(world: World, counter: Variable, above: Term, below: Term) -> Scale
         last = world.substitute(below, {counter: i - 1})
         return apply(world, "rcp", Value.real(last))
 
-    return Scale(below, at, inverse, during, False)
+    return Scale(Value.real(below), at, inverse, during, False)
 
 
 def _may_vanish(world: World, divisor: Term) -> bool:

@@ -58,16 +58,18 @@ def scalar(context: Context, e: Expr, also: Mapping[str, Value] | None = None) -
                 return also[e.name]
             return symbol(context, e)
         case Binary():
-            if also is None:
-                tile = context.grid.special(e)
-                if tile is not None:
-                    return tile
+            tile = context.grid.special(e) if also is None else None
+            if tile is not None:
+                return tile
             exact = _unwrapped(context, e, also)
             if exact is not None:
                 return exact
             left, right = scalar(context, e.left, also), scalar(context, e.right, also)
             return apply(world, _FUNCTIONS[e.op], left, right)
         case Select():
+            tile = context.grid.special(e) if also is None else None
+            if tile is not None:
+                return tile
             parts = (scalar(context, x, also) for x in (e.cond, e.then, e.other))
             return apply(world, "where", *parts)
         case _:

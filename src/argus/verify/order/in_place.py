@@ -15,7 +15,7 @@ What another block writes is refuted, with the element; whatever else is unknown
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, assert_never
 
 import numpy as np
@@ -54,8 +54,8 @@ class GlobalAccess:
     loops: tuple[o.For, ...]
     place: int
     lets: dict[str, Expr]
-    idle: bool = False
-    """Of what is loaded, copies in several threads end in threads that store none."""
+    ends: tuple[o.StoreGlobal, ...] | None = None
+    """Stores of all that is made of what is loaded, each thread of its own; or None."""
 
 
 def in_place(program: Program) -> Iterator[Obligation]:
@@ -121,7 +121,7 @@ def _apart(
     if read.role == write.role and read.loops != write.loops:
         form = steady(read)
         if form is not None and form == steady(write):
-            own = owned(read.op, write.op, exactly=True, idle=read.idle)
+            own = owned(read.op, write.op, exactly=True, ends=read.ends)
             return "" if own else f"line {line} writes what another thread may read"
     if read.role != write.role or read.loops != write.loops:
         return f"line {line} writes to {read.tensor.name} at another time"
@@ -131,7 +131,7 @@ def _apart(
         return f"line {line} stores by TMA, and nothing waits for its completion"
     if between(read, write, syncs):
         return ""
-    own = owned(read.op, write.op, exactly=write.place < read.place, idle=read.idle)
+    own = owned(read.op, write.op, exactly=write.place < read.place, ends=read.ends)
     return "" if own else f"line {line} writes what another thread may still read"
 
 
@@ -155,22 +155,38 @@ def same_tile(read: GlobalAccess, write: GlobalAccess) -> bool:
     ]
 
 
-def owned(read: o.AnyOp, write: o.AnyOp, *, exactly: bool, idle: bool) -> bool:
+def owned(
+    read: o.AnyOp,
+    write: o.AnyOp,
+    *,
+    exactly: bool,
+    ends: tuple[o.StoreGlobal, ...] | None,
+) -> bool:
     """Whether each element is stored by the warp (the thread) that loads it."""
     if not isinstance(read, o.LoadGlobal) or not isinstance(write, o.StoreGlobal):
         return False
     if not isinstance(read.plan, VectorPlan) or not isinstance(write.plan, VectorPlan):
         return False
     size = 1 if exactly else 32
-    loaded = read.plan
-    if idle and write.plan.unique and write.plan.layout == loaded.layout:
-        # Copies that other threads load go nowhere: as if owners alone loaded.
-        loaded = replace(loaded, unique=True)
-    loads = holders(loaded, read.view.shape, size)
     stores = holders(write.plan, write.view.shape, size)
+    loads = holders(read.plan, read.view.shape, 1)
+    if ends is not None:
+        # What a thread loads that stores nothing goes nowhere: as if it did not load.
+        loads[~_storing(ends, len(loads))] = False
+    if size > 1:
+        loads = np.logical_or.reduceat(loads, range(0, len(loads), size), axis=0)
     # Nobody but the one that stores an element loads it, or the other way round.
     alone = stores.sum(axis=0) == 1
     return bool(alone.all() and not (loads & ~stores).any())
+
+
+def _storing(ends: tuple[o.StoreGlobal, ...], threads: int) -> Any:
+    """[threads]: who stores an element in any of these."""
+    found = np.zeros(threads, np.bool_)
+    for op in ends:
+        assert isinstance(op.plan, VectorPlan)
+        found |= holders(op.plan, op.view.shape, 1).any(axis=1)
+    return found
 
 
 def holders(plan: VectorPlan, shape: tuple[int, ...], size: int) -> Any:
@@ -277,26 +293,32 @@ def accesses(program: Program) -> Iterator[GlobalAccess]:
             (touch,) = found
             atomic = isinstance(op, o.StoreGlobal) and op.atomic is not None
             what = (touch.tensor, touch.view, touch.write, atomic)
-            idle = isinstance(op, o.LoadGlobal) and _idle(op, body)
-            yield GlobalAccess(op, *what, role, loops, place, lets, idle)
+            ends = _ends(op, body) if isinstance(op, o.LoadGlobal) else None
+            yield GlobalAccess(op, *what, role, loops, place, lets, ends)
 
 
-def _idle(load: o.LoadGlobal, body: o.Block) -> bool:
-    """Whether what is loaded stays in its thread until its owner stores it."""
-    reached = {load.result}
+def _ends(load: o.LoadGlobal, body: o.Block) -> tuple[o.StoreGlobal, ...] | None:
+    """Where all that is made of a tile is stored, if it stays in its thread until then.
+
+    Operations that move elements move registers of each thread (`check_layouts.py`).
+    """
+    reached: set[o.Tile] = {load.result}
+    found: list[o.StoreGlobal] = []
     for op in walk(body):
         if not reached.intersection(used(op)):
             continue
         match op:
-            case o.Elementwise() | o.Cast():
+            case o.Elementwise() | o.Cast() | o.Moving():
                 reached.update(defined(op))
             case o.StoreGlobal(plan=VectorPlan(unique=True)):
-                pass
+                found.append(op)
             case (
                 o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
                 | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip
-                return False
+                return None
             case _:
                 assert_never(op)
-    return True
+    # What blocks yield lives on behind them.
+    nested = (x for x in walk(body) if isinstance(x, o.Structure))
+    return None if any(reached.intersection(used(x)) for x in nested) else tuple(found)

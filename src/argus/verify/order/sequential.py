@@ -92,7 +92,7 @@ def by_one_thread(a: GlobalAccess, b: GlobalAccess) -> bool:
     assert isinstance(b.op.plan, VectorPlan)
     write, other = (a, b) if a.write else (b, a)
     if not other.write:
-        return owned(other.op, write.op, exactly=True, idle=other.idle)
+        return owned(other.op, write.op, exactly=True, ends=other.ends)
     first, second = (
         holders(a.op.plan, a.view.shape, 1),
         holders(b.op.plan, b.view.shape, 1),
