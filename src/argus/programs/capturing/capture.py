@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import ArgusError, fail
 from argus.programs.capturing.causal_masks import masks_as_given
-from argus.programs.capturing.export_errors import advice, why
+from argus.programs.capturing.export_errors import advice, by_elements, why
 from argus.programs.capturing.graph_capture import GivenFrom, GraphCapture
 from argus.programs.capturing.name_clashes import own_name, without_clashes
 from argus.programs.capturing.operators import known
 from argus.programs.capturing.put_attributes import PutAttributes
 from argus.programs.capturing.shown_memory import SharedMemory, memory_in
+from argus.programs.capturing.traced_module import traced_below_autograd
 from argus.programs.capturing.written_out import written_out
 from argus.programs.operators.derived_gradients import derived_gradients
 from argus.programs.operators.list_decompositions import list_decompositions
@@ -172,10 +173,7 @@ def _exported(
             _state_followed(model) as (put, shared),
         ):
             warnings.simplefilter("ignore")  # torch's, about itself
-            exported: Any = torch.export.export(
-                without_clashes(model.train(training)), inputs, strict=False
-            )
-            found = without_tokens(decomposed(exported, decompositions))
+            found = without_tokens(_graph_of(model.train(training), inputs))
         state = put.state(model, inputs)
     except (Exception, SystemExit) as error:  # it is the user's program
         raise fail(
@@ -196,6 +194,26 @@ def _exported(
             help=IN_PYTHON,
         )
     return found, shared
+
+
+def _graph_of(model: Module, inputs: tuple[Any, ...]) -> Any:
+    """The module, exported as it is, or as it is below autograd, and taken apart."""
+    import torch
+
+    def exported(called: Module) -> Any:
+        found = torch.export.export(called, inputs, strict=False)
+        return decomposed(found, decompositions)
+
+    try:
+        return exported(without_clashes(model))
+    except Exception as error:
+        if by_elements(error):
+            raise
+        try:
+            traced = traced_below_autograd(model, inputs)
+        except Exception:  # noqa: BLE001 - what torch says of the module itself is told
+            raise error from None
+        return exported(traced)
 
 
 def _no_complex_view(value: Any) -> Any:
