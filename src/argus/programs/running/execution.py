@@ -53,6 +53,7 @@ from argus.programs.tensors.tensor_program import (
     ShownMemory,
     TensorProgram,
     ViewedValue,
+    stored_type,
 )
 from argus.requests import placed_program
 
@@ -357,10 +358,9 @@ def in_interpreter(step: KernelStep, tensors: dict[str, Tensor]) -> None:
 
     def array(tensor: Tensor) -> Any:
         tensor = tensor.detach()
-        if tensor.dtype is torch.bfloat16:
-            import numpy as np
-
-            return tensor.view(torch.int16).numpy().view(np.uint16)
+        kind = stored_type(str(tensor.dtype))
+        if kind.bits_of:  # numpy has no such numbers
+            tensor = tensor.view(getattr(torch, kind.bits_of))
         return tensor.numpy()
 
     run(_placed(step), {n: array(t) for n, t in tensors.items()}, sm_count=4)

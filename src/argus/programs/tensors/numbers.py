@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
 import ml_dtypes
 import numpy as np
@@ -47,7 +48,24 @@ def _rounded(number: Number, dtype: DType) -> Number:
     narrow = (
         np.float16 if dtype.foreign == "float16" else getattr(ml_dtypes, dtype.foreign)
     )
+    if dtype.finite:
+        most = float(ml_dtypes.finfo(narrow).max)
+        number = number if math.isnan(number) else min(max(number, -most), most)
     return float(np.asarray(number, np.float32).astype(narrow))
+
+
+@cache
+def saturates(dtype: DType) -> bool:
+    """Whether torch makes the largest number of a type of what is too large for it.
+
+    Its versions differ.
+    """
+    import torch
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    with unset_fake_temporarily():
+        made = torch.tensor(math.inf).to(getattr(torch, dtype.foreign))
+        return math.isfinite(made.float().item())
 
 
 def neutral(function: str, dtype: DType) -> float | int:
