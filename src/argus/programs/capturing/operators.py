@@ -98,7 +98,12 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
     if name in CREATING:
         made = CREATING[name]
         return lambda *args, **named: made(recorder, *args, **named)
-    return OWN.get(name) or table.OPERATORS.get(name)
+    found = OWN.get(name) or table.OPERATORS.get(name)
+    return (
+        pointwise_operators.whole_numbers_meet(name, found)
+        if found is not None
+        else None
+    )
 
 
 def known(name: str) -> bool:
