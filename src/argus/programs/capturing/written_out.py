@@ -13,6 +13,8 @@ from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
 
+from argus.programs.capturing.sequence_losses import ctc_loss
+
 
 @contextmanager
 def written_out() -> Generator[None]:
@@ -29,6 +31,8 @@ def written_out() -> Generator[None]:
         torchs.corrcoef: _correlation,
         torchs.Tensor.corrcoef: _correlation,
         functional.gaussian_nll_loss: _gaussian_nll_loss,
+        functional.ctc_loss: ctc_loss,
+        torchs.ctc_loss: ctc_loss,
         torchs.Tensor.data.__get__: torchs.Tensor.detach,
         torchs.Tensor.data.__set__: _put_data,
     }

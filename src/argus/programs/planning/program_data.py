@@ -17,6 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import fail
+from argus.programs.capturing.sequence_losses import sequence_operators
 from argus.programs.lowering.kernel_file import KernelSource
 from argus.programs.lowering.naming import KernelTensor
 from argus.programs.planning.plan import (
@@ -457,6 +458,8 @@ def torch_operator(name: str) -> Any:
     """The operator with this name, as torch prints it; None where there is none."""
     import torch
 
+    if name.startswith("argus_programs."):
+        sequence_operators()  # which a program in a file is the first to name
     found: Any = torch.ops
     for part in name.split("."):
         found = getattr(found, part, None)
