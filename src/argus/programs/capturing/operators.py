@@ -283,6 +283,15 @@ def total(
     return OPERATORS["aten.sum.default"](given, dim, keepdim)
 
 
+@own("mean", "mean.dim")
+def mean(
+    x: TensorArray, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """The mean along dimensions, of elements of another type."""
+    given = x if dtype is None else x.cast(element_type(dtype))
+    return OPERATORS["aten.mean.dim"](given, dim, keepdim)
+
+
 @own("_to_copy")
 def to_copy(x: TensorArray, *, dtype: Any = None, **_: Any) -> TensorArray:
     """Another element type."""
