@@ -40,6 +40,9 @@ class Forces(nn.Module):
 class Averaged(nn.Module):
     """Writes through `.data`, and puts something there."""
 
+    mean: Any
+    scale: Any
+
     def __init__(self) -> None:
         super().__init__()
         self.linear = nn.Linear(4, 4)

@@ -70,4 +70,5 @@ def memory_in(value: Any) -> tuple[int, ...]:
 
     if not isinstance(value, torch.Tensor) or value.layout != torch.strided:
         return ()
-    return (value.untyped_storage()._cdata,)
+    storage: Any = value.untyped_storage()
+    return (storage._cdata,)

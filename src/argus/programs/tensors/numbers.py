@@ -6,10 +6,9 @@ import math
 from collections.abc import Sequence
 from functools import cache
 
-import ml_dtypes
 import numpy as np
 
-from argus.ir.codec import computing
+from argus.ir.codec import computing, numbers, rounded
 from argus.ir.dtypes import DType
 from argus.ir.functions import FUNCTIONS
 
@@ -26,11 +25,11 @@ def number_of(function: str, parts: Sequence[Number], dtype: DType) -> Number:
     if function == "cast":
         return _rounded(parts[0], dtype)
     kind = computing(dtype) if dtype.is_float else _TYPES[dtype.kind]
-    numbers = [np.asarray(p, kind) for p in parts]
+    given = [np.asarray(p, kind) for p in parts]
     if function == "where":
-        numbers[0] = np.asarray(parts[0], np.bool_)
+        given[0] = np.asarray(parts[0], np.bool_)
     with np.errstate(all="ignore"):
-        return FUNCTIONS[function].numpy(*numbers).item()
+        return FUNCTIONS[function].numpy(*given).item()
 
 
 def _rounded(number: Number, dtype: DType) -> Number:
@@ -45,13 +44,8 @@ def _rounded(number: Number, dtype: DType) -> Number:
         return (
             float(np.float32(number)) if dtype.bits < np.finfo(float).bits else number
         )
-    narrow = (
-        np.float16 if dtype.foreign == "float16" else getattr(ml_dtypes, dtype.foreign)
-    )
-    if dtype.finite:
-        most = float(ml_dtypes.finfo(narrow).max)
-        number = number if math.isnan(number) else min(max(number, -most), most)
-    return float(np.asarray(number, np.float32).astype(narrow))
+    stored = rounded(np.asarray([number], np.float32), dtype)
+    return float(numbers(stored, dtype)[0])
 
 
 @cache
