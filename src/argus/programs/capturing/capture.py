@@ -21,7 +21,7 @@ from argus.programs.capturing.graph_capture import GivenFrom, GraphCapture
 from argus.programs.capturing.name_clashes import own_name, without_clashes
 from argus.programs.capturing.operators import known
 from argus.programs.capturing.put_attributes import PutAttributes
-from argus.programs.capturing.shown_memory import SharedMemory, memory_in
+from argus.programs.capturing.shown_memory import ChangedMemory, memory_in
 from argus.programs.capturing.traced_module import traced_below_autograd
 from argus.programs.capturing.written_out import written_out
 from argus.programs.operators.derived_gradients import derived_gradients
@@ -152,7 +152,7 @@ def _without_elements(loaded: TorchFile, device: str | None) -> TorchFile:
 
 def _exported(
     model: Module, inputs: tuple[Any, ...], training: bool
-) -> tuple[ExportedProgram, SharedMemory]:
+) -> tuple[ExportedProgram, ChangedMemory]:
     import torch
     from torch.export import _remove_effect_tokens_pass
     from torch.utils import _pytree
@@ -246,7 +246,7 @@ def tensor_attributes(model: Module) -> list[tuple[Module, str, str]]:
 
 
 @contextmanager
-def _state_followed(model: Module) -> Generator[tuple[PutAttributes, SharedMemory]]:
+def _state_followed(model: Module) -> Generator[tuple[PutAttributes, ChangedMemory]]:
     """Attributes that are tensors are buffers, and a buffer put anew is written to.
 
     Torch follows what is written to buffers; of others, and of what is put in the place
@@ -254,7 +254,7 @@ def _state_followed(model: Module) -> Generator[tuple[PutAttributes, SharedMemor
     parameter (spectral norm) is a copy: what is put in its place changes no parameter.
     Of another shape none can be written to it: those are told.
     """
-    put, shared = PutAttributes(), SharedMemory()
+    put, shared = PutAttributes(), ChangedMemory()
     found = [(m, n, getattr(m, n)) for m, n, _ in tensor_attributes(model)]
 
     def memory(tensor: Any) -> int:
@@ -350,7 +350,7 @@ def _kept(overload: Any) -> bool:
 class _Export:
     """The parts of an exported program."""
 
-    def __init__(self, exported: ExportedProgram, shared: SharedMemory) -> None:
+    def __init__(self, exported: ExportedProgram, shared: ChangedMemory) -> None:
         self.exported, self.shared = exported, shared
         self.tensors: dict[str, Any] = {}
         self.inputs = 0

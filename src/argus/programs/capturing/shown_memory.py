@@ -15,10 +15,10 @@ from argus.programs.tensors.tensor_program import ShownMemory
 if TYPE_CHECKING:
     from torch.nn import Module
 
-__all__ = ["SharedMemory", "memory_in"]
+__all__ = ["ChangedMemory", "memory_in"]
 
 
-class SharedMemory:
+class ChangedMemory:
     """Which results of a traced call lie in the memory of what was given."""
 
     def __init__(self) -> None:
