@@ -72,12 +72,14 @@ def test_a_loss_with_variances_is_kernels_and_torch_checks_these() -> None:
 def test_a_loss_of_sequences_is_of_known_shape(reduction: str, shortest: int) -> None:
     """One of two sequences may be too short for its target: its loss is infinite."""
 
+    known: Any = ((9, 9), (3, 2))
+
     def loss(x: Any, y: Any, inputs: Any, targets: Any) -> tuple[Any, ...]:
         shares = x.log_softmax(-1)
         return (
             nn.CTCLoss(reduction=reduction)(shares, y, inputs, targets),
             nn.CTCLoss(4, reduction, True)(shares, y, inputs, targets),
-            functional.ctc_loss(shares, y, (9, 9), (3, 2), reduction=reduction),
+            functional.ctc_loss(shares, y, *known, reduction=reduction),
             functional.ctc_loss(
                 shares[:, 0], y[0], inputs[0], targets[0], reduction=reduction
             ),
