@@ -184,3 +184,21 @@ def test_arithmetic_that_wraps_is_proved(kind: Any) -> None:
 
     for step in same(call, a, b).kernels:
         assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+
+
+def of_one_type(a: Any, b: Any) -> tuple[Any, ...]:
+    number = torch.tensor(300)
+    return (
+        a > 300, a == -1, a < -5, a >= 256, a.ne(2.5), a.remainder(-4), a.fmod(300),
+        200 // b, 300 % b, a & 511, a | 300, a ^ 777, a > number, a % number,
+        torch.maximum(a, number), a * number, a * 300 - 1000,
+        torch.div(a, 300, rounding_mode="trunc"),
+        torch.div(300, b, rounding_mode="floor"),
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", [torch.uint8, torch.int8, torch.int16])
+def test_numbers_become_elements_of_their_tensor_first(kind: Any) -> None:
+    least = torch.iinfo(kind).min
+    a = torch.arange(least, least + 256).reshape(4, 64).to(kind)
+    same(of_one_type, a, torch.arange(1, 65).to(kind))

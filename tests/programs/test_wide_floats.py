@@ -75,6 +75,21 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (wide(2, 3, 8, 9),),
     ),
     "one element": (lambda x, s: x * s + s.sqrt(), (wide(8), wide(1).abs())),
+    "distances": (
+        lambda x, y: (
+            *(torch.cdist(x, y, p) for p in (3.0, 2.0, 1.0, torch.inf)),
+            F.softshrink(x),
+            torch.sgn(x),
+            x.norm(p=3),
+            x.norm(0.5, 1),
+            x.norm(0),
+        ),
+        (wide(4, 6), wide(5, 6) * 2),
+    ),
+    "a mean of whole numbers": (
+        lambda n: n.mean(dtype=torch.float64),
+        (torch.arange(2**50, 2**50 + 5),),
+    ),
     "a table": (
         lambda t, i: F.embedding(i, t.detach()) * 2 + t[:5],
         (wide(9, 16), torch.arange(5)),

@@ -13,6 +13,10 @@ from torch.distributions import Bernoulli, Gamma, Normal, kl_divergence  # noqa:
 from torch.nn import functional  # noqa: E402
 
 from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.planning.program_data import (  # noqa: E402
+    KernelFiles,
+    plan_of_data,
+)
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from programs.modules import Formula, random  # noqa: E402
 
@@ -61,3 +65,33 @@ def test_a_loss_with_variances_is_kernels_and_torch_checks_these() -> None:
     torch.testing.assert_close(found, loss(*inputs), rtol=1e-5, atol=1e-5)
     with pytest.raises(RuntimeError, match="negative"):
         run_plan(plan, (*inputs[:2], -inputs[2]), plan.program.tensors, in_interpreter)
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("shortest", [8, 1])
+def test_a_loss_of_sequences_is_of_known_shape(reduction: str, shortest: int) -> None:
+    """One of two sequences may be too short for its target: its loss is infinite."""
+
+    known: Any = ((9, 9), (3, 2))
+
+    def loss(x: Any, y: Any, inputs: Any, targets: Any) -> tuple[Any, ...]:
+        shares = x.log_softmax(-1)
+        return (
+            nn.CTCLoss(reduction=reduction)(shares, y, inputs, targets),
+            nn.CTCLoss(4, reduction, True)(shares, y, inputs, targets),
+            functional.ctc_loss(shares, y, *known, reduction=reduction),
+            functional.ctc_loss(
+                shares[:, 0], y[0], inputs[0], targets[0], reduction=reduction
+            ),
+        )
+
+    y = torch.tensor([[1, 2, 2], [3, 1, 3]])
+    lengths = torch.tensor([9, shortest]), torch.tensor([3, 2])
+    given = (random(9, 2, 5), y, *lengths)
+    plan = plan_of(Formula(loss), given)
+    assert {s.what for s in plan.left} == {"argus_programs.ctc_loss.default"}
+    files = KernelFiles()
+    again = plan_of_data(files.plan_data(plan), files.texts, plan.program.device)
+    for one in (plan, again):
+        found = run_plan(one, given, plan.program.tensors, in_interpreter)
+        torch.testing.assert_close(found, loss(*given))

@@ -9,18 +9,20 @@ from __future__ import annotations
 import functools
 import os
 import warnings
-from collections.abc import Generator, Iterable
+from collections.abc import Generator, Iterable, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import ArgusError, fail
 from argus.programs.capturing.causal_masks import masks_as_given
-from argus.programs.capturing.export_errors import advice, why
+from argus.programs.capturing.export_errors import advice, by_elements, why
 from argus.programs.capturing.graph_capture import GivenFrom, GraphCapture
 from argus.programs.capturing.name_clashes import own_name, without_clashes
 from argus.programs.capturing.operators import known
 from argus.programs.capturing.put_attributes import PutAttributes
+from argus.programs.capturing.shown_memory import ChangedMemory, memory_in
+from argus.programs.capturing.traced_module import traced_below_autograd
 from argus.programs.capturing.written_out import written_out
 from argus.programs.operators.derived_gradients import derived_gradients
 from argus.programs.operators.list_decompositions import list_decompositions
@@ -56,7 +58,7 @@ def capture(
     In evaluation mode, or as it is in ``training``, without gradients. Raises
     ArgusError AG1041 where torch cannot export it.
     """
-    return _Export(_exported(model, inputs, training)).program()
+    return _Export(*_exported(model, inputs, training)).program()
 
 
 def capture_shapes(
@@ -150,7 +152,7 @@ def _without_elements(loaded: TorchFile, device: str | None) -> TorchFile:
 
 def _exported(
     model: Module, inputs: tuple[Any, ...], training: bool
-) -> ExportedProgram:
+) -> tuple[ExportedProgram, ChangedMemory]:
     import torch
     from torch.export import _remove_effect_tokens_pass
     from torch.utils import _pytree
@@ -168,13 +170,10 @@ def _exported(
             shapes_alone(),
             masks_as_given(),
             written_out(),
-            _state_followed(model) as put,
+            _state_followed(model) as (put, shared),
         ):
             warnings.simplefilter("ignore")  # torch's, about itself
-            exported: Any = torch.export.export(
-                without_clashes(model.train(training)), inputs, strict=False
-            )
-            found = without_tokens(decomposed(exported, decompositions))
+            found = without_tokens(_graph_of(model.train(training), inputs))
         state = put.state(model, inputs)
     except (Exception, SystemExit) as error:  # it is the user's program
         raise fail(
@@ -194,7 +193,27 @@ def _exported(
             "another program",
             help=IN_PYTHON,
         )
-    return found
+    return found, shared
+
+
+def _graph_of(model: Module, inputs: tuple[Any, ...]) -> Any:
+    """The module, exported as it is, or as it is below autograd, and taken apart."""
+    import torch
+
+    def exported(called: Module) -> Any:
+        found = torch.export.export(called, inputs, strict=False)
+        return decomposed(found, decompositions)
+
+    try:
+        return exported(without_clashes(model))
+    except Exception as error:
+        if by_elements(error):
+            raise
+        try:
+            traced = traced_below_autograd(model, inputs)
+        except Exception:  # noqa: BLE001 - what torch says of the module itself is told
+            raise error from None
+        return exported(traced)
 
 
 def _no_complex_view(value: Any) -> Any:
@@ -227,7 +246,7 @@ def tensor_attributes(model: Module) -> list[tuple[Module, str, str]]:
 
 
 @contextmanager
-def _state_followed(model: Module) -> Generator[PutAttributes]:
+def _state_followed(model: Module) -> Generator[tuple[PutAttributes, ChangedMemory]]:
     """Attributes that are tensors are buffers, and a buffer put anew is written to.
 
     Torch follows what is written to buffers; of others, and of what is put in the place
@@ -235,7 +254,7 @@ def _state_followed(model: Module) -> Generator[PutAttributes]:
     parameter (spectral norm) is a copy: what is put in its place changes no parameter.
     Of another shape none can be written to it: those are told.
     """
-    put = PutAttributes()
+    put, shared = PutAttributes(), ChangedMemory()
     found = [(m, n, getattr(m, n)) for m, n, _ in tensor_attributes(model)]
 
     def memory(tensor: Any) -> int:
@@ -253,18 +272,14 @@ def _state_followed(model: Module) -> Generator[PutAttributes]:
         held = [(m, dict(m.named_buffers(recurse=False))) for m in model.modules()]
         with put.followed(model):
             result = forward(*args, **named)
-        for module, buffers in held:
-            own: dict[str, Any] = vars(module)["_buffers"]
-            for name, buffer in buffers.items():
-                if own[name] is not buffer:
-                    buffer.copy_(own[name])
-                    own[name] = buffer
-        return result
+        results = _written_to_buffers(held, result)
+        shared.note(model, (args, named), results)
+        return results
 
     patched = "forward" not in vars(model)
     model.forward = followed
     try:
-        yield put
+        yield put, shared
     finally:
         if patched:
             del model.forward
@@ -273,6 +288,34 @@ def _state_followed(model: Module) -> Generator[PutAttributes]:
         for module, name, tensor in found:
             delattr(module, name)
             setattr(module, name, tensor)
+
+
+def _written_to_buffers(
+    held: Sequence[tuple[Module, dict[str, Any]]], result: Any
+) -> Any:
+    """Buffers get what was put in their place; the results, if they keep the old one.
+
+    ``held``: the buffers of each module before the call.
+    """
+    import torch
+    from torch.utils import _pytree
+
+    put: list[tuple[Any, Any]] = []
+    for module, buffers in held:
+        own: dict[str, Any] = vars(module)["_buffers"]
+        for name, buffer in buffers.items():
+            if own[name] is not buffer:
+                put.append((buffer, own[name]))
+                own[name] = buffer
+    written = {m for buffer, _ in put for m in memory_in(buffer)}
+
+    def apart(value: Any) -> Any:
+        return value.clone() if written.intersection(memory_in(value)) else value
+
+    result = _pytree.tree_map_only(torch.Tensor, apart, result)
+    for buffer, value in [(buffer, apart(value)) for buffer, value in put]:
+        buffer.copy_(value)
+    return result
 
 
 @functools.cache
@@ -299,21 +342,25 @@ def _kept(overload: Any) -> bool:
 class _Export:
     """The parts of an exported program."""
 
-    def __init__(self, exported: ExportedProgram) -> None:
-        self.exported = exported
+    def __init__(self, exported: ExportedProgram, shared: ChangedMemory) -> None:
+        self.exported, self.shared = exported, shared
         self.tensors: dict[str, Any] = {}
         self.inputs = 0
 
     def program(self) -> TensorProgram:
         spec: Any = self.exported.graph_signature
         walk = GraphCapture(self.exported.graph, lambda node: node.meta.get("val"))
-        found = walk.program(self._given, self.exported.graph_module)
+        updates = tuple(_updates(spec))
+        found = walk.program(
+            self._given, self.exported.graph_module, _overwritten(spec)
+        )
         tree = self.exported.call_spec.out_spec
         return replace(
             found,
             tensors={**self.tensors, **found.tensors},
             tree=tree,
-            updates=tuple(_updates(spec)),
+            updates=updates,
+            shown=self.shared.of(updates) if updates else (),
         )
 
     def _given(self, node: Any) -> GivenFrom:
@@ -352,6 +399,14 @@ def _updates(spec: Any) -> Generator[str | int]:
                 yield inputs.index(output.target)
             case _:
                 return
+
+
+def _overwritten(spec: Any) -> set[str]:
+    """Placeholders of what takes the first results."""
+    changed = {*spec.buffers_to_mutate.values(), *spec.parameters_to_mutate.values()}
+    held = {**spec.inputs_to_parameters, **spec.inputs_to_buffers}
+    found = {name for name, target in held.items() if target in changed}
+    return found | {*spec.user_inputs_to_mutate.values()}
 
 
 def _number_of(tensor: Any) -> float | int | bool | None:

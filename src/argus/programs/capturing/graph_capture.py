@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterator
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 from functools import partial
 from itertools import count
@@ -97,12 +98,20 @@ class GraphCapture:
         self.open = OpenNumbers.of(graph.nodes, said)
         self.recorder.open_sizes = any(map(is_open, graph.nodes))
 
-    def program(self, given: Callable[[Any], GivenFrom], owner: Any) -> TensorProgram:
+    def program(
+        self,
+        given: Callable[[Any], GivenFrom],
+        owner: Any,
+        overwritten: AbstractSet[str] = frozenset(),
+    ) -> TensorProgram:
         """The tensor program. ``owner`` has the attributes that the graph names.
 
+        ``overwritten``: see `GraphResults`.
         Raises ArgusError AG1041 for a graph that cannot be one.
         """
-        made = GraphResults(self.recorder, self.values, self.foreign, self.said)
+        made = GraphResults(
+            self.recorder, self.values, self.foreign, self.said, overwritten
+        )
         results: tuple[Any, ...] = ()
         told: tuple[Any, ...] = ()
         pairs: frozenset[int] = frozenset()

@@ -32,13 +32,15 @@ class GraphResults:
     """Results of a walk through a graph.
 
     ``values`` are what its nodes are, ``foreign`` those that no kernel may read;
-    ``said`` gives what torch says that a node is.
+    ``said`` gives what torch says that a node is. ``overwritten`` are placeholders, by
+    name, that change when all is computed: results are what they held before.
     """
 
     recorder: ProgramRecorder
     values: Mapping[Any, Any]
     foreign: AbstractSet[ProgramValue]
     said: Callable[[Any], Any]
+    overwritten: AbstractSet[str] = frozenset()
     owners: dict[ProgramValue, Any] = field(default_factory=dict[ProgramValue, Any])
     """Whose memory a value is, among the nodes of results."""
 
@@ -59,7 +61,10 @@ class GraphResults:
         operand, root = found.operand, memory_of(node)
         owner = self.owners.setdefault(operand.value, root)
         given = isinstance(operand.value.made, GivenPrimitive)
-        if given and root.op in ("placeholder", "get_attr"):
+        held = root.op == "get_attr" or (
+            root.op == "placeholder" and root.name not in self.overwritten
+        )
+        if given and held:
             return operand
         told = self.told(node)
         assert told is not None

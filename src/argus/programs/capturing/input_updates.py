@@ -11,6 +11,8 @@ from __future__ import annotations
 import copy
 from typing import TYPE_CHECKING, Any
 
+from argus.programs.capturing.nodes import memory_of
+
 if TYPE_CHECKING:
     from torch.fx import GraphModule
 
@@ -38,7 +40,7 @@ def without_updates(graph: GraphModule) -> tuple[GraphModule, tuple[int, ...]]:
         if changed not in places or set(node.users) - {end}:
             continue
         node.replace_all_uses_with(changed)  # the input itself, which is changed then
-        if value in places:  # another input, which may change, too
+        if memory_of(value) in places:  # another input, which may change, too
             given, clone = value, torch.ops.aten.clone.default
             with nodes.inserting_before(node):
                 value = nodes.call_function(clone, (given,))

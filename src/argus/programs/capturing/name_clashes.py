@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from torch.nn import Module
 
-_HELD = "held_by_argus"
+HELD = "held_by_argus"
 """The attribute under which such a module is exported."""
 
 
@@ -31,7 +31,7 @@ def without_clashes(model: Module) -> Module:
 
         def __init__(self) -> None:
             super().__init__()
-            setattr(self, _HELD, model)
+            setattr(self, HELD, model)
 
         def forward(self, *args: Any, **named: Any) -> Any:
             return model(*args, **named)
@@ -41,4 +41,4 @@ def without_clashes(model: Module) -> Module:
 
 def own_name(name: Any) -> str:
     """What the module itself calls a tensor that it was exported with."""
-    return str(name).removeprefix(f"{_HELD}.")
+    return str(name).removeprefix(f"{HELD}.")

@@ -26,16 +26,31 @@ def is_mutable(target: Any) -> bool:
 
 
 def memory_of(node: Any) -> Any:
-    """The node whose memory a node shows: itself, unless it is a view."""
-    while True:
-        if node.op != "call_function":
-            return node
-        if node.target is not operator.getitem:
-            schema = getattr(node.target, "_schema", None)
-            returned = schema.returns if schema is not None else ()
-            if not returned or returned[0].alias_info is None:
-                return node
+    """The node whose memory a node shows: itself, unless it is a view.
+
+    Each of several results of a call has its own: the node that takes it out first.
+    """
+    while node.op == "call_function":
+        taken = None
+        if node.target is operator.getitem:
+            taken, node = node, node.args[0]
+        if not _shows_another(node):
+            return node if taken is None else _taken_first(taken)
         node = next(a for a in node.args if is_node(a))
+    return node
+
+
+def _shows_another(node: Any) -> bool:
+    schema = getattr(node.target, "_schema", None)
+    returned = schema.returns if schema is not None else ()
+    return bool(returned) and returned[0].alias_info is not None
+
+
+def _taken_first(taken: Any) -> Any:
+    users = taken.args[0].users
+    return next(
+        u for u in users if u.target is operator.getitem and u.args[1] == taken.args[1]
+    )
 
 
 def require_numbers(node: Any, said: Any) -> None:

@@ -98,7 +98,12 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
     if name in CREATING:
         made = CREATING[name]
         return lambda *args, **named: made(recorder, *args, **named)
-    return OWN.get(name) or table.OPERATORS.get(name)
+    found = OWN.get(name) or table.OPERATORS.get(name)
+    return (
+        pointwise_operators.whole_numbers_meet(name, found)
+        if found is not None
+        else None
+    )
 
 
 def known(name: str) -> bool:
@@ -276,6 +281,15 @@ def total(
     """The sum along dimensions, of elements of another type."""
     given = x if dtype is None else x.cast(element_type(dtype))
     return OPERATORS["aten.sum.default"](given, dim, keepdim)
+
+
+@own("mean", "mean.dim")
+def mean(
+    x: TensorArray, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+) -> Any:
+    """The mean along dimensions, of elements of another type."""
+    given = x if dtype is None else x.cast(element_type(dtype))
+    return OPERATORS["aten.mean.dim"](given, dim, keepdim)
 
 
 @own("_to_copy")

@@ -35,8 +35,10 @@ class PutAttributes:
     def followed(self, model: Module) -> Generator[None]:
         """Look at what is put into attributes of modules, and forget it at the end.
 
-        In the place of a buffer of another shape it is an attribute until then: what
-        torch sees put into a buffer is copied to it.
+        In the place of a buffer of another shape it is an attribute until then. What is
+        put into one of the same shape is not told to torch, which would copy it to the
+        buffer at the end, whatever that holds then: of two that change places both
+        would hold the same.
         """
         import torch
 
@@ -51,7 +53,7 @@ class PutAttributes:
                 usual(module, name, value)
             elif buffer.shape == value.shape:
                 attributes.pop(name, None)
-                usual(module, name, value)
+                attributes["_buffers"][name] = value  # seen by no hook of torch's
             else:
                 self.reshaped.add((module, name))
                 attributes[name] = value

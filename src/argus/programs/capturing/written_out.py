@@ -1,8 +1,9 @@
-"""Functions of torch that look at elements where a graph has none, without that.
+"""Functions of torch that a graph does not hold, as functions that it does.
 
 Covariances ask about weights that nobody gave, distributions and one loss whether
 their parameters are allowed. As under `torch.compile`, distributions do not ask; the
-loss asks by an operator that stays in torch and raises an error there.
+loss asks by an operator that stays in torch and raises an error there. Of `x.data`
+torch loses what is written to it, and that something is put there.
 """
 
 from __future__ import annotations
@@ -11,6 +12,8 @@ import math
 from collections.abc import Callable, Generator
 from contextlib import contextmanager
 from typing import Any
+
+from argus.programs.capturing.sequence_losses import ctc_loss
 
 
 @contextmanager
@@ -28,6 +31,10 @@ def written_out() -> Generator[None]:
         torchs.corrcoef: _correlation,
         torchs.Tensor.corrcoef: _correlation,
         functional.gaussian_nll_loss: _gaussian_nll_loss,
+        functional.ctc_loss: ctc_loss,
+        torchs.ctc_loss: ctc_loss,
+        torchs.Tensor.data.__get__: torchs.Tensor.detach,
+        torchs.Tensor.data.__set__: _put_data,
     }
 
     class WrittenOut(TorchFunctionMode):
@@ -47,6 +54,16 @@ def written_out() -> Generator[None]:
             yield
     finally:
         kind._validate_args = asked
+
+
+def _put_data(x: Any, value: Any) -> None:
+    """``x.data = value``. Raises ValueError where the memory would be another one."""
+    if (value.shape, value.dtype) != (x.shape, x.dtype):
+        raise ValueError(
+            f"`x.data` of {tuple(x.shape)} and {x.dtype} becomes another tensor, of "
+            f"{tuple(value.shape)} and {value.dtype}"
+        )
+    x.detach().copy_(value)
 
 
 def _covariance(

@@ -18,6 +18,11 @@ np: Any = numpy
 """Functions of numpy, which arrays of a program record."""
 
 
+def _wide(x: Any) -> Any:
+    """In f32, or in f64 as it is."""
+    return x if x.element == f64 else x.cast(f32)
+
+
 def _norm(x: Any, order: float, axis: Any, keep: bool = False) -> Any:
     """``sum(abs(x) ** order) ** (1 / order)`` over dimensions, and its limits."""
     size: Any = np.abs(x)
@@ -26,7 +31,7 @@ def _norm(x: Any, order: float, axis: Any, keep: bool = False) -> Any:
             raise UntranslatedError("an extreme of no elements")
         return (np.max if order > 0 else np.min)(size, axis, keepdims=keep)
     if order == 0:
-        return np.sum(np.not_equal(size, 0.0).cast(f32), axis, keepdims=keep)
+        return np.sum(np.not_equal(size, 0.0).cast(x.element), axis, keepdims=keep)
     if order == 1:
         return np.sum(size, axis, keepdims=keep)
     if order == 2:
@@ -44,7 +49,7 @@ def vector_norm(
     """
     if dtype is not None:
         x = x.cast(element_type(dtype))
-    wide = x if x.element == f64 and order in (1, 2) else x.cast(f32)
+    wide = _wide(x)
     if order in (1, 2):
         known = OPERATORS["aten.linalg_vector_norm.default"]
         return known(wide, order, dim, keepdim)
@@ -60,22 +65,24 @@ def distances(x: Any, y: Any, order: float, _: Any = None) -> Any:
     """(..., P, R): the norm of row p of one less row r of the other."""
     if not x.shape[-1]:
         r, shape = x.recorder, (*x.shape[:-1], y.shape[-2])
-        return TensorArray(r, r.filled(shape, 0.0, f32))
+        return TensorArray(r, r.filled(shape, 0.0, _wide(x).element))
     apart: Any = x[..., :, None, :] - y[..., None, :, :]
-    return _norm(apart.cast(f32), order, -1)
+    return _norm(_wide(apart), order, -1)
 
 
 @own("_cdist_backward")
 def distances_backward(given: Any, x: Any, y: Any, order: float, found: Any) -> Any:
     """(..., P, M): the gradient of the rows of one."""
-    apart: Any = (x[..., :, None, :] - y[..., None, :, :]).cast(f32)
-    wide, length = (t.cast(f32)[..., None] for t in (given, found))
+    apart: Any = _wide(x[..., :, None, :] - y[..., None, :, :])
+    wide, length = (_wide(t)[..., None] for t in (given, found))
     if order == 0:
         part = apart * 0.0
     elif order == 1:
         part = wide * np.sign(apart)
     elif order == math.inf:
-        part = wide * np.sign(apart) * np.equal(np.abs(apart), length).cast(f32)
+        part = (
+            wide * np.sign(apart) * np.equal(np.abs(apart), length).cast(apart.element)
+        )
     elif order == 2:
         same = np.equal(length, 0.0)
         part = np.where(same, 0.0, wide * apart / np.where(same, 1.0, length))

@@ -11,8 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from argus.ir.dtypes import boolean, f32, i64
+from argus.ir.dtypes import DType, boolean, f32, i64
 from argus.programs.tensors.operator_table import OWN, own
+from argus.programs.tensors.recorder import promoted
 from argus.programs.tensors.tensor_array import TensorArray, part_of
 from argus.programs.tensors.tensor_program import UntranslatedError
 from argus.specification.aten.table import OPERATORS
@@ -31,6 +32,12 @@ _PRIMS = (
     "fma", "copy_strided", "bitwise_not", "bitwise_and", "bitwise_or", "bitwise_xor",
     "remainder", "fmod", "hypot", "lgamma", "digamma", "erfc",
 )  # fmt: skip
+_MEETING = frozenset({
+    "eq", "ne", "lt", "le", "gt", "ge", "remainder", "fmod", "floor_divide",
+    "bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift",
+    "bitwise_right_shift", "maximum", "minimum",
+})  # fmt: skip
+"""Operators of two numbers of one type."""
 _OTHER_NAMES = {
     "shift_left": "bitwise_left_shift", "shift_right_arithmetic": "bitwise_right_shift",
     "erf_inv": "erfinv",
@@ -54,6 +61,36 @@ def as_aten(name: str) -> str:
         return name
     names = (f"aten.{function}.{o}" for o in ("default", "Tensor", "Tensor_Tensor"))
     return next((n for n in names if n in OWN or n in OPERATORS), name)
+
+
+def whole_numbers_meet(name: str, made: Callable[..., Any]) -> Callable[..., Any]:
+    """An operator whose numbers become elements of its tensors' type first.
+
+    As in torch: what fewer bits do not hold is wrapped, so that of bytes ``x > 300``
+    asks for more than 44. A tensor without dimensions is a number, too.
+    """
+    if name.split(".")[1] not in _MEETING and not name.endswith("_mode"):
+        return made
+
+    def met(*args: Any, **named: Any) -> Any:
+        tensors = [a for a in args if isinstance(a, TensorArray)]
+        kinds = [a.element for a in tensors if a.ndim] or [a.element for a in tensors]
+        if any(k.kind != "int" for k in kinds) or not kinds:
+            return made(*args, **named)
+        kind = promoted(kinds)
+        return made(*(_as_element(a, kind) for a in args), **named)
+
+    return met
+
+
+def _as_element(part: Any, kind: DType) -> Any:
+    """A whole number in a type of them; others are as they are."""
+    if isinstance(part, TensorArray) and part.element.kind == "int":
+        return part.cast(kind)
+    if type(part) is not int:
+        return part
+    low, high = kind.integers
+    return (part - low) % (high - low + 1) + low
 
 
 @own("copy_strided")

@@ -60,7 +60,13 @@ def kept_plan(program: TensorProgram) -> ProgramPlan:
 def _data(plan: ProgramPlan) -> Data:
     files = KernelFiles()
     of_caller = replace(
-        plan.program, tree=None, fixed={}, told=(), updates=(), pairs=frozenset()
+        plan.program,
+        tree=None,
+        fixed={},
+        told=(),
+        updates=(),
+        shown=(),
+        pairs=frozenset(),
     )
     data = files.plan_data(replace(plan, program=of_caller))
     return {"plan": data, "files": files.texts}
@@ -75,6 +81,7 @@ def _read(data: Data, program: TensorProgram) -> ProgramPlan:
         fixed=program.fixed,
         told=program.told,
         updates=program.updates,
+        shown=program.shown,
         pairs=program.pairs,
     )
     return replace(plan, program=found)

@@ -17,6 +17,7 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import fail
+from argus.programs.capturing.sequence_losses import sequence_operators
 from argus.programs.lowering.kernel_file import KernelSource
 from argus.programs.lowering.naming import KernelTensor
 from argus.programs.planning.plan import (
@@ -39,6 +40,7 @@ from argus.programs.tensors.tensor_program import (
     ProgramValue,
     ReducePrimitive,
     ScanPrimitive,
+    ShownMemory,
     TensorProgram,
     TorchCall,
     TorchPrimitive,
@@ -113,10 +115,30 @@ def _plan_data(plan: ProgramPlan, named: Callable[[KernelSource], str]) -> Data:
         "results": [_viewed_data(r) for r in program.results],
         "strides": [None if told is None else [*told] for told in program.told],
         "updates": [*program.updates],
+        "shown": [_shown_data(s) for s in program.shown] if any(program.shown) else [],
         "pairs": sorted(program.pairs),
         "numbers": {str(i): _plain(n) for i, n in program.fixed.items()},
         "nested": None if tree is None else _nesting(tree),
     }
+
+
+def _shown_data(shown: ShownMemory | None) -> Data | None:
+    if shown is None:
+        return None
+    return {
+        "source": shown.source,
+        "within": [*shown.within],
+        "shape": [*shown.shape],
+        "strides": [*shown.strides],
+        "offset": shown.offset,
+    }
+
+
+def _shown(said: Data | None) -> ShownMemory | None:
+    if said is None:
+        return None
+    within, shape, strides = (tuple(said[k]) for k in ("within", "shape", "strides"))
+    return ShownMemory(said["source"], within, shape, strides, said["offset"])
 
 
 def _nesting(tree: Any) -> str:
@@ -301,6 +323,7 @@ class _Reader:
             told=tuple(None if t is None else tuple(t) for t in data["strides"]),
             device=self.device,
             updates=tuple(data["updates"]),
+            shown=tuple(map(_shown, data["shown"])),
             pairs=frozenset(data["pairs"]),
         )
         return ProgramPlan(program, steps)
@@ -435,6 +458,8 @@ def torch_operator(name: str) -> Any:
     """The operator with this name, as torch prints it; None where there is none."""
     import torch
 
+    if name.startswith("argus_programs."):
+        sequence_operators()  # which a program in a file is the first to name
     found: Any = torch.ops
     for part in name.split("."):
         found = getattr(found, part, None)

@@ -50,8 +50,10 @@ from argus.programs.running.memory import extent_of
 from argus.programs.tensors.tensor_program import (
     GivenPrimitive,
     ProgramValue,
+    ShownMemory,
     TensorProgram,
     ViewedValue,
+    stored_type,
 )
 from argus.requests import placed_program
 
@@ -356,10 +358,9 @@ def in_interpreter(step: KernelStep, tensors: dict[str, Tensor]) -> None:
 
     def array(tensor: Tensor) -> Any:
         tensor = tensor.detach()
-        if tensor.dtype is torch.bfloat16:
-            import numpy as np
-
-            return tensor.view(torch.int16).numpy().view(np.uint16)
+        kind = stored_type(str(tensor.dtype))
+        if kind.bits_of:  # numpy has no such numbers
+            tensor = tensor.view(getattr(torch, kind.bits_of))
         return tensor.numpy()
 
     run(_placed(step), {n: array(t) for n, t in tensors.items()}, sm_count=4)
@@ -442,7 +443,26 @@ def returned(
             continue
         _require_alone(given, name)
         given[name].copy_(result)
-    return _pytree.tree_unflatten([*results[changed:]], program.tree)
+    found = [*results[changed:]]
+    for place, shown in enumerate(program.shown):
+        if shown is not None:
+            source = shown.source
+            tensor = weights[source] if isinstance(source, str) else given[source]
+            found[place] = _shown_in(tensor, shown, found[place])
+    return _pytree.tree_unflatten(found, program.tree)
+
+
+def _shown_in(tensor: Tensor, shown: ShownMemory, result: Tensor) -> Tensor:
+    """A result in the memory of a tensor; as it is, where that lies otherwise."""
+    if tensor.stride() != shown.within:
+        return result
+    if tensor.shape == shown.shape and (shown.within, 0) == (
+        shown.strides,
+        shown.offset,
+    ):
+        return tensor.detach() if tensor.requires_grad else tensor
+    start = tensor.storage_offset() + shown.offset
+    return tensor.detach().as_strided(shown.shape, shown.strides, start)
 
 
 def _require_alone(given: Sequence[Any], place: int) -> None:

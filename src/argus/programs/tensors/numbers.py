@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
 
-import ml_dtypes
 import numpy as np
 
-from argus.ir.codec import computing
+from argus.ir.codec import computing, numbers, rounded
 from argus.ir.dtypes import DType
 from argus.ir.functions import FUNCTIONS
 
@@ -25,11 +25,11 @@ def number_of(function: str, parts: Sequence[Number], dtype: DType) -> Number:
     if function == "cast":
         return _rounded(parts[0], dtype)
     kind = computing(dtype) if dtype.is_float else _TYPES[dtype.kind]
-    numbers = [np.asarray(p, kind) for p in parts]
+    given = [np.asarray(p, kind) for p in parts]
     if function == "where":
-        numbers[0] = np.asarray(parts[0], np.bool_)
+        given[0] = np.asarray(parts[0], np.bool_)
     with np.errstate(all="ignore"):
-        return FUNCTIONS[function].numpy(*numbers).item()
+        return FUNCTIONS[function].numpy(*given).item()
 
 
 def _rounded(number: Number, dtype: DType) -> Number:
@@ -44,10 +44,22 @@ def _rounded(number: Number, dtype: DType) -> Number:
         return (
             float(np.float32(number)) if dtype.bits < np.finfo(float).bits else number
         )
-    narrow = (
-        np.float16 if dtype.foreign == "float16" else getattr(ml_dtypes, dtype.foreign)
-    )
-    return float(np.asarray(number, np.float32).astype(narrow))
+    stored = rounded(np.asarray([number], np.float32), dtype)
+    return float(numbers(stored, dtype)[0])
+
+
+@cache
+def saturates(dtype: DType) -> bool:
+    """Whether torch makes the largest number of a type of what is too large for it.
+
+    Its versions differ.
+    """
+    import torch
+    from torch._subclasses.fake_tensor import unset_fake_temporarily
+
+    with unset_fake_temporarily():
+        made = torch.tensor(math.inf).to(getattr(torch, dtype.foreign))
+        return math.isfinite(made.float().item())
 
 
 def neutral(function: str, dtype: DType) -> float | int:

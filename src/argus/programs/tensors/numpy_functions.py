@@ -141,7 +141,8 @@ def sign(recorder: ProgramRecorder, x: Part) -> ViewedValue:
     dtype = type_of(x)
     zero, one = (0.0, 1.0) if dtype.is_float else (0, 1)
     low = recorder.map("where", recorder.map("lt", x, zero), -one, zero)
-    return recorder.map("where", recorder.map("gt", x, zero), one, low)
+    found = recorder.map("where", recorder.map("gt", x, zero), one, low)
+    return cast("ViewedValue", recorder.cast(found, dtype)) if dtype == f64 else found
 
 
 @ufunc(np.floor_divide)

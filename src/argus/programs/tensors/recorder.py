@@ -12,7 +12,7 @@ from argus.programs.tensors.memory_order import (
     MemoryOrder,
     common_order,
 )
-from argus.programs.tensors.numbers import number_of
+from argus.programs.tensors.numbers import number_of, saturates
 from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.tensor_program import (
     FilledPrimitive,
@@ -189,6 +189,11 @@ class ProgramRecorder:
         part = self._known.unconverted(part)
         if part.value.dtype == dtype:
             return part
+        if dtype.finite and part.value.dtype.kind != "bool" and not saturates(dtype):
+            raise UntranslatedError(
+                f"what is too large for {dtype} becomes the largest number in kernels, "
+                "and not in torch"
+            )
         shape = part.shape
         if dtype.kind == "bool":
             return self._laid("truth", shape, dtype, MapPrimitive("ne", (part, 0)))

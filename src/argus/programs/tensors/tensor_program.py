@@ -338,6 +338,22 @@ Primitive = (
 
 
 @dataclass(frozen=True)
+class ShownMemory:
+    """Where a result lies in a tensor that the program changes.
+
+    ``source``: a buffer of the module by name, an input by position, whose strides are
+    ``within``; ``shape``, ``strides`` and ``offset``, from its first element on, are
+    those of the result, in elements.
+    """
+
+    source: str | int
+    within: tuple[int, ...]
+    shape: tuple[int, ...]
+    strides: tuple[int, ...]
+    offset: int
+
+
+@dataclass(frozen=True)
 class TensorProgram:
     """Values in the order of their making. ``results`` is what the program returns.
 
@@ -348,7 +364,8 @@ class TensorProgram:
     elements; None for what is no tensor. Results of different values share no memory.
     ``device`` as torch names it ("cuda:0"), on which everything is but what stays in
     torch. ``updates``: what takes the first results: buffers of the module
-    by name, inputs by position. ``pairs``: positions of results that are complex, and
+    by name, inputs by position. ``shown``: which of the others lie in one of these.
+    ``pairs``: positions of results that are complex, and
     which the program has as pairs of floats.
     """
 
@@ -360,6 +377,7 @@ class TensorProgram:
     told: tuple[tuple[int, ...] | None, ...] = ()
     device: str = "cpu"
     updates: tuple[str | int, ...] = ()
+    shown: tuple[ShownMemory | None, ...] = ()
     pairs: frozenset[int] = frozenset()
 
 
