@@ -79,7 +79,45 @@ def ref(Q, K, V):
 
     return F.scaled_dot_product_attention(Q, K, V)
 """
-"""Torch exports it for T other than 1; where T is 1, another graph says the same."""
+GROUPS = """@ag.kernel
+def k(Q: bf16["B H S 64"], K: bf16["B G T 64"], V: bf16["B G T 64"],
+      O: bf16["B H S 64"]):
+    B, H, S = Q.shape[0], Q.shape[1], Q.shape[2]
+    G, T = K.shape[1], K.shape[2]
+    ag.require(H % G == 0, "heads in groups")
+    ag.require(T > 0, "keys")
+    b, h, i = ag.block(B, H, ag.cdiv(S, 64))
+    g = h // (H // G)
+    q = ag.load(Q[b, h, i * 64 :, 0:64], (64, 64))
+    m, l = ag.full((64,), -ag.inf, f32), ag.zeros((64,), f32)
+    o = ag.zeros((64, 64), f32)
+    for t in ag.range(0, T, 64):
+        s = ag.dot(q, ag.load(K[b, g, t:, 0:64], (64, 64)).T) * 0.125
+        s = ag.where(ag.index(s, 1) + t < T, s, -ag.inf)
+        n = ag.maximum(m, ag.max(s, 1))
+        p, c = ag.exp(s - n), ag.exp(m - n)
+        l = l * c + ag.sum(p, 1)
+        o = ag.dot(p.to(bf16), ag.load(V[b, g, t:, 0:64], (64, 64)), o * c)
+        m = n
+    O[b, h, i * 64 :, 0:64] = (o / l).to(bf16)
+
+
+@ag.reference
+def ref(Q, K, V):
+    import torch.nn.functional as F
+
+    return F.scaled_dot_product_attention(Q, K, V, enable_gqa=True)
+"""
+SPELLED = (
+    GROUPS.partition("    import torch.nn")[0]
+    + """    import torch
+
+    n = Q.shape[1] // K.shape[1]
+    k, v = K.repeat_interleave(n, 1), V.repeat_interleave(n, 1)
+    return torch.softmax(Q @ k.transpose(-1, -2) / 8, -1) @ v
+"""
+)
+"""Torch asks whether sizes are 1: where H is, G is, too."""
 OPTIONAL = """@ag.kernel
 def k(X: f32["M N"], B: f32["N"] | None, Y: f32["M N"]):
     i, j = ag.block(ag.cdiv(X.shape[0], 16), ag.cdiv(X.shape[1], 64))
@@ -121,8 +159,10 @@ def reason_of(text: str) -> str:
         (ROWS, "softmax(X, -1)", "softmax(X, 0)"),
         (SCALED, "sum(-1) / N", "sum(-1) / (N + 1)"),
         (ATTENTION, "attention(Q, K, V)", "attention(Q, K, V, is_causal=True)"),
+        (GROUPS, "h // (H // G)", "h % G"),
+        (SPELLED, "g = h // (H // G)", "g = (h + 1) % G"),
     ],
-    ids=["rows", "scaled", "attention"],
+    ids=["rows", "scaled", "attention", "groups", "spelled"],
 )
 def test_a_kernel_is_its_reference_or_not(text: str, right: str, wrong: str) -> None:
     assert reason_of(text) == "equal"

@@ -1,8 +1,9 @@
-"""Sizes that requirements make numbers."""
+"""What requirements say of sizes: numbers, and divisors."""
 
 import pytest
 
-from argus.ir.required import required_sizes
+from argus.ir.program import Program
+from argus.ir.required import required_divisors, required_sizes
 from argus.lang.kernel import load_kernels
 from argus.requests import Request, tile_program
 
@@ -27,9 +28,19 @@ SIZES: dict[str, dict[str, int]] = {
 }
 
 
-@pytest.mark.parametrize("required", SIZES)
-def test_numbers_follow_from_numbers(required: str) -> None:
+def program_that_requires(required: str) -> Program:
+    """A program with these requirements."""
     lines = (f'ag.require({one}, "so")' for one in required.split("; "))
     text = KERNEL.format(requirements="\n    ".join(lines))
     (kernel,) = load_kernels("made.py", text).kernels.values()
-    assert required_sizes(tile_program(Request(kernel, {}))) == SIZES[required]
+    return tile_program(Request(kernel, {}))
+
+
+@pytest.mark.parametrize("required", SIZES)
+def test_numbers_follow_from_numbers(required: str) -> None:
+    assert required_sizes(program_that_requires(required)) == SIZES[required]
+
+
+def test_divisors() -> None:
+    program = program_that_requires("(D % P == 0) & (M > 0); M % 8 == 0; D % Q == 1")
+    assert list(required_divisors(program)) == [("P", "D")]

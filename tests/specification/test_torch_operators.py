@@ -103,6 +103,19 @@ OTHERS: dict[str, Case] = {
         lambda x, i, s: x.scatter_reduce(0, i, s, "mean"),
         {"x": "2", "i": "M:i64", "s": "M"}, {"y": "2"}, {"M": 3},
     ),
+    "attention of groups": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, enable_gqa=True),
+        {"q": "2 4 M 8", "k": "2 2 N 8", "v": "2 2 N 8"}, {"y": "2 4 M 8"}, SMALL,
+    ),
+    "attention, masked": (
+        lambda q, k, v, m: F.scaled_dot_product_attention(q, k, v, m, scale=0.5),
+        {"q": "2 2 M 8", "k": "2 2 N 8", "v": "2 2 N 8", "m": "M N"},
+        {"y": "2 2 M 8"}, SMALL,
+    ),
+    "causal attention": (
+        lambda q, k, v: F.scaled_dot_product_attention(q, k, v, is_causal=True),
+        {"q": "2 2 M 8", "k": "2 2 N 8", "v": "2 2 N 8"}, {"y": "2 2 M 8"}, SMALL,
+    ),
     "products of three": (
         lambda x, z, w: F.bilinear(x, z, w),
         {"x": "M 3", "z": "M 4", "w": "5 3 4"}, {"y": "M 5"}, {"M": 3},

@@ -1,13 +1,13 @@
-"""Sizes that a program's requirements make numbers."""
+"""What a program's requirements say of sizes: numbers, and divisors."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
-from argus.ir.expr import Binary, Const, Expr, Sym, substitute
+from argus.ir.expr import Binary, Const, Expr, Select, Sym, substitute
 from argus.ir.program import Program
 
-__all__ = ["required_sizes"]
+__all__ = ["required_divisors", "required_sizes"]
 
 
 def required_sizes(program: Program) -> dict[str, int]:
@@ -31,6 +31,24 @@ def required_sizes(program: Program) -> dict[str, int]:
     }:
         found |= new
     return found
+
+
+def required_divisors(program: Program) -> Iterator[tuple[str, str]]:
+    """Dimensions of which a launch admits only those that divide another, and that.
+
+    Of `ag.require(H % G == 0, ...)` it is G and H; G may be 0, by which all is 0.
+    """
+    for requirement in program.requirements:
+        for left, right in _equations(requirement.cond):
+            match left:
+                case Binary(
+                    op="%",
+                    left=Sym(kind="dim", name=dividend),
+                    right=Sym(kind="dim", name=divisor),
+                ) if _number(right) == 0:
+                    yield divisor, dividend
+                case Const() | Sym() | Binary() | Select():
+                    pass
 
 
 def _equations(condition: Expr) -> Iterator[tuple[Expr, Expr]]:

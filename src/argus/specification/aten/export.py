@@ -10,11 +10,12 @@ a graph of their own. Decompositions are torch's own.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
+from argus.ir.required import required_divisors
 from argus.specification.arguments import named_arguments
 from argus.specification.array import REAL, SymbolicArray
 from argus.specification.aten.exporting import SIZE, Exports, dims_of, guards_of
@@ -118,9 +119,28 @@ def _graph(tracing: Tracing, exports: Exports) -> Any:
         size = tracing.world.size(name)
         tracing.sizes |= size.variables()
         if tracing.branched(tracing.world.compare(size, "==", 1)):
-            ones |= {name}
+            ones |= {name, *_divisors_of_one(tracing, exports.program, name)}
         else:
             others.add(name)
+
+
+def _divisors_of_one(tracing: Tracing, program: Program, name: str) -> Iterator[str]:
+    """Sizes that divide one that is 1: they are 1, too.
+
+    Raises Failing where one is 0, for launches have others.
+    """
+    world = tracing.world
+    for divisor, dividend in required_divisors(program):
+        if dividend == name:
+            size = world.size(divisor)
+            tracing.sizes |= size.variables()
+            is_one = world.compare(size, "==", 1)
+            few = world.compare(size, "<=", 1)
+            other = world.compare(world.size(name), "!=", 1)
+            world.require(few | other, f"{divisor} divides {name}")
+            if not tracing.branched(is_one):
+                raise Failing(f"the reference divides {name} by {divisor}, which is 0")
+            yield divisor
 
 
 def _specification(

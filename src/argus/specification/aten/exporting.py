@@ -183,9 +183,23 @@ def _without_choices(torch: Any) -> Generator[None]:
     """Results of convolutions and pools are dense, whatever would be fast on a device.
 
     Which order is asks of sizes whether they are 1, and elements do not depend on it.
-    How many windows a pool has is one formula, too, and asks nothing of sizes.
+    How many windows a pool has is one formula, too, and asks nothing of sizes. Heads of
+    queries that share keys have these repeated, also where each has its own.
     """
     from torch import _meta_registrations, _prims_common
+    from torch.nn import functional
+
+    attention = functional.scaled_dot_product_attention
+
+    def with_own_keys(
+        query: Any, key: Any, value: Any, *args: Any, enable_gqa: bool = False,
+        **named: Any,
+    ) -> Any:  # fmt: skip
+        """Attention of which each head has keys."""
+        if enable_gqa:
+            times = query.shape[-3] // key.shape[-3]
+            key, value = (x.repeat_interleave(times, -3) for x in (key, value))
+        return attention(query, key, value, *args, **named)
 
     def none(*_: Any) -> None:
         """No order that would be fast."""
@@ -198,6 +212,7 @@ def _without_choices(torch: Any) -> Generator[None]:
         (torch._C, "_conv_determine_backend_memory_format", none),
         (_prims_common, "suggest_memory_format", dense),
         (_meta_registrations, "pooling_output_shape_pad_lr", _windows),
+        (functional, attention.__name__, with_own_keys),
     )
     with ExitStack() as stack:
         for owner, name, instead in orders:

@@ -6,8 +6,13 @@ from typing import Any
 
 import numpy as np
 
-from argus.specification.aten.table import aten
+from argus.specification.aten.reducing import softmax
+from argus.specification.aten.table import aten, in_reals
+from argus.specification.creating import arange
 from argus.terms import Unknown
+
+_where: Any = np.where
+"""Of arrays whose types only their makers know."""
 
 
 def _normal(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
@@ -74,3 +79,25 @@ def batch_norm(
     if bias is not None:
         made = made + bias.reshape(-1, *one)
     return made, None, None
+
+
+@in_reals("scaled_dot_product_attention")
+def attention(
+    q: Any, k: Any, v: Any, mask: Any = None, dropout: float = 0.0,
+    causal: bool = False, *, scale: Any = None, **_: Any,
+) -> Any:  # fmt: skip
+    """Means of values, weighted by the softmax of products of queries and keys.
+
+    Torch takes it apart into products of three dimensions, whose sizes it asks.
+    """
+    if dropout:
+        raise Unknown("the graph draws random numbers (dropout)")
+    scores = q @ np.swapaxes(k, -1, -2)
+    scores = scores * (1.0 / np.sqrt(q.shape[-1]) if scale is None else scale)
+    if causal:
+        rows, columns = (arange(q.tracing, n) for n in scores.shape[-2:])
+        mask = columns <= rows.reshape(-1, 1)
+    if mask is not None:
+        taken = mask.dtype == np.bool_
+        scores = _where(mask, scores, -np.inf) if taken else scores + mask
+    return softmax(scores, -1) @ v
