@@ -118,6 +118,32 @@ SPELLED = (
 """
 )
 """Torch asks whether sizes are 1: where H is, G is, too."""
+POOL = """@ag.kernel
+def k(X: f32["B H W C"], Y: f32["B P Q C"]):
+    B, H, W, C = X.shape
+    P, Q = Y.shape[1], Y.shape[2]
+    ag.require((P == (H - 1) // 2 + 1) & (Q == (W - 1) // 2 + 1), "windows")
+    b, p, q, c = ag.block(B, P, ag.cdiv(Q, 4), ag.cdiv(C, 64))
+    acc = ag.zeros((4, 64), f32, dims="Q C")
+    for r in ag.static_range(3):
+        for s in ag.static_range(3):
+            y = p * 2 + r - 1
+            x = X.view("Q C", shape=(Q, C), at=lambda w, c: (b, y, w * 2 + s - 1, c))
+            acc = acc + ag.load(x[q * 4 :, c * 64 :], (4, 64))
+    first = (ag.index(acc, "Q") + q * 4) * 2 - 1
+    n = ag.minimum(first + 3, W) - ag.maximum(first, 0)
+    rows = ag.min(p * 2 + 2, H) - ag.max(p * 2 - 1, 0)
+    Y[b, p, q * 4 :, c * 64 :] = acc / (n.to(f32) * rows)
+
+
+@ag.reference
+def ref(X):
+    import torch.nn.functional as F
+
+    x = X.permute(0, 3, 1, 2)
+    return F.avg_pool2d(x, 3, 2, 1, count_include_pad=False).permute(0, 2, 3, 1)
+"""
+"""What is divided by is a product, and not 0; where H is 1, so are its rows."""
 OPTIONAL = """@ag.kernel
 def k(X: f32["M N"], B: f32["N"] | None, Y: f32["M N"]):
     i, j = ag.block(ag.cdiv(X.shape[0], 16), ag.cdiv(X.shape[1], 64))
@@ -161,8 +187,9 @@ def reason_of(text: str) -> str:
         (ATTENTION, "attention(Q, K, V)", "attention(Q, K, V, is_causal=True)"),
         (GROUPS, "h // (H // G)", "h % G"),
         (SPELLED, "g = h // (H // G)", "g = (h + 1) % G"),
+        (POOL, "count_include_pad=False", "count_include_pad=True"),
     ],
-    ids=["rows", "scaled", "attention", "groups", "spelled"],
+    ids=["rows", "scaled", "attention", "groups", "spelled", "pool"],
 )
 def test_a_kernel_is_its_reference_or_not(text: str, right: str, wrong: str) -> None:
     assert reason_of(text) == "equal"

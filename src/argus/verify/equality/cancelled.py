@@ -197,7 +197,19 @@ def _is_met(
         return all(_is_met(world, wheres, one, theirs) for one in factors)
     outside = compared_terms(world, _OUTSIDE[need.kind], need.term, ZERO)
     left = [x for where in wheres if not world.is_empty(x := where & outside)]
-    return not left or any(_is_shared(world, x, need, theirs) for x in left)
+    return not left or any(
+        _holds_within(world, x, need) or _is_shared(world, x, need, theirs)
+        for x in left
+    )
+
+
+def _holds_within(world: World, where: IndexSet, need: NumberNeed) -> bool:
+    """Whether a need holds of the term that it is where some set holds."""
+    here = within(world, need.term, where)
+    if here == need.term:
+        return False
+    outside = compared_terms(world, _OUTSIDE[need.kind], here, ZERO)
+    return world.is_empty(where & outside)
 
 
 def _factors(need: NumberNeed) -> list[NumberNeed]:
