@@ -69,7 +69,8 @@ def whole_numbers_meet(name: str, made: Callable[..., Any]) -> Callable[..., Any
     As in torch: what fewer bits do not hold is wrapped, so that of bytes ``x > 300``
     asks for more than 44. A tensor without dimensions is a number, too.
     """
-    if name.split(".")[1] not in _MEETING and not name.endswith("_mode"):
+    operator = name.partition(".")[2].partition(".")[0]
+    if operator not in _MEETING and not name.endswith("_mode"):
         return made
 
     def met(*args: Any, **named: Any) -> Any:
