@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from functools import cache
 
 from argus.equivalence.references import Reference, load, reference_of
-from argus.evaluation.equal.refuting import Tried, refute
+from argus.evaluation.equal.refuting import SECONDS, Tried, refute
 from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import Kernel, load_kernels
 from argus.requests import Request, tile_program
@@ -21,12 +21,15 @@ def kernels(body: str) -> Mapping[str, Kernel]:
 
 
 @cache
-def tried(body: str, *, present: tuple[str, ...] = (), seed: int = 0) -> Tried:
-    """The search on the kernel `k` of a file."""
+def tried(
+    body: str, *, present: tuple[str, ...] = (), seed: int = 0, seconds: float = SECONDS
+) -> Tried:
+    """The search on the kernel `k` of a file, for so many seconds of CPU time."""
     kernel = kernels(body)["k"]
     types = {t.name: t.dtypes[0] for t in kernel.signature.tensors if t.name in present}
     request = Request(kernel, default_dtypes(kernel, types))
-    return refute(request, tile_program(request), loaded(kernel), seed=seed)
+    program = tile_program(request)
+    return refute(request, program, loaded(kernel), seed=seed, seconds=seconds)
 
 
 def loaded(kernel: Kernel) -> Reference:

@@ -504,7 +504,8 @@ def ref(X):
 
 def test_tiles_of_a_persistent_loop_in_another_order_beyond_a_group():
     assert tried(PERSISTENT.replace("GROUP", "6")).witness is None
-    assert tried(PERSISTENT.replace("GROUP", "9")).witness is not None
+    shown = tried(PERSISTENT.replace("GROUP", "9"), seconds=5.0)  # on a slow machine
+    assert shown.witness is not None
 
 
 CLAMPED = """@ag.kernel

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from argus.evaluation import fault_runs
 from argus.evaluation.proving import proved_all
 from argus.lang.kernel import load_kernels
 from argus.targets import DEFAULT_TARGET
@@ -67,7 +68,11 @@ def checked(body: str) -> Report:
         ({"stage": "(n + n // 50) % 3"}, "AG0421", 25),
     ],
 )
-def test_one_iteration_of_many(change: dict[str, str], rule: str, line: int) -> None:
+def test_one_iteration_of_many(
+    change: dict[str, str], rule: str, line: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fault_runs, "_SECONDS", 20.0)
+    monkeypatch.setattr(fault_runs, "_FAR_SECONDS", 20.0)
     found = checked(BY_HAND.format(most=4096, **(RIGHT | change)))
     said = [o for o in found.obligations if o.verdict is Verdict.REFUTED]
     assert [o.rule for o in said] == [rule]

@@ -76,7 +76,7 @@ def test_what_isl_takes_minutes_for_is_decided_in_seconds(
     monkeypatch.setattr(Asking, "__exit__", noted)
     begin = now()
     found = decided_text(SQUARED)
-    assert now() - begin < 20
+    assert now() - begin < 60
     assert not found.equal
     assert any("operations exceeded" in reason for reason in reasons)
 
