@@ -99,11 +99,9 @@ def operator_named(name: str, recorder: ProgramRecorder) -> Callable[..., Any] |
         made = CREATING[name]
         return lambda *args, **named: made(recorder, *args, **named)
     found = OWN.get(name) or table.OPERATORS.get(name)
-    return (
-        pointwise_operators.whole_numbers_meet(name, found)
-        if found is not None
-        else None
-    )
+    if found is None:
+        return None
+    return pointwise_operators.whole_numbers_meet(name, found)
 
 
 def known(name: str) -> bool:
@@ -274,22 +272,20 @@ def isnan(x: TensorArray) -> Any:
     return np.not_equal(x, x)
 
 
-@own("sum", "sum.dim_IntList")
-def total(
-    x: TensorArray, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
-) -> Any:
-    """The sum along dimensions, of elements of another type."""
-    given = x if dtype is None else x.cast(element_type(dtype))
-    return OPERATORS["aten.sum.default"](given, dim, keepdim)
+def _over(name: str) -> Callable[..., Any]:
+    """A reduction of the specification, of elements of another type."""
+
+    def reduced(
+        x: TensorArray, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
+    ) -> Any:
+        given = x if dtype is None else x.cast(element_type(dtype))
+        return OPERATORS[name](given, dim, keepdim)
+
+    return reduced
 
 
-@own("mean", "mean.dim")
-def mean(
-    x: TensorArray, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
-) -> Any:
-    """The mean along dimensions, of elements of another type."""
-    given = x if dtype is None else x.cast(element_type(dtype))
-    return OPERATORS["aten.mean.dim"](given, dim, keepdim)
+own("sum", "sum.dim_IntList")(_over("aten.sum.default"))
+own("mean", "mean.dim")(_over("aten.mean.dim"))
 
 
 @own("_to_copy")

@@ -77,11 +77,18 @@ def scatter(x: Any, dim: int, table: Any, source: Any, **_: Any) -> Any:
 @aten("scatter_add")
 def scatter_add(x: Any, dim: int, table: Any, source: Any) -> Any:
     """Every value is added along a dimension, by a table for each place."""
-    made = x.copy()
-    for mine, other in zip(table.sizes, source.sizes, strict=True):
-        x.tracing.need_equal(mine, other, "scatter_add")
-    add_at(x.tracing, made, _places(table, axis_of(dim, x.ndim)), source)
+    made, places = _sent(x, dim, table, source, "scatter_add")
+    add_at(x.tracing, made, places, source)
     return made
+
+
+def _sent(
+    x: Any, dim: int, table: Any, source: Any, of: str
+) -> tuple[Any, tuple[Any, ...]]:
+    """A copy, and where in it each value goes. ``of``: who sends one for each place."""
+    for mine, other in zip(table.sizes, source.sizes, strict=True):
+        x.tracing.need_equal(mine, other, of)
+    return x.copy(), _places(table, axis_of(dim, x.ndim))
 
 
 @in_reals("scatter_reduce.two")
@@ -92,9 +99,7 @@ def scatter_reduce(
     """Sums, means or extremes of what is there and what tables send there."""
     if not include_self:
         raise Unknown("the graph has a scatter_reduce without what is there")
-    for mine, other in zip(table.sizes, source.sizes, strict=True):
-        x.tracing.need_equal(mine, other, "scatter_reduce")
-    made, places = x.copy(), _places(table, axis_of(dim, x.ndim))
+    made, places = _sent(x, dim, table, source, "scatter_reduce")
     match reduce:
         case "sum":
             add_at(x.tracing, made, places, source)

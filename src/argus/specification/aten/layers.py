@@ -6,13 +6,11 @@ from typing import Any
 
 import numpy as np
 
+from argus.specification.aten.pointwise import where
 from argus.specification.aten.reducing import softmax
 from argus.specification.aten.table import aten, in_reals
 from argus.specification.creating import arange
 from argus.terms import Unknown
-
-_where: Any = np.where
-"""Of arrays whose types only their makers know."""
 
 
 def _normal(x: Any, axes: tuple[int, ...], eps: float) -> tuple[Any, Any, Any]:
@@ -84,7 +82,7 @@ def batch_norm(
 @in_reals("scaled_dot_product_attention")
 def attention(
     q: Any, k: Any, v: Any, mask: Any = None, dropout: float = 0.0,
-    causal: bool = False, *, scale: Any = None, **_: Any,
+    causal: bool = False, *, scale: Any = None, enable_gqa: bool = False,
 ) -> Any:  # fmt: skip
     """Means of values, weighted by the softmax of products of queries and keys.
 
@@ -92,6 +90,8 @@ def attention(
     """
     if dropout:
         raise Unknown("the graph draws random numbers (dropout)")
+    if enable_gqa:  # exports write the keys of a group out, see `exporting.py`
+        raise Unknown("the graph has attention whose heads share keys")
     scores = q @ np.swapaxes(k, -1, -2)
     scores = scores * (1.0 / np.sqrt(q.shape[-1]) if scale is None else scale)
     if causal:
@@ -99,5 +99,5 @@ def attention(
         mask = columns <= rows.reshape(-1, 1)
     if mask is not None:
         taken = mask.dtype == np.bool_
-        scores = _where(mask, scores, -np.inf) if taken else scores + mask
+        scores = where(mask, scores, -np.inf) if taken else scores + mask
     return softmax(scores, -1) @ v
