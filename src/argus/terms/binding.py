@@ -37,7 +37,7 @@ class BoundVariables(PartedVariables):
         while self.split(by_numbers=True) or self.divide():
             pass
         self._settle(counted)
-        while self.split(by_numbers=False):
+        while self.split(by_numbers=False) or self.split_counted(self._idle()):
             self._settle(counted)
         return self._named()
 

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from argus.terms import affine
 from argus.terms.factored import divided
 from argus.terms.integers import Integer, Opaque, Variable
-from argus.terms.positions import positions
+from argus.terms.positions import masked, positions
 from argus.terms.sets import IndexSet
 from argus.terms.term import Term
 from argus.terms.world import World
@@ -80,27 +80,72 @@ class PartedVariables:
         """
         hidden = frozenset(self.variables)
         indices = [index for _, index in positions(self.body, hidden)]
-        for variable, divisor in dict.fromkeys(_quotients(indices, hidden)):
-            if (divisor.constant is not None) is not by_numbers:
-                continue
-            least = Integer.of(0) if divisor.constant is None else None
-            quotient = self.world.opened("q", least)
-            rest = self.world.opened("r", Integer.of(0), divisor)
-            whole = {variable: quotient * divisor + rest}
-            both = quotient.variables() | rest.variables()
-            made = self.world.substitute(self.body, whole)
-            if any(
-                both <= index.variables() for _, index in positions(made, hidden | both)
-            ):
-                continue
-            domain = self._parted(variable, divisor, quotient, rest)
-            if domain is None:
-                continue
-            self.body, self.domain = made, domain
-            at = self.variables.index(variable)
-            self.variables[at : at + 1] = [*quotient.variables(), *rest.variables()]
-            return True
-        return False
+        return any(
+            self._split(variable, divisor)
+            for variable, divisor in dict.fromkeys(_quotients(indices, hidden))
+            if (divisor.constant is not None) is by_numbers
+        )
+
+    def split_counted(self, idle: Sequence[Variable]) -> bool:
+        """The same of variables that are only counted, by a size, in the set.
+
+        So tiles that a loop takes in the order of their numbers are their rows and
+        columns: which of them there are, is a question about both.
+        """
+        hidden = frozenset(idle)
+        atoms = {atom: None for monomial in self.domain.monomials for atom in monomial}
+        found = dict.fromkeys(_quotients([Integer.atom(a) for a in atoms], hidden))
+        by_sizes = [pair for pair in found if pair[1].constant is None]
+        by_sizes.sort(key=lambda pair: (masked(pair[1], hidden), pair[0].key))
+        for variable, _ in by_sizes[:1]:
+            self._joined(variable)
+        return any(self._split(*pair, counted=True) for pair in by_sizes)
+
+    def _joined(self, variable: Variable) -> None:
+        """Say of a variable that it is below one end, where the set says no more.
+
+        Of ``min(T, 132)`` blocks that go on by 132, a tile t has one where it is below
+        both, or where ``t % 132`` is; which is where t is below T.
+        """
+        world, number = self.world, Integer.atom(variable)
+        around = self.domain.hull().without_divisions()
+        if around is self.domain:
+            return
+        ends = affine.ends_of(world, self.domain, variable)
+        below = (around & world.compare(number, "<", end) for end in ends)
+        for whole in (around, *below):
+            if world.is_subset(whole, self.domain):
+                if world.is_subset(self.domain, whole):
+                    self.domain = whole
+                return
+
+    def _split(
+        self, variable: Variable, divisor: Integer, *, counted: bool = False
+    ) -> bool:
+        """Make it its quotient and remainder, if then nothing is made of both."""
+        least = Integer.of(0) if divisor.constant is None else None
+        quotient = self.world.opened("q", least)
+        rest = self.world.opened("r", Integer.of(0), divisor)
+        both = quotient.variables() | rest.variables()
+        made = self.world.substitute(self.body, {variable: quotient * divisor + rest})
+        if any(
+            both <= index.variables()
+            for _, index in positions(made, frozenset(self.variables) | both)
+        ):
+            return False
+        domain = self._parted(variable, divisor, quotient, rest)
+        if domain is None:
+            return False
+        if counted and any(
+            len(monomial) > 1 or isinstance(monomial[0], Opaque)
+            for monomial in domain.monomials
+            if any(atom.variables & both for atom in monomial)
+        ):
+            return False
+        self.body, self.domain = made, domain
+        at = self.variables.index(variable)
+        self.variables[at : at + 1] = [*quotient.variables(), *rest.variables()]
+        return True
 
     def divide(self) -> bool:
         """Make a quotient that leaves no rest in the set the variable it is made of."""

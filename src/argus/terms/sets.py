@@ -181,6 +181,13 @@ class IndexSet:
         with self.asking:
             return self.of(hull(plain(self)))
 
+    def without_divisions(self) -> IndexSet:
+        """A set around it: what its conditions say without quotients by numbers."""
+        if isinstance(self.isl, bool):
+            return self
+        with self.asking:
+            return self.of(plain(self).remove_divs())
+
     def same(self, other: IndexSet) -> bool:
         """Whether both have the same points, whatever opaque monomials are."""
         if self is other:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from argus.terms.cleared import cleared
 from argus.terms.idle_data import without_idle_data
 from argus.terms.integers import Variable
-from argus.terms.leaves import Generated
+from argus.terms.leaves import Generated, Sum
 from argus.terms.sets import IndexSet, union
 from argus.terms.sums import renamed, sum_over
 from argus.terms.term import ONE, Term
@@ -60,6 +60,9 @@ def _some_of_all(
 
 
 def _positive(world: World, count: Term) -> IndexSet:
+    leaf = count.single
+    if isinstance(leaf, Sum) and not leaf.variables and leaf.body == ONE:
+        return leaf.domain
     number, _ = cleared(count)
     if number is not None:
         return world.compare(number, ">", 0)

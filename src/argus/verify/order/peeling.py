@@ -18,7 +18,7 @@ from argus.verify.order.trip_count import expanded
 
 __all__ = ["flips"]
 
-MOST = 4
+MOST = 12
 """Iterations at an end of a loop; what changes further inside is not followed."""
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 Linear = dict[str, int]
