@@ -17,7 +17,7 @@ _USUAL = (1, 2, 3, 5, 8, 17)
 """Sizes of a dimension that no tile has."""
 _TIMES = (1, 2, 2, 3, 4)
 """How many times what divides it a size is."""
-_FEW, _SOME = 64, 1 << 10
+_FEW, _SOME, _MORE = 64, 1 << 10, 1 << 14
 """Largest sizes of ranges."""
 
 
@@ -27,7 +27,7 @@ def narrower(dims: Sequence[str], largest: int) -> Iterator[dict[str, tuple[int,
     What decides a condition is one size, as a rule, beside which all others are small.
     """
     yield dict.fromkeys(dims, (1, _FEW))
-    for most in (_SOME, largest):
+    for most in (_SOME, _MORE, largest):
         for dim in dims:
             yield {**dict.fromkeys(dims, (1, _USUAL[-2])), dim: (1, most)}
 

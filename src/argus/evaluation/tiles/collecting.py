@@ -238,7 +238,9 @@ class Collected:
             )
             when = binary(">=", iterations, least), binary("<", iterations, least)
             mark = f"loop {self._meaning.scalar(iterations)} {least}"
-            self._add(op, probe, said, mark, scope, when, decides=False)
+            # Which tiles a block takes after its first is a choice of the author.
+            strided = least > 1 and _is_from_block(op.start, scope)
+            self._add(op, probe, said, mark, scope, when, decides=strided)
 
     def _view(
         self, op: o.LoadGlobal | o.StoreGlobal | o.CopyAsync | o.CopyOut, scope: Scope
@@ -468,3 +470,17 @@ class _StoreReader:
                 left += [t for t in after if t not in seen]
                 seen.update(after)
         return frozenset(found) or None
+
+
+def _is_from_block(start: Expr, scope: Scope) -> bool:
+    """Whether a loop begins at a number that its block has."""
+    lets = {op.sym.name: op.value for op in scope if isinstance(op, o.Let)}
+    todo, seen = [start], set[str]()
+    while todo:
+        for symbol in symbols(todo.pop()):
+            if symbol.kind == "block":
+                return True
+            if symbol.name in lets and symbol.name not in seen:
+                seen.add(symbol.name)
+                todo.append(lets[symbol.name])
+    return False
