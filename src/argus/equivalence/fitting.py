@@ -21,6 +21,7 @@ from argus.equivalence.sizes import (
     shapes_of,
     with_others_small,
 )
+from argus.ir import ops as o
 from argus.ir.expr import Binary, Expr, holds, subexpressions, symbols
 from argus.ir.program import LaunchRequirement, Program
 from argus.ir.walk import expressions, walk
@@ -143,17 +144,24 @@ def _flat_lines(program: Program) -> set[int]:
     Tensors of two dimensions may have more than 2**31 elements; how many tiles there
     are, which is a product of sizes alone, is limited by what a grid may have.
     """
-    return {
-        op.span.line
-        for op in walk(program.body)
-        for e in expressions(op)
-        for part in subexpressions(e)
-        if isinstance(part, Binary) and part.op == "*" and _is_flat(part)
-    }
+    named: dict[str, set[str]] = {}
+    """What kinds of symbols a named scalar is made of."""
+
+    def kinds(e: Expr) -> set[str]:
+        return set().union(*(named.get(s.name, {s.kind}) for s in symbols(e)))
+
+    found: set[int] = set()
+    for op in walk(program.body):
+        if isinstance(op, o.Let):
+            named[op.sym.name] = kinds(op.value)
+        parts = (part for e in expressions(op) for part in subexpressions(e))
+        products = (x for x in parts if isinstance(x, Binary) and x.op == "*")
+        if any(_is_flat(kinds(x.left), kinds(x.right)) for x in products):
+            found.add(op.span.line)
+    return found
 
 
-def _is_flat(e: Binary) -> bool:
-    left, right = ({s.kind for s in symbols(x)} for x in (e.left, e.right))
+def _is_flat(left: set[str], right: set[str]) -> bool:
     return ("dim" in left and bool(right - _SIZES)) or (
         "dim" in right and bool(left - _SIZES)
     )

@@ -139,7 +139,9 @@ class TrialRuns:
             for op in walk(program.body)
             if isinstance(op, o.StoreGlobal) and op.atomic is not None
         }
-        self.strided = any(f.decides for f in self.facets.all if isinstance(f.op, o.For))
+        self.strided = any(
+            f.decides for f in self.facets.all if isinstance(f.op, o.For)
+        )
         """Whether blocks of a grid take more than one tile: all say which are left."""
         self.in_place = not self.adds >= updated(program)
         self.apart = is_apart(program)

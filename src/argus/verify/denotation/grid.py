@@ -10,7 +10,8 @@ grouped order has its own lemma (`tile_order.py`).
 A persistent loop from the number of the cluster, in steps of the number of clusters,
 up to W takes each tile in [0, W) in exactly one cluster and iteration: i + j*G with
 0 <= i < G is division with remainder by G. So its index is a block index like the
-others, and all roles share it.
+others, and all roles share it. So do loops at a stride that an author writes
+(`strides.py`).
 
 In a cluster of c blocks, the rank is one more digit.
 """
@@ -26,6 +27,7 @@ from argus.verify.denotation.grid_order import ordered
 from argus.verify.denotation.protocols import Tiles
 from argus.verify.denotation.scalars import integer
 from argus.verify.denotation.state import Context, integers, variable_of
+from argus.verify.denotation.strides import strided
 from argus.verify.denotation.tile_order import (
     GroupedForm,
     find_grouped,
@@ -43,6 +45,7 @@ class Grid:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.rank: Variable | None = None
+        self._strided: frozenset[o.For] = frozenset()
         self._known: dict[tuple[str, Integer], Tiles] = {}
         self._forms: list[tuple[GroupedForm, Tiles]] = []
 
@@ -59,8 +62,9 @@ class Grid:
         scalars[CLUSTER_RANK.name] = Value.whole(rank)
         scalars[SM_COUNT.name] = Unknown("the number of multiprocessors")
         units = _clusters(program)
-        if any(s.name == SM_COUNT.name for s in symbols(units)):
-            why = "the index of a block of a grid that depends on the device"
+        self._strided = strided(context)
+        if self._strided or any(s.name == SM_COUNT.name for s in symbols(units)):
+            why = "the index of a block that takes tiles at a stride of the grid"
             scalars[BLOCK_INDEX.name] = Unknown(why)
             scalars[GRID_SIZE.name] = Unknown("the number of blocks")
         else:
@@ -73,17 +77,21 @@ class Grid:
 
     def persistent(self, op: o.For) -> Tiles | None:
         """The tiles of a persistent loop; None: it is another loop. Raises Unknown."""
-        cluster = self.context.program.cluster
         names = {s.name for e in (op.start, op.step) for s in symbols(e)}
-        if GRID_SIZE.name not in names:
-            return None
+        if op not in self._strided:
+            if GRID_SIZE.name not in names:
+                return None
+            self._check_stride(op)
+        tiles = self._tiles(op.body, op.stop, op.var)
+        self.context.tiles.update(tiles.variables)
+        return tiles
+
+    def _check_stride(self, op: o.For) -> None:
+        cluster = self.context.program.cluster
         if op.start != binary("//", BLOCK_INDEX, cluster) or op.step != binary(
             "//", GRID_SIZE, cluster
         ):
             raise Unknown("a loop in steps of the number of blocks")
-        tiles = self._tiles(op.body, op.stop, op.var)
-        self.context.tiles.update(tiles.variables)
-        return tiles
 
     def special(self, e: Expr) -> Value | None:
         """The row or column of a tile in grouped order; None: another expression."""

@@ -61,7 +61,7 @@ __all__ = [
 
 _MOST = 4096
 """A longer period of a size is not gone through."""
-_NEAR = 4
+_NEAR = 12
 """Tiles of a size; a condition on sizes that changes at more is not followed."""
 _LEAST_MS = 1000
 """For the proof that a loop iterates at all."""
