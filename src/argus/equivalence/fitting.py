@@ -148,7 +148,7 @@ def _flat_lines(program: Program) -> set[int]:
     """What kinds of symbols a named scalar is made of."""
 
     def kinds(e: Expr) -> set[str]:
-        return set().union(*(named.get(s.name, {s.kind}) for s in symbols(e)))
+        return {k for s in symbols(e) for k in named.get(s.name, {s.kind})}
 
     found: set[int] = set()
     for op in walk(program.body):

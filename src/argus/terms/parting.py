@@ -137,7 +137,7 @@ class PartedVariables:
         if domain is None:
             return False
         if counted and any(
-            len(monomial) > 1 or isinstance(monomial[0], Opaque)
+            len(monomial) > 1 or any(isinstance(atom, Opaque) for atom in monomial)
             for monomial in domain.monomials
             if any(atom.variables & both for atom in monomial)
         ):

@@ -29,12 +29,12 @@ def strided(context: Context) -> frozenset[o.For]:
     for op in walk(program.body):
         if isinstance(op, o.Let):
             continue  # what it names is looked at where it is used
-        begins = isinstance(op, o.For) and resolved(op.start, lets) == BLOCK_INDEX
-        said = [e for e in expressions(op) if not begins or e is not op.start]
+        said = expressions(op)
+        if isinstance(op, o.For) and resolved(op.start, lets) == BLOCK_INDEX:
+            found.append(op)
+            said = tuple(e for e in said if e is not op.start)
         if any(BLOCK_INDEX in symbols(resolved(e, lets)) for e in said):
             return frozenset()
-        if begins:
-            found.append(op)
     inner = {x for op in found for x in walk(op.body)}
     shares = (_shares_out(program, op, resolved(op.stop, lets)) for op in found)
     if program.cluster != 1 or not inner.isdisjoint(found) or not all(shares):
