@@ -156,9 +156,18 @@ def _flat_lines(program: Program) -> set[int]:
             named[op.sym.name] = kinds(op.value)
         parts = (part for e in expressions(op) for part in subexpressions(e))
         products = (x for x in parts if isinstance(x, Binary) and x.op == "*")
-        if any(_is_flat(kinds(x.left), kinds(x.right)) for x in products):
+        if any(
+            _is_flat(kinds(x.left), kinds(x.right))
+            for x in products
+            if not _divided_before(x)
+        ):
             found.add(op.span.line)
     return found
+
+
+def _divided_before(e: Binary) -> bool:
+    """Whether it is ``x // n * n``, which is no larger than x."""
+    return isinstance(e.left, Binary) and e.left.op == "//" and e.left.right == e.right
 
 
 def _is_flat(left: set[str], right: set[str]) -> bool:

@@ -11,7 +11,7 @@ from argus.ir.memory import GlobalTensor, SharedAlloc, SharedView
 from argus.ir.program import Program, ScalarParam
 from argus.ir.walk import walk
 from argus.terms import Integer, Scalar, Unknown, Value, World, leaf_term
-from argus.verify.counting import with_turned_counters
+from argus.verify.counting import with_numbers
 from argus.verify.denotation.assumptions import require, require_elements
 from argus.verify.denotation.buffers import bodies, writes_shared
 from argus.verify.denotation.in_place import overwritten
@@ -47,7 +47,7 @@ def denote(program: Program, world: World) -> Denotation:
     """
     if program.placed:
         raise ValueError("a placed program: `denote` reads tile programs")
-    program = with_turned_counters(with_stages_apart(program))
+    program = with_numbers(with_stages_apart(program))
     walk_ = ProgramWalk(program, world)
     try:
         _parameters(walk_, program)

@@ -14,7 +14,7 @@ from argus.ir import ops as o
 from argus.ir.program import Program
 from argus.ir.walk import walk
 from argus.isa.effects import OpEffects, effects_of
-from argus.verify.counting import with_turned_counters
+from argus.verify.counting import with_numbers
 from argus.verify.evidence import Counterexample, ThreadPlace
 from argus.verify.order.control_dependence import study
 from argus.verify.order.events import has_events
@@ -60,7 +60,7 @@ def obligations(
     """
     if not program.placed:
         raise ValueError(f"program {program.name} is not placed")
-    program = with_turned_counters(program)
+    program = with_numbers(program)
     exceeded = tuple(beyond(program))
     if exceeded:
         return exceeded  # what is launched is another program, if anything

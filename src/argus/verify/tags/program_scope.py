@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from argus.ir.program import Program
-from argus.verify.counting import with_turned_counters
+from argus.verify.counting import with_numbers
 from argus.verify.tags.annotated import of_sizes
 from argus.verify.tags.scope import PathScope
 from argus.verify.tags.world import TagWorld
@@ -26,7 +26,7 @@ class ProgramScope:
         """Of a program of which nothing was asked. Raises ValueError: not placed."""
         if not program.placed:
             raise ValueError("only placed programs can be verified")
-        return _known(of_sizes(with_turned_counters(program)))
+        return _known(of_sizes(with_numbers(program)))
 
     def again(self) -> ProgramScope:
         """For another walk: assumptions on tables hold from their lines on."""
