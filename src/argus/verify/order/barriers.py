@@ -122,6 +122,12 @@ def bytes_land(
     _complete(findings, barrier)
 
 
+_AHEAD = (
+    "one warp of the role has gone on, and others may still wait: arrive per warp, or "
+    "let the role meet in ag.sync() before it arrives"
+)
+
+
 def _complete(findings: OrderFindings, barrier: BarrierState) -> None:
     if barrier.pending or barrier.tx:
         return
@@ -129,7 +135,8 @@ def _complete(findings: OrderFindings, barrier: BarrierState) -> None:
     for waited in barrier.waits:
         if waited.n != barrier.completed - 1:
             continue
-        if cause >> waited.base & waited.group.ones == waited.group.ones:
+        returned = cause >> waited.base & waited.group.ones
+        if returned == waited.group.ones:
             continue
         report(
             findings,
@@ -149,6 +156,7 @@ def _complete(findings: OrderFindings, barrier: BarrierState) -> None:
                     waited.iteration,
                 ),
             ),
+            help=_AHEAD if returned else None,
         )
     barrier.waits = [w for w in barrier.waits if w.n >= barrier.completed]
     barrier.complete()
