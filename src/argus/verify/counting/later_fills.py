@@ -6,9 +6,9 @@
         ... s[n % 2].load() ...
         s[n % 2].copy(...)                   fill n + 2: s[(n + 2) % 2]
 
-To all analyses a stage that is written ``x % S`` means fill x. An author who fills again
-what was read just before writes the stage of the fill that was read. It is the same
-stage as that of a later fill: the first one of the loop that was not made before it.
+To all analyses a stage that is written ``x % S`` means fill x. An author who fills
+again what was read just before writes the stage of the fill that was read. It is the
+same stage as that of a later fill: the first one of the loop that was not made before.
 """
 
 from __future__ import annotations
