@@ -35,7 +35,8 @@ threads here: that placing keeps what a tile is, and that accesses are ordered
                                   peeling.py: loops that begin in another way
     dependence.py                 which carried values a term depends on
     branches.py                   branches
-    buffers.py, shared.py         shared memory in program order
+    buffers.py, shared.py         shared memory in program order; left_shared.py: what
+                                  an iteration finds of the one before it
     multicast.py                  copies that blocks of a cluster share
     fills.py, reads.py            which fill of a slot a drain reads
     meetings.py                   buffers that barriers hand over

@@ -28,6 +28,12 @@ from argus.verify.denotation.counters import (
     define_results,
 )
 from argus.verify.denotation.dependence import CARRIED
+from argus.verify.denotation.left_shared import (
+    LeftTiles,
+    left_by,
+    moved,
+    read_first,
+)
 from argus.verify.denotation.memory import (
     CarriedTile,
     carried_tiles,
@@ -56,10 +62,11 @@ def read_loop(context: Context, op: o.For) -> None:
     others: dict[str, Carry] = {f"{c.arg.name}.{c.arg.id}": c for c in op.tiles}
     others |= {c.arg.name: c for c in op.scalars if c.arg.name not in counters}
     others |= _in_memory(context, op, trips, counters, others)
-    forms = _forms(context, op, trips, counters, others)
+    left = _left(context, op, trips, counters, others)
+    forms = _forms(context, op, trips, counters, others, left)
     before = context.state
     _enter(context, op, trips, counters)
-    older = before_body(context, op.body)
+    older = before_body(context, op.body, left)
     moves = trips.counter is not None and bool(updated(op.body, context.program.body))
     if older or moves or not context.dry:  # else it leaves but what it carries
         for name, carry in others.items():
@@ -91,6 +98,35 @@ def _is_never_entered(context: Context, trips: Trips) -> bool:
     world = context.world
     some = world.compare(trips.count, ">=", 1)
     return world.is_empty(some & context.state.where)
+
+
+def _left(
+    context: Context,
+    op: o.For,
+    trips: Trips,
+    counters: dict[str, Closed | Unknown],
+    others: dict[str, Carry],
+) -> LeftTiles:
+    """Shared tiles that an iteration finds as the one before it has left them."""
+    buffers = read_first(op.body)
+    if trips.counter is None or not buffers:
+        return {}
+    before = context.state
+    obligations = len(context.world.obligations)
+    context.dry += 1
+    try:
+        _enter(context, op, trips, counters)
+        for carry in others.values():
+            _begin(context, carry, Unknown("what a loop carries", op.span))
+        older = before_body(context, op.body)
+        context.run(op.body)
+        written = left_by(context, buffers, older)
+        made = {a: moved(context, a, w, trips.counter) for a, w in written.items()}
+        return {alloc: left for alloc, left in made.items() if left is not None}
+    finally:
+        context.dry -= 1
+        context.state = before
+        context.world.obligations.forget_after(obligations)
 
 
 def _in_memory(
@@ -169,6 +205,7 @@ def _forms(
     trips: Trips,
     counters: dict[str, Closed | Unknown],
     others: dict[str, Carry],
+    left: LeftTiles,
 ) -> dict[str, Form | Unknown]:
     """The values of tiles and fractions that a loop carries, by iteration."""
     if not others:
@@ -177,14 +214,14 @@ def _forms(
         why = Unknown("what a persistent loop carries", op.span)
         return dict.fromkeys(others, why)
     inits = {name: _init(context, carry) for name, carry in others.items()}
-    made = _recurrences(context, op, trips, counters, others, inits)
+    made = _recurrences(context, op, trips, counters, others, inits, left)
     while sums := [n for n, one in made.items() if _is_sum_of_integers(one)]:
         # A sum of integers over a set is a term: so is what it is added to.
         for name in sums:
             init = inits[name]
             assert isinstance(init, Value)
             inits[name] = cast(context.world, init, "real")
-        made = _recurrences(context, op, trips, counters, others, inits)
+        made = _recurrences(context, op, trips, counters, others, inits, left)
     return close_recurrences(context.world, trips.counter, made)
 
 
@@ -201,6 +238,7 @@ def _recurrences(
     counters: dict[str, Closed | Unknown],
     others: dict[str, Carry],
     inits: dict[str, Value | Unknown],
+    left: LeftTiles,
 ) -> dict[str, Recurrence | Unknown]:
     """What an iteration makes of what it carries, from one reading of the body."""
     before = context.state
@@ -210,7 +248,7 @@ def _recurrences(
         _enter(context, op, trips, counters)
         for name, carry in others.items():
             _begin(context, carry, _unknown(context, name, carry, inits[name]))
-        before_body(context, op.body)
+        before_body(context, op.body, left)
         context.run(op.body)
         made = {n: _recurrence(context, n, c, inits[n]) for n, c in others.items()}
         for name, carry in others.items():

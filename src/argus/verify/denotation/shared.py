@@ -20,6 +20,7 @@ from argus.ir.walk import walk
 from argus.terms import IndexSet, Integer, Unknown, Value, Variable, union
 from argus.verify.denotation.buffers import writes_shared
 from argus.verify.denotation.cases import chosen
+from argus.verify.denotation.left_shared import LeftTiles
 from argus.verify.denotation.meetings import meets_others
 from argus.verify.denotation.scalars import integer, scalars
 from argus.verify.denotation.state import Context, Held, Write
@@ -173,12 +174,15 @@ def _covered(
 # ------------------------------------------------------------------------- loops
 
 
-def before_body(context: Context, body: o.Block) -> dict[SharedAlloc, int]:
+def before_body(
+    context: Context, body: o.Block, left: LeftTiles | None = None
+) -> dict[SharedAlloc, tuple[int, int]]:
     """At the start of an iteration, what the body writes is what an earlier one left.
 
-    Returns how many writes of each buffer are older than the iteration.
+    ``left``: where that is known. Returns how many writes of each buffer are older than
+    the loop, and than the iteration.
     """
-    shared, older = context.state.shared, dict[SharedAlloc, int]()
+    shared, older = context.state.shared, dict[SharedAlloc, tuple[int, int]]()
     for op in walk(body):
         view = writes_shared(op)
         changed = [] if view is None else [view.alloc]
@@ -189,14 +193,15 @@ def before_body(context: Context, body: o.Block) -> dict[SharedAlloc, int]:
                 continue
             why = f"`{alloc.name}` is read as an earlier iteration left it"
             before = shared.get(alloc, ())
-            shared[alloc] = (*before, Unknown(why, op.span))
-            older[alloc] = len(before) + 1
+            found = (left or {}).get(alloc, (Unknown(why, op.span),))
+            shared[alloc] = (*before, *found)
+            older[alloc] = len(before), len(shared[alloc])
     return older
 
 
 def after_loop(
     context: Context,
-    older: Mapping[SharedAlloc, int],
+    older: Mapping[SharedAlloc, tuple[int, int]],
     counter: Variable,
     trips: Integer,
 ) -> None:
@@ -208,8 +213,8 @@ def after_loop(
     world, shared = context.world, context.state.shared
     some = world.compare(trips, ">=", 1)
     last = {counter: trips - 1}
-    for alloc, count in older.items():
-        old, own = shared[alloc][: count - 1], shared[alloc][count:]
+    for alloc, (before, count) in older.items():
+        old, own = shared[alloc][:before], shared[alloc][count:]
         made: list[Write | Unknown] = []
         for write in own:
             if isinstance(write, Unknown):
