@@ -63,7 +63,7 @@ def checked(body: str) -> Report:
 @pytest.mark.parametrize(
     ("change", "rule", "line"),
     [
-        ({"arrives": "n != 10"}, "AG0403", 15),
+        ({"arrives": "n != 30"}, "AG0403", 15),
         ({"waits": "n != 20"}, "AG0421", 25),
         ({"stage": "(n + n // 50) % 3"}, "AG0421", 25),
     ],
