@@ -174,6 +174,18 @@ def masked(Y: Any, V: Any) -> None:
     Y[np.arange(Y.shape[0]) > 0] = 3
 
 
+def masked_by_others(Y: Any, V: Any) -> None:
+    some = Y > 0.5
+    Y[some] = np.log(Y[some]) + V[some]
+    Y[V > 0] += 1
+    rows = Y[:, 0] > 0
+    Y[rows] = 2 * Y[rows] - V[0]
+    kept = Y[V < 0]
+    other = kept
+    kept *= 3
+    Y[V < 0] = other
+
+
 def overlapping(Y: Any, V: Any) -> None:
     Y[1:] = Y[:-1].copy()
     Y[:, :1] = V[:, -1:]
@@ -197,6 +209,7 @@ def filled(Y: Any, V: Any) -> None:
         through_a_view,
         in_place,
         masked,
+        masked_by_others,
         overlapping,
         affine,
         filled,
@@ -286,6 +299,57 @@ def test_scatters() -> None:
         sizes,
         arrays={"I": np.array([4, 0, 4, 2])},
     )
+
+
+def added_where(C: Any, V: Any, I: Any) -> Any:
+    c = C.copy()
+    some = I >= 0
+    np.add.at(c, I[some], V[some])
+    np.add.at(c, (I[some], 0), 1)
+    np.subtract.at(c, (I[some], (I % 2)[some]), 2)
+    return c
+
+
+def largest_where(C: Any, V: Any, I: Any) -> Any:
+    c = C.copy()
+    np.maximum.at(c, I[V[:, 0] > 0], V[V[:, 0] > 0])
+    return c
+
+
+def assigned_where(C: Any, V: Any, I: Any) -> Any:
+    c = C.copy()
+    c[I[I > 2]] = V[I > 2]
+    return c
+
+
+@pytest.mark.parametrize("function", (added_where, largest_where, assigned_where))
+def test_scatters_of_what_a_mask_selects(function: Any) -> None:
+    shapes = {"C": "M N", "V": "K N", "I": "K:i32"}
+    sizes = {"M": 6, "N": 3, "K": 4}
+    entries = np.array([4, 0, 5, 2])
+    if function is added_where:
+        entries = np.array([4, -7, 4, 2])  # what is not selected is no index
+    agree(function, shapes, sizes, arrays={"I": entries})
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda c, V, I: np.add.at(c, I[I > 0], V[I > 1]),
+        lambda c, V, I: np.add.at(c, I[I > 0], V),
+        lambda c, V, I: np.add.at(c, (I[I > 0], I), 1),
+        lambda c, V, I: np.add.at(c, (I[I > 0], I[I > 1]), 1),
+        lambda c, V, I: c.__setitem__(I > 0, V[I > 1]),
+    ],
+)
+def test_what_two_masks_select(write: Any) -> None:
+    def function(C: Any, V: Any, I: Any) -> Any:
+        c = C.copy()
+        write(c, V, I)
+        return c
+
+    with pytest.raises(Unknown, match="mask"):
+        traced(function, {"C": "K N", "V": "K N", "I": "K:i32"})
 
 
 def put(X: Any, I: Any) -> Any:

@@ -246,7 +246,9 @@ def test_passes_over_other_tiles(old: str, new: str) -> None:
     assert PASSES.count(old) == 1
     assert _found(PASSES.replace(old, new))
     # Without a sync between the loops, either.
-    alone = PASSES.replace('s = ag.sum(total, "N")', "Y[i * 4 :, 0:] = total.rename('M L')")
+    alone = PASSES.replace(
+        's = ag.sum(total, "N")', "Y[i * 4 :, 0:] = total.rename('M L')"
+    )
     alone = alone.replace(" / s", " / 2.0").replace("X: f32", 'Y: f32["M L"], X: f32')
     alone = alone.replace(old, new)
     assert _found(alone)

@@ -55,7 +55,7 @@ def meant(program: Program, reference: Reference) -> tuple[float, ...]:
 
 
 def of_scalars(scalars: Mapping[str, int | float]) -> tuple[float, ...]:
-    """Numbers at which data meets float arguments of a run: ``x > t``, ``x * b > t``."""
+    """Numbers at which data meets floats of a run: ``x > t``, ``x * b > t``."""
     some = [x for x in scalars.values() if isinstance(x, float) and x][:_SCALARS]
     found = dict.fromkeys(some)
     found |= dict.fromkeys(-x for x in some)

@@ -73,9 +73,7 @@ class Demand:
             return IndexSet.universe
         return found
 
-    def cases(
-        self, context: Context, op: o.AnyOp, tile: o.Tile, value: Value
-    ) -> Value:
+    def cases(self, context: Context, op: o.AnyOp, tile: o.Tile, value: Value) -> Value:
         """What a tile that an operation has is made of, where its elements matter."""
         needed = self.of(context, op, tile)
         return Value(value.kind, tuple((s & needed, x) for s, x in value.cases))
