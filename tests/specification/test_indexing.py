@@ -102,6 +102,17 @@ def test_positions_in_what_a_mask_selects(function: Any) -> None:
         traced(function, {"X": "M N"})
 
 
+def test_what_numpy_leaves_unwritten_or_repeats() -> None:
+    for function in (
+        lambda X: np.log(X, where=X > 0),
+        lambda X: np.putmask(X, X > 0, X[0]),
+        lambda X: np.fill_diagonal(X, X[0]),
+        lambda X: np.piecewise(X, [X > 0], [1, 2, 3]),  # type: ignore[call-overload]
+    ):
+        with pytest.raises(Unknown, match="np"):
+            traced(function, {"X": "M N"})
+
+
 @pytest.mark.parametrize("name", READS)
 def test_reads(name: str) -> None:
     function, shape = READS[name]
@@ -186,6 +197,22 @@ def masked_by_others(Y: Any, V: Any) -> None:
     Y[V < 0] = other
 
 
+def written_where(Y: Any, V: Any) -> None:
+    np.divide(1.0, Y, out=Y, where=Y > 0.5)
+    np.log(V, out=Y, where=V > 1)
+    np.add(Y, V[0], out=Y, where=(Y[:, 0] > 0)[:, None])
+    np.copyto(Y, V, where=V < 0)
+    np.copyto(Y[:, :1], V[:, -1:])
+    np.putmask(Y, Y > 2, 2)
+    np.putmask(Y, V > 1, -V)
+    np.fill_diagonal(Y, 7)
+
+
+def pieces(Y: Any, V: Any) -> None:
+    Y[...] = np.piecewise(Y, [Y < 0, Y > 1], [lambda y: -y, lambda y: y * y, 0.5])
+    Y[...] += np.piecewise(V, [V > 0.5, V > 1], [1, lambda v: v - v.sum()])
+
+
 def overlapping(Y: Any, V: Any) -> None:
     Y[1:] = Y[:-1].copy()
     Y[:, :1] = V[:, -1:]
@@ -210,6 +237,8 @@ def filled(Y: Any, V: Any) -> None:
         in_place,
         masked,
         masked_by_others,
+        written_where,
+        pieces,
         overlapping,
         affine,
         filled,
