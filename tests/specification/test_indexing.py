@@ -192,9 +192,9 @@ def masked_by_others(Y: Any, V: Any) -> None:
     rows = Y[:, 0] > 0
     Y[rows] = 2 * Y[rows] - V[0]
     kept = Y[V < 0]
-    other = kept
+    other, before = kept, kept.copy()
     kept *= 3
-    Y[V < 0] = other
+    Y[V < 0] = other - 2 * before
 
 
 def written_where(Y: Any, V: Any) -> None:

@@ -70,8 +70,8 @@ class Selected(SymbolicArray):
         return Selected(converted(self.array, dtype), self.mask)
 
     def copy(self, *_: Any, **__: Any) -> SymbolicArray:
-        """The same elements, that nobody assigns to."""
-        return self
+        """The same elements, which change no more."""
+        return Selected(self.array, self.mask)
 
     def __getitem__(self, key: Any) -> Any:
         raise Unknown(_WHY)
