@@ -525,3 +525,33 @@ def ref(X, a):
 def test_a_scalar_beyond_its_bound(scale: str):
     assert tried(CLAMPED.replace("SCALE", "a")).witness is None
     assert tried(CLAMPED.replace("SCALE", scale)).witness is not None
+
+
+SCALARS = """@ag.kernel
+def k(X: f32["N"], Y: f32["N"], t: f32 = 0.3, b: f32 = 1.5, *, BN: int = 128):
+    N = X.shape[0]
+    ag.require(b > 0.0, "a factor")
+    i = ag.block(ag.cdiv(N, BN)) * BN
+    x = ag.load(X[i:], (BN,))
+    Y[i:] = ag.where(KERNEL, 1.0, 0.0)
+
+
+@ag.reference
+def ref(X, t, b):
+    return np.where(REFERENCE, 1.0, 0.0)
+"""
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong"), [("x > t", "x >= t"), ("x < -t", "x <= -t")]
+)
+def test_data_meets_scalars(right: str, wrong: str):
+    text = SCALARS.replace("REFERENCE", right.replace("x", "X"))
+    assert tried(text.replace("KERNEL", right)).witness is None
+    assert tried(text.replace("KERNEL", wrong)).witness is not None
+
+
+def test_what_is_rounded_beside_a_scalar_is_no_witness():
+    """The quotient is not above a number where the product is, by a rounding."""
+    text = SCALARS.replace("REFERENCE", "X > t * b").replace("KERNEL", "x / b > t")
+    assert tried(text).witness is None

@@ -102,6 +102,17 @@ def test_positions_in_what_a_mask_selects(function: Any) -> None:
         traced(function, {"X": "M N"})
 
 
+def test_what_numpy_leaves_unwritten_or_repeats() -> None:
+    for function in (
+        lambda X: np.log(X, where=X > 0),
+        lambda X: np.putmask(X, X > 0, X[0]),
+        lambda X: np.fill_diagonal(X, X[0]),
+        lambda X: np.piecewise(X, [X > 0], [1, 2, 3]),  # type: ignore[call-overload]
+    ):
+        with pytest.raises(Unknown, match="np"):
+            traced(function, {"X": "M N"})
+
+
 @pytest.mark.parametrize("name", READS)
 def test_reads(name: str) -> None:
     function, shape = READS[name]
@@ -174,6 +185,34 @@ def masked(Y: Any, V: Any) -> None:
     Y[np.arange(Y.shape[0]) > 0] = 3
 
 
+def masked_by_others(Y: Any, V: Any) -> None:
+    some = Y > 0.5
+    Y[some] = np.log(Y[some]) + V[some]
+    Y[V > 0] += 1
+    rows = Y[:, 0] > 0
+    Y[rows] = 2 * Y[rows] - V[0]
+    kept = Y[V < 0]
+    other, before = kept, kept.copy()
+    kept *= 3
+    Y[V < 0] = other - 2 * before
+
+
+def written_where(Y: Any, V: Any) -> None:
+    np.divide(1.0, Y, out=Y, where=Y > 0.5)
+    np.log(V, out=Y, where=V > 1)
+    np.add(Y, V[0], out=Y, where=(Y[:, 0] > 0)[:, None])
+    np.copyto(Y, V, where=V < 0)
+    np.copyto(Y[:, :1], V[:, -1:])
+    np.putmask(Y, Y > 2, 2)
+    np.putmask(Y, V > 1, -V)
+    np.fill_diagonal(Y, 7)
+
+
+def pieces(Y: Any, V: Any) -> None:
+    Y[...] = np.piecewise(Y, [Y < 0, Y > 1], [lambda y: -y, lambda y: y * y, 0.5])
+    Y[...] += np.piecewise(V, [V > 0.5, V > 1], [1, lambda v: v - v.sum()])
+
+
 def overlapping(Y: Any, V: Any) -> None:
     Y[1:] = Y[:-1].copy()
     Y[:, :1] = V[:, -1:]
@@ -197,6 +236,9 @@ def filled(Y: Any, V: Any) -> None:
         through_a_view,
         in_place,
         masked,
+        masked_by_others,
+        written_where,
+        pieces,
         overlapping,
         affine,
         filled,
@@ -286,6 +328,57 @@ def test_scatters() -> None:
         sizes,
         arrays={"I": np.array([4, 0, 4, 2])},
     )
+
+
+def added_where(C: Any, V: Any, I: Any) -> Any:
+    c = C.copy()
+    some = I >= 0
+    np.add.at(c, I[some], V[some])
+    np.add.at(c, (I[some], 0), 1)
+    np.subtract.at(c, (I[some], (I % 2)[some]), 2)
+    return c
+
+
+def largest_where(C: Any, V: Any, I: Any) -> Any:
+    c = C.copy()
+    np.maximum.at(c, I[V[:, 0] > 0], V[V[:, 0] > 0])
+    return c
+
+
+def assigned_where(C: Any, V: Any, I: Any) -> Any:
+    c = C.copy()
+    c[I[I > 2]] = V[I > 2]
+    return c
+
+
+@pytest.mark.parametrize("function", (added_where, largest_where, assigned_where))
+def test_scatters_of_what_a_mask_selects(function: Any) -> None:
+    shapes = {"C": "M N", "V": "K N", "I": "K:i32"}
+    sizes = {"M": 6, "N": 3, "K": 4}
+    entries = np.array([4, 0, 5, 2])
+    if function is added_where:
+        entries = np.array([4, -7, 4, 2])  # what is not selected is no index
+    agree(function, shapes, sizes, arrays={"I": entries})
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda c, V, I: np.add.at(c, I[I > 0], V[I > 1]),
+        lambda c, V, I: np.add.at(c, I[I > 0], V),
+        lambda c, V, I: np.add.at(c, (I[I > 0], I), 1),
+        lambda c, V, I: np.add.at(c, (I[I > 0], I[I > 1]), 1),
+        lambda c, V, I: c.__setitem__(I > 0, V[I > 1]),
+    ],
+)
+def test_what_two_masks_select(write: Any) -> None:
+    def function(C: Any, V: Any, I: Any) -> Any:
+        c = C.copy()
+        write(c, V, I)
+        return c
+
+    with pytest.raises(Unknown, match="mask"):
+        traced(function, {"C": "K N", "V": "K N", "I": "K:i32"})
 
 
 def put(X: Any, I: Any) -> Any:

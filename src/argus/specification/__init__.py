@@ -30,6 +30,7 @@ from argus.specification import (
     reordering,
     reshaping,
     rounding,
+    writing,
 )
 from argus.specification.array import SymbolicArray
 from argus.specification.ragged import APART
@@ -52,6 +53,7 @@ TRACED = (
     reordering,
     reshaping,
     rounding,
+    writing,
 )
 """Modules that fill the table of functions when they are imported."""
 

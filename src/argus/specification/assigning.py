@@ -23,8 +23,18 @@ from argus.specification.indexing import (
     sizes_of,
     viewed,
 )
-from argus.specification.keys import Gather, Item, Mask, New, Point, Range, items_of
+from argus.specification.keys import (
+    Gather,
+    Item,
+    Mask,
+    New,
+    Point,
+    Range,
+    items_of,
+    used,
+)
 from argus.specification.scattering import Equation, Scatter
+from argus.specification.selecting import Selected, of_selected, unselected
 from argus.specification.storage import Indices
 from argus.terms import IndexSet, Integer, Unknown, Value
 
@@ -35,12 +45,14 @@ def assigned(array: SymbolicArray, key: Any, value: Any) -> None:
     Raises Unknown for keys that are not traced.
     """
     tracing = array.tracing
-    items = items_of(array, key)
-    given = converted(lifted(tracing, value), array.dtype)
+    key, value, mask = unselected(key, value)
+    items = items_of(array, key, mask)
     if any(isinstance(i, Mask) for i in items):
-        _masked(array, items, given)
-    elif any(isinstance(i, Gather) for i in items):
-        scatter = scatter_of(array, items, given)
+        _masked(array, items, value)
+        return
+    given = converted(lifted(tracing, value), array.dtype)
+    if any(isinstance(i, Gather) for i in items):
+        scatter = scatter_of(array, items, given, mask)
         scatter.require_different()
         scatter.replace()
     elif any(isinstance(i, Point) and len(i.at) > 1 for i in items):
@@ -65,25 +77,32 @@ def _squeezed(value: SymbolicArray, target: SymbolicArray) -> SymbolicArray:
     return value
 
 
-def _masked(array: SymbolicArray, items: list[Item], value: SymbolicArray) -> None:
-    """`array[mask] = number`: the mask covers leading dimensions."""
+def _masked(array: SymbolicArray, items: list[Item], value: Any) -> None:
+    """`array[mask] = number`: the mask covers leading dimensions.
+
+    `array[mask] = other[mask]`, too: each element is that of the other array.
+    """
     tracing = array.tracing
     first, *rest = items
     if not isinstance(first, Mask) or not all(
         isinstance(i, Range) and i.whole for i in rest
     ):
         raise Unknown("the reference assigns by a mask beside other indices")
-    if value.ndim > len(rest):
+    mask, count = first.array.now(), len(first.sizes)
+    begin = count
+    if isinstance(value, Selected):
+        value, begin = of_selected(first.array, value), 0
+    given = converted(lifted(tracing, value), array.dtype)
+    if given.ndim > array.ndim - begin:
         raise Unknown(
             "the reference assigns an array by a mask: which, depends on data"
         )
-    mask, count = first.array.now(), len(first.sizes)
-    new = reader(expanded(value, array.sizes[count:], "= by a mask"))
+    new = reader(expanded(given, array.sizes[begin:], "= by a mask"))
     old = array.now()
 
     def read(indices: Indices) -> Value:
         where = as_kind(tracing.world, mask(indices[:count]), "truth").where
-        then, otherwise = partial(new, indices[count:]), partial(old, indices)
+        then, otherwise = partial(new, indices[begin:]), partial(old, indices)
         return chosen(tracing.world, where, then, otherwise)
 
     array.assign(read)
@@ -100,11 +119,15 @@ class _Written:
 
 
 def scatter_of(
-    array: SymbolicArray, items: list[Item], value: SymbolicArray
+    array: SymbolicArray,
+    items: list[Item],
+    value: SymbolicArray,
+    mask: SymbolicArray | None = None,
 ) -> Scatter:
     """What index arrays say: which positions in them name an element.
 
-    Raises Unknown for keys that have new dimensions or points of data beside them.
+    ``mask``: of the positions that have it. Raises Unknown for keys that have new
+    dimensions or points of data beside them.
     """
     tracing = array.tracing
     if any(isinstance(i, New | Mask) for i in items):
@@ -117,6 +140,7 @@ def scatter_of(
         match item:
             case Gather():
                 cases = item.at(tracing, reader(item.array)(variables))
+                cases = used(tracing, cases, mask, variables)
             case Point(at=at):
                 cases = at
             case _:

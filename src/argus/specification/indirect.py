@@ -13,6 +13,7 @@ from argus.specification.casting import converted, lifted
 from argus.specification.creating import arange, filled
 from argus.specification.joining import tracing_of
 from argus.specification.keys import Gather, items_of
+from argus.specification.selecting import unselected
 from argus.specification.table import traces
 from argus.specification.tracing import Tracing
 from argus.terms import Unknown
@@ -73,10 +74,11 @@ def add_at(tracing: Tracing, array: Any, key: Any, values: Any) -> None:
     """`np.add.at`: every value is added, also where positions are the same."""
     if not isinstance(array, SymbolicArray):
         raise Unknown("the reference adds symbolic values to a plain array")
-    items = items_of(array, key)
+    key, values, mask = unselected(key, values)
+    items = items_of(array, key, mask)
     given = converted(lifted(tracing, values), array.dtype)
     if any(isinstance(i, Gather) for i in items):
-        scatter_of(array, items, given).add()
+        scatter_of(array, items, given, mask).add()
     else:
         array[key] = array[key] + given
 
@@ -85,10 +87,11 @@ def extreme_at(tracing: Tracing, fn: str, array: Any, key: Any, values: Any) -> 
     """`np.maximum.at`, `np.minimum.at`: an element and all values that are for it."""
     if not isinstance(array, SymbolicArray):
         raise Unknown("the reference compares symbolic values with a plain array")
-    items = items_of(array, key)
+    key, values, mask = unselected(key, values)
+    items = items_of(array, key, mask)
     given = converted(lifted(tracing, values), array.dtype)
     if any(isinstance(i, Gather) for i in items):
-        scatter_of(array, items, given).extreme(fn)
+        scatter_of(array, items, given, mask).extreme(fn)
     else:
         pick = np.maximum if fn == "max" else np.minimum
         array[key] = pick(array[key], given)

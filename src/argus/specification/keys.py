@@ -7,6 +7,7 @@ it is an assumption.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -73,9 +74,12 @@ class Mask:
 Item: TypeAlias = New | Range | Point | Gather | Mask
 
 
-def items_of(array: SymbolicArray, key: Any) -> list[Item]:
+def items_of(
+    array: SymbolicArray, key: Any, mask: SymbolicArray | None = None
+) -> list[Item]:
     """The items of a key; all dimensions are covered.
 
+    ``mask``: which entries of arrays of indices, that have its shape, are used at all.
     Raises Unknown for keys that are not traced, or that numpy refuses.
     """
     given: list[Any] = list(cast(Any, key)) if isinstance(key, tuple) else [key]
@@ -114,12 +118,27 @@ def items_of(array: SymbolicArray, key: Any) -> list[Item]:
             case _:
                 indices = cast(SymbolicArray, part)
                 places = positions(tracing, indices.sizes, "i")
-                every = integers(indices.at(places))
+                every = used(tracing, integers(indices.at(places)), mask, places)
                 plain = are_positions(tracing, every, size)
                 assume_entries(tracing, places, every, size)
                 found.append(Gather(size, indices, plain))
         dim += 1
     return found
+
+
+def used(
+    tracing: Tracing,
+    cases: Cases,
+    mask: SymbolicArray | None,
+    places: Sequence[Integer],
+) -> Cases:
+    """What an index is at places where a mask, if there is one, has it used."""
+    if mask is None:
+        return cases
+    where = as_kind(tracing.world, mask.at(tuple(places)), "truth").where
+    return tuple(
+        (here & where, x) for here, x in cases if not tracing.never(here & where)
+    )
 
 
 def _normal(tracing: Tracing, part: Any) -> Any:

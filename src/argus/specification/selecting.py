@@ -19,9 +19,10 @@ from argus.specification.casting import converted, lifted
 from argus.specification.table import call, name_of
 from argus.terms import Unknown
 
-__all__ = ["Selected"]
+__all__ = ["Selected", "of_selected", "unselected"]
 
 _WHY = "the reference selects by a mask: the size depends on data"
+_TWO = "the reference joins what two masks select"
 _REDUCTIONS: dict[Any, dict[str, Any]] = {
     np.sum: {}, np.prod: {}, np.mean: {},
     np.max: {"initial": -np.inf}, np.min: {"initial": np.inf},
@@ -69,8 +70,8 @@ class Selected(SymbolicArray):
         return Selected(converted(self.array, dtype), self.mask)
 
     def copy(self, *_: Any, **__: Any) -> SymbolicArray:
-        """The same elements, that nobody assigns to."""
-        return self
+        """The same elements, which change no more."""
+        return Selected(self.array, self.mask)
 
     def __getitem__(self, key: Any) -> Any:
         raise Unknown(_WHY)
@@ -81,9 +82,18 @@ class Selected(SymbolicArray):
     def __array_ufunc__(
         self, ufunc: np.ufunc, method: str, *inputs: Any, **named: Any
     ) -> Any:
-        if method != "__call__" or named.get("out") is not None:
+        if method == "at":
+            return super().__array_ufunc__(ufunc, method, *inputs, **named)
+        out = named.pop("out", None)
+        if method != "__call__" or (out is not None and out[0] is not self):
             raise Unknown(f"{_WHY} ({name_of(ufunc)})")
-        return Selected(ufunc(*map(self._beside, inputs), **named), self.mask)
+        made = Selected(ufunc(*map(self._beside, inputs), **named), self.mask)
+        if out is None:
+            return made
+        if made.kind != self.kind:
+            raise Unknown("the reference changes elements to another type in place")
+        self.array = converted(made.array, self.dtype)
+        return self
 
     def _beside(self, value: Any) -> Any:
         """An operand, of each element of the array.
@@ -93,7 +103,7 @@ class Selected(SymbolicArray):
         """
         if isinstance(value, Selected):
             if not _are_same(value.mask, self.mask):
-                raise Unknown("the reference joins what two masks select")
+                raise Unknown(_TWO)
             return value.array
         operand = lifted(self.tracing, value)
         if operand.ndim >= self.ndim:
@@ -123,6 +133,45 @@ class Selected(SymbolicArray):
         total = call(np.sum, self.array, over, where=where, **options)
         sizes = (size_of(self.tracing, self.array.sizes[d]) for d in beside)
         return total / functools.reduce(operator.mul, sizes, self.shape[0])
+
+
+def unselected(key: Any, value: Any) -> tuple[Any, Any, SymbolicArray | None]:
+    """A key and a value for all positions, of which a mask has those that are meant.
+
+    ``out[I[mask]] = V[mask]`` is said of each entry of I and V that the mask selects.
+    Raises Unknown where something else has an element for each of these.
+    """
+    several = isinstance(key, tuple)
+    parts: list[Any] = list(cast("tuple[Any, ...]", key)) if several else [key]
+    masks = [part.mask for part in parts if isinstance(part, Selected)]
+    if not masks:
+        return key, value, None
+    mask = masks[0]
+    for part in parts:
+        if isinstance(part, Selected):
+            if part.ndim != 1 or not _are_same(part.mask, mask):
+                raise Unknown(_TWO)
+        elif not (isinstance(part, slice | int | np.integer) or part is Ellipsis):
+            raise Unknown("the reference assigns by a mask beside other indices")
+    found = [part.array if isinstance(part, Selected) else part for part in parts]
+    value = of_selected(mask, value)
+    return (tuple(found) if several else found[0]), value, mask
+
+
+def of_selected(mask: SymbolicArray, value: Any) -> Any:
+    """What is assigned to each element that a mask selects, as of all elements.
+
+    Raises Unknown for an array that nothing, or another mask, selects.
+    """
+    if isinstance(value, Selected):
+        if not _are_same(value.mask, mask):
+            raise Unknown(_TWO)
+        return value.array
+    if lifted(mask.tracing, value).ndim:
+        raise Unknown(
+            "the reference assigns an array by a mask: which, depends on data"
+        )
+    return value
 
 
 def _are_same(one: SymbolicArray, other: SymbolicArray) -> bool:

@@ -293,6 +293,7 @@ def applied(
     """
     out = named.pop("out", None)
     named.pop("casting", None)
+    some = named.pop("where", True) if method == "__call__" and out else True
     if ufunc in _PASSING_OVER:
         inputs = [passed_over(x) for x in inputs]
     if method == "__call__":
@@ -306,7 +307,12 @@ def applied(
     (target,) = out
     if not isinstance(target, SymbolicArray):
         raise Unknown(f"the reference writes {name_of(ufunc)} into a plain array")
-    target[...] = result
+    if some is True:
+        target[...] = result
+    else:
+        from argus.specification.writing import written_where
+
+        written_where(target, some, result, name_of(ufunc))
     return target
 
 

@@ -236,6 +236,11 @@ MISTAKES = {
         ("n + N - 3, n - 3", "n + N - 4, n - 3"),
         *rest(("n == 0, N - 1", "n == 0, 0")),
     ),
+    ("signs.py", "huber_by_minimum"): (
+        ("delta * (a - q)", "a - q"),
+        *rest(("ag.minimum(a", "ag.maximum(a"), ("0.5 * q * q", "0.5 * a * a")),
+        ("delta > 0.0", "delta > -1.0"),
+    ),
     ("signs.py", "clamped"): (
         ('ag.require(low <= high, "an interval")', "pass"),
         *rest(('ag.require(high >= 0.0, "limits")', "pass")),

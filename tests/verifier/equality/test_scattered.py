@@ -129,3 +129,40 @@ def test_places_in_rows_that_several_have_may_be_the_same() -> None:
     assigns = "p[np.arange(len(X)) // 2, T] -= 1"
     found = decided_text(GRADIENT.format(value="1.0", assigns=assigns))
     assert not found.equal
+
+
+SELECTED = """
+@ag.kernel
+def k(X: f32["P D"], T: i32["P"], Y: f32["V D"]):
+    P, D = X.shape
+    ag.assume(lambda t: t < Y.shape[0], T)
+    p, j = ag.block(ag.cdiv(P, 16), ag.cdiv(D, 64))
+    t = ag.load(T[p * 16 :], (16,), fill=-1)
+    ag.atomic_add(Y[{at}, j * 64 :], ag.load(X[p * 16 :, j * 64 :], (16, 64)))
+
+
+@ag.reference
+def ref(X, T, Y):
+    out, kept = Y.copy(), {kept}
+    np.add.at(out, T[kept], X[kept])
+    return out
+""".replace("Y.shape[0], T", "ag.dim('V'), T")
+
+
+def test_rows_that_a_mask_selects_are_added() -> None:
+    found = decided_text(SELECTED.format(at="t", kept="T >= 0"))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    ("at", "kept"),
+    [
+        # Of entries that are not selected nothing is known.
+        ("ag.maximum(t, 0)", "T >= 0"),
+        ("ag.where(t == -7, 0, t)", "T >= 0"),
+        ("t", "T > 0"),
+        ("ag.where(t == 3, -1, t)", "T >= 0"),
+    ],
+)
+def test_rows_that_a_mask_does_not_select(at: str, kept: str) -> None:
+    assert not decided_text(SELECTED.format(at=at, kept=kept)).equal

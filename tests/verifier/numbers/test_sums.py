@@ -89,6 +89,36 @@ def ref(X, S):
     return S + X.sum()
 """
 
+FLAT = """
+@ag.kernel
+def k(X: f32["M N"], Y: {out}):
+    M, N = X.shape
+    ag.require(M * N <= {most}, "places fit")
+    i, j = ag.block(ag.cdiv(M, 4), ag.cdiv(N, 32))
+    x = ag.load(X[i * 4 :, j * 32 :], (4, 32))
+    row = ag.broadcast(ag.index(x, "M") + i * 4, x)
+    place = row * N + ag.broadcast(ag.index(x, "N") + j * 32, x)
+    {stored}
+
+
+@ag.reference
+def ref(X, Y):
+    M, N = X.shape
+    place = np.where(X > 0, np.arange(M * N).reshape(M, N), 0)
+    return {wanted}
+"""
+STORED = {
+    "out": 'i32["M N"]',
+    "stored": "Y[i * 4 :, j * 32 :] = ag.where(x > 0.0, place, 0)",
+    "wanted": "place",
+}
+"""What wraps beside X is not stored."""
+SUMMED = {
+    "out": 'i32["M"]',
+    "stored": 'ag.atomic_max(Y[i * 4 :], ag.max(ag.where(x > 0.0, place, 0), "N"))',
+    "wanted": "np.maximum(Y, place.max(1))",
+}
+
 
 def rows(
     most: int,
@@ -152,6 +182,10 @@ PAIRS = {
     "prefix, negative": (
         PREFIX.format(least=-1000, largest=0, most=2_000_000),
         PREFIX.format(least=-1000, largest=0, most=2_200_000),
+    ),
+    "places": (
+        FLAT.format(most=1 << 31, **STORED),
+        FLAT.format(most=1 << 32, **STORED),
     ),
     "atomic": (
         ADDED.format(dtype="i16", most=65000),
@@ -246,3 +280,10 @@ def test_an_entry_that_is_added_to_itself_many_times(most: int, equal: bool):
     made = decided_text(ENTRIES.format(most=most, more=more, asked=asked))
     assert made.equal == equal, made.reason
     assert equal or "does not fit" in made.reason
+
+
+def test_numbers_beside_a_tensor_that_come_into_a_result() -> None:
+    """Of the largest in a row it is asked whether those beside X fit, too."""
+    found = decided_text(FLAT.format(most=1 << 31, **SUMMED))
+    assert not found.equal
+    assert "does not fit" in found.reason

@@ -246,7 +246,11 @@ def test_passes_over_other_tiles(old: str, new: str) -> None:
     assert PASSES.count(old) == 1
     assert _found(PASSES.replace(old, new))
     # Without a sync between the loops, either.
-    alone = PASSES.replace('ag.sum(total, "N")', "2.0").replace(old, new)
+    alone = PASSES.replace(
+        's = ag.sum(total, "N")', "Y[i * 4 :, 0:] = total.rename('M L')"
+    )
+    alone = alone.replace(" / s", " / 2.0").replace("X: f32", 'Y: f32["M L"], X: f32')
+    alone = alone.replace(old, new)
     assert _found(alone)
     assert "X" not in sequential(placed(alone))
 
@@ -310,6 +314,43 @@ COPIES = {
 def test_copies_that_other_threads_store(name: str) -> None:
     """Threads that store no element of X store what they have read of it elsewhere."""
     program = placed(COPIES[name], facts={"E": 2})
+    found = [o for o in failing(program) if o.rule == "AG0424"]
+    assert {o.verdict for o in found} == {Verdict.UNKNOWN}
+    assert "X" not in sequential(program)
+
+
+CHOSEN = (
+    HEAD
+    + """X: f32["N"], P: bf16["N"], step: ag.i32):
+    N = X.shape[0]
+    i = ag.block(ag.cdiv(N, 128)) * 128
+    x = ag.load(X[i:], (128,))
+    y = ag.load(P[i:], (128,)).to(f32)
+    if step > 0:
+        y = x * 0.5 + y
+    X[i:] = y
+"""
+)
+TURNS = CHOSEN.replace(
+    "    if step > 0:\n        y = x * 0.5 + y\n",
+    "    for _ in ag.range(0, step):\n        x = x * 0.5 + y\n        y = x\n",
+)
+
+
+@pytest.mark.parametrize("text", [CHOSEN, TURNS], ids=["a branch", "a loop"])
+def test_copies_that_branches_and_loops_hand_on(text: str) -> None:
+    """Three of four warps hold copies of X, and what is made of these goes nowhere."""
+    assert not _found(text)
+    assert "X" in sequential(placed(text))
+
+
+@pytest.mark.parametrize("text", [CHOSEN, TURNS], ids=["a branch", "a loop"])
+def test_copies_that_are_stored_behind_branches_and_loops(text: str) -> None:
+    stored = text.replace("X: f32", 'Y: f32["N E"], X: f32').replace("128", "64") + (
+        '    z = ag.zeros((64, 128), f32, dims="N E")\n'
+        "    Y[i:, 0:] = ag.broadcast(y, z)\n"
+    )
+    program = placed(stored, facts={"E": 2})
     found = [o for o in failing(program) if o.rule == "AG0424"]
     assert {o.verdict for o in found} == {Verdict.UNKNOWN}
     assert "X" not in sequential(program)

@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
+from itertools import permutations
+
+import numpy as np
 
 from argus.equivalence.references import Reference
 from argus.evaluation.drawing import constants, numbers, specials
@@ -11,7 +15,13 @@ from argus.ir.expr import Binary, Const, Expr, Sym, subexpressions, whole_consta
 from argus.ir.program import Program, ScalarParam
 from argus.ir.walk import expressions, walk
 
-__all__ = ["compared_scalars", "has_infinities", "meant", "required_numbers"]
+__all__ = [
+    "compared_scalars",
+    "has_infinities",
+    "meant",
+    "of_scalars",
+    "required_numbers",
+]
 
 _COMPARED = ("==", "!=", "<", "<=", ">", ">=", "min", "max")
 
@@ -19,6 +29,8 @@ _MASK = -1e3
 """A constant that is no larger stands for minus infinity, as a rule."""
 _GUARD, _THEIRS = 2.0**24, 6
 """Numbers of a reference up to this are data, and so many of them."""
+_SCALARS, _LEAST = 3, 1e-6
+"""Float arguments at which data is drawn, at most, and numbers that are not small."""
 _SIMPLE = 5
 """Special numbers that belong to no program."""
 _BEYOND = (3e9, -3e9)
@@ -40,6 +52,17 @@ def meant(program: Program, reference: Reference) -> tuple[float, ...]:
     if any(_saturates(op) for op in walk(program.body)):
         found = (*found[:1], *_BEYOND, *found[1:])
     return tuple(s for s in found if s > least / 2)
+
+
+def of_scalars(scalars: Mapping[str, int | float]) -> tuple[float, ...]:
+    """Numbers at which data meets floats of a run: ``x > t``, ``x * b > t``."""
+    some = [x for x in scalars.values() if isinstance(x, float) and x][:_SCALARS]
+    found = dict.fromkeys(some)
+    found |= dict.fromkeys(-x for x in some)
+    for one, other in permutations(some, 2):
+        found |= dict.fromkeys((one / other, one * other))
+    near = (float(np.float32(x)) for x in found)
+    return tuple(x for x in near if _LEAST < abs(x) < _GUARD)
 
 
 def has_infinities(program: Program) -> bool:

@@ -24,7 +24,7 @@ from argus.equivalence.sizes import (
 from argus.evaluation.drawing import DrawingMode
 from argus.evaluation.equal.drawn_scalars import DrawnScalars
 from argus.evaluation.equal.inputs import draw, is_apart, updated
-from argus.evaluation.equal.meant import meant
+from argus.evaluation.equal.meant import meant, of_scalars
 from argus.evaluation.equal.trying import (
     Difference,
     Trial,
@@ -256,7 +256,8 @@ class TrialRuns:
             self.made.why = "the kernel admits no such scalars"
             return None
         env = environment(self.program, sizes, scalars)
-        arrays = draw(self.program, shapes, env, mode, self.rng, self.special)
+        special = (*of_scalars(scalars), *self.special)
+        arrays = draw(self.program, shapes, env, mode, self.rng, special)
         if arrays is None:
             self.made.why = "no tables were found for what the kernel assumes of them"
             return None

@@ -7,7 +7,8 @@ result, and a store writes what exists. So where a loaded tile goes nowhere but 
 such operations into stores of its own block, it matters only where those write, and
 what a load fills in elsewhere need not be told apart: a sum of masked windows has two
 cases for each window then, not one for each side on which a tile may end, too. What is
-made of it is a number of the program only there, and is asked of only there.
+made of it is a number of the program only there, and is asked of only there. Whole
+numbers may wrap elsewhere: an index ``row * N`` of a row that does not exist.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from typing import assert_never
 from argus.ir import ops as o
 from argus.ir.program import Program
 from argus.ir.walk import blocks, mentioned, used, walk
-from argus.terms import IndexSet, Integer, Unknown, Variable
+from argus.terms import IndexSet, Integer, Unknown, Value, Variable
 from argus.verify.denotation.state import Context, integers
 from argus.verify.denotation.views import places
 
@@ -71,6 +72,11 @@ class Demand:
         except Unknown:
             return IndexSet.universe
         return found
+
+    def cases(self, context: Context, op: o.AnyOp, tile: o.Tile, value: Value) -> Value:
+        """What a tile that an operation has is made of, where its elements matter."""
+        needed = self.of(context, op, tile)
+        return Value(value.kind, tuple((s & needed, x) for s, x in value.cases))
 
     def _goals(self, beside: o.AnyOp, tile: o.Tile) -> Iterator[_Goal | None]:
         """The stores of its block that a tile reaches; None for any other use."""

@@ -34,9 +34,7 @@ def notice_observed(context: Context, op: o.AnyOp, demand: Demand) -> None:
         except Unknown:
             continue  # what is made of it is not known
         if _is_of_data(value):
-            needed = demand.of(context, op, tile)
-            cases = tuple((s & needed, x) for s, x in value.cases)
-            made = Value(value.kind, cases)
+            made = demand.cases(context, op, tile, value)
             context.notice("observed", op, made, dtype, str(number))
     for number, (scalar, dtype) in enumerate(op.observed_scalars()):
         try:

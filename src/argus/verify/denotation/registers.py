@@ -37,6 +37,7 @@ from argus.terms.opening import Closing
 from argus.terms.shifts import shifted
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.combining import combined
+from argus.verify.denotation.demand import Demand
 from argus.verify.denotation.ranges import range_of
 from argus.verify.denotation.reads import shared_element
 from argus.verify.denotation.scalars import integer_cases
@@ -57,9 +58,9 @@ _DECIDING = (*_CUTTING, "maximum", "minimum")
 """And those that choose: of ``min(n - 257, 1)`` a mask is made, too."""
 
 
-def register_value(context: Context, op: o.AnyRegisterOp) -> Value:
+def register_value(context: Context, op: o.AnyRegisterOp, demand: Demand) -> Value:
     """The value of an operation's result at the axes of its shape. Raises Unknown."""
-    made = _register_value(context, op)
+    made = _register_value(context, op, demand)
     if op.result.dtype.is_float and _rounds(op) and _has_whole(made):
         context.notice("in float", op, made, op.result.dtype)
     return made
@@ -116,7 +117,7 @@ def _notice_decision(
             )
 
 
-def _register_value(context: Context, op: o.AnyRegisterOp) -> Value:
+def _register_value(context: Context, op: o.AnyRegisterOp, demand: Demand) -> Value:
     axes = context.axes(op.result.shape)
     indices = integers(axes)
     match op:
@@ -142,10 +143,11 @@ def _register_value(context: Context, op: o.AnyRegisterOp) -> Value:
             held = _left_of(op.result.dtype, args)
             if held is not None:
                 return narrowed(context.world, made, held, context.state.where)
+            asked = demand.cases(context, op, op.result, made)
             if made.kind == "integer":
-                context.notice("whole", op, made, op.result.dtype)
+                context.notice("whole", op, asked, op.result.dtype)
             if op.fn in PRODUCTS and op.result.dtype.kind == "int":
-                context.notice("product", op, made, op.result.dtype)
+                context.notice("product", op, asked, op.result.dtype)
             return made
         case o.Cast():
             value = context.element(op.src, indices)

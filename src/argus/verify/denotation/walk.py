@@ -120,7 +120,7 @@ class ProgramWalk(Context):
                 where = self._guards.of(self, op)
                 held = self._guards.holding(self, op)
                 with held, noted.within(where), noted.along(named):
-                    self.put(op.result, register_value(self, op))
+                    self.put(op.result, register_value(self, op, self._demand))
             case o.Dot():
                 self.put(op.result, product(self, op))
             case o.LoadGlobal():

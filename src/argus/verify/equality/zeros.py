@@ -25,7 +25,7 @@ from argus.terms import (
     number,
 )
 from argus.terms.arithmetic import called
-from argus.terms.comparisons import asked
+from argus.terms.comparisons import asked, sides
 from argus.terms.powers import exponential, raised
 from argus.terms.sums import rebound, tidy
 from argus.terms.term import Rational
@@ -129,11 +129,12 @@ def _zeros(world: World, where: IndexSet) -> Iterator[Term]:
         for atom in monomial
         if isinstance(atom, Truth) and isinstance(atom.term, Term)
     )
+    asked_for = {*truths, *(side for truth in truths for side in sides(truth))}
     for truth in truths:
         assert isinstance(truth.term, Term)
         if truth.op == "eq":
             holds = world.compare(Integer.atom(truth), "==", 1)
-        elif Truth("gt", -truth.term) in truths:
+        elif Truth("gt", -truth.term) in asked_for:
             below = Integer.atom(Truth("gt", -truth.term))
             holds = world.compare(Integer.atom(truth) + below, "==", 0)
         else:

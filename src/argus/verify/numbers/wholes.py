@@ -130,6 +130,10 @@ def of_data(
     world, (low, high) = found.world, dtype.integers
     if world.is_empty(inside):
         return None
+    if isinstance(x, Integer) and world.is_empty(
+        inside & outside(world, inside, x, dtype.integers)
+    ):
+        return None  # by what is assumed of entries beside sizes
     sides = between(world, inside, x, found.entries)
     for side, end in zip(sides, (-low, high), strict=True):
         if side is None:

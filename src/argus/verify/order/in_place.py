@@ -300,25 +300,52 @@ def accesses(program: Program) -> Iterator[GlobalAccess]:
 def _ends(load: o.LoadGlobal, body: o.Block) -> tuple[o.StoreGlobal, ...] | None:
     """Where all that is made of a tile is stored, if it stays in its thread until then.
 
-    Operations that move elements move registers of each thread (`check_layouts.py`).
+    Operations that move elements, loops and branches keep registers in their threads
+    (`check_layouts.py`).
     """
     reached: set[o.Tile] = {load.result}
+    before = 0
+    while len(reached) > before:
+        before = len(reached)
+        for op in walk(body):
+            _follow(op, reached)
     found: list[o.StoreGlobal] = []
     for op in walk(body):
         if not reached.intersection(used(op)):
             continue
         match op:
-            case o.Elementwise() | o.Cast() | o.Moving():
-                reached.update(defined(op))
+            case o.Elementwise() | o.Cast() | o.Moving() | o.For() | o.If():
+                pass  # what it makes of the tile is reached, too
             case o.StoreGlobal(plan=VectorPlan(unique=True)):
                 found.append(op)
             case (
-                o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+                o.Roles() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
                 | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
             ):  # fmt: skip
                 return None
             case _:
                 assert_never(op)
-    # What blocks yield lives on behind them.
-    nested = (x for x in walk(body) if isinstance(x, o.Structure))
-    return None if any(reached.intersection(used(x)) for x in nested) else tuple(found)
+    return tuple(found)
+
+
+def _follow(op: o.AnyOp, reached: set[o.Tile]) -> None:
+    """Add what an operation makes, in the same threads, of tiles that are reached."""
+    match op:
+        case o.Elementwise() | o.Cast() | o.Moving():
+            if reached.intersection(used(op)):
+                reached.update(defined(op))
+        case o.For():
+            for carry in op.tiles:
+                if carry.init in reached or carry.yielded in reached:
+                    reached.update((carry.arg, carry.result))
+        case o.If():
+            for merge in op.tiles:
+                if merge.then in reached or merge.other in reached:
+                    reached.add(merge.result)
+        case (
+            o.Roles() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
+            | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
+        ):  # fmt: skip
+            pass  # what another use of a tile is, `_ends` asks
+        case _:
+            assert_never(op)

@@ -206,6 +206,27 @@ def huber_below_reference(X, T, delta):
 
 
 @ag.kernel
+def huber_by_minimum(
+    X: f32["M N"], L: f32["M"], delta: f32 = 1.0, *, BM: int = 4, BN: int = 64
+):
+    M, N = X.shape
+    ag.require(delta > 0.0, "delta")
+    i = ag.block(ag.cdiv(M, BM))
+    acc = ag.zeros((BM,), f32, dims="M")
+    for n in ag.range(0, N, BN):
+        a = ag.abs(ag.load(X[i * BM :, n:], (BM, BN)))
+        q = ag.minimum(a, delta)
+        acc = acc + ag.sum(0.5 * q * q + delta * (a - q), "N")
+    L[i * BM :] = acc
+
+
+@ag.reference
+def huber_by_minimum_reference(X, delta):
+    d = np.abs(X)
+    return np.where(d <= delta, 0.5 * d * d, delta * (d - 0.5 * delta)).sum(1)
+
+
+@ag.kernel
 def smooth_l1(X: f32["N"], T: f32["N"], L: f32["N"], b: f32 = 1.0, *, B: int = 128):
     N = X.shape[0]
     ag.require(b > 0.0, "beta")
