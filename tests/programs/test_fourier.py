@@ -63,6 +63,8 @@ CASES: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x: (fft.rfftn(x), fft.irfftn(fft.rfftn(x), s=x.shape)),
         (random(4, 6, 5),),
     ),
+    "angles": (lambda x: fft.rfft(x).angle(), (random(3, 10),)),
+    "conjugate": (lambda x: (fft.hfft(x), fft.ihfft(x.real) * 2), (_complex(3, 6),)),
     "a spectral layer": (_spectral, (random(2, 3, 8, 8), _complex(3, 4, 3, 3))),
     "a long convolution": (_convolved, (random(2, 3, 16), random(3, 16))),
 }

@@ -4,8 +4,8 @@ Of a length n = a * b they are transforms of length a of each b-th element, turn
 of length b of what these give: two products of few columns, where one would have n. A
 complex number is a pair of floats, so that each is one product of real numbers.
 
-Of floats of 64 bits, of lengths that have a long prime, and where products are of fewer bits (TF32), which
-cuFFT's are not, they stay in torch.
+Of floats of 64 bits, of lengths that have a long prime, and where products are of fewer
+bits (TF32), which cuFFT's are not, they stay in torch.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _stays(x: Any, lengths: Sequence[int]) -> bool:
 
     exact = x.dtype in (torch.float32, torch.complex64)
     tf32 = torch.backends.cuda.matmul.allow_tf32
-    return not exact or tf32 or any(not n or _factors(n) is None for n in lengths)
+    return not exact or bool(tf32) or any(not n or _factors(n) is None for n in lengths)
 
 
 def _complex(x: Any, dim: Sequence[int], normalization: int, forward: bool) -> Any:
@@ -76,8 +76,7 @@ def _of_real(x: Any, dim: Sequence[int], normalization: int, onesided: bool) -> 
     last, n = dim[-1] % x.ndim, lengths[-1]
     kept = n // 2 + 1 if onesided else n
     if len(_factors(n) or ()) == 1:
-        cos, sin = _roots(x, n, n, kept)
-        table = torch.stack([cos, -sin], -1).flatten(1)
+        table = torch.stack(_roots(x, n, n, kept, True), -1).flatten(1)
         pairs = (x.movedim(last, -1) @ table).unflatten(-1, (kept, 2))
         pairs = pairs.movedim(-2, last)
     else:
@@ -102,11 +101,11 @@ def _to_real(x: Any, dim: Sequence[int], normalization: int, last_dim_size: int)
     kept = n // 2 + 1
     pairs = pairs.narrow(last, 0, kept).movedim(last, -2)
     if len(_factors(n) or ()) == 1:
-        cos, sin = _roots(x, n, kept, n)
+        cos, sin = _roots(x, n, kept, n, True)
         at = torch.arange(kept, device=x.device)
         # What is left out are the same numbers, conjugate.
         twice = torch.where((at == 0) | (2 * at == n), 1.0, 2.0)[:, None]
-        table = torch.stack([cos * twice, -sin * twice], 1).flatten(0, 1)
+        table = torch.stack([cos * twice, sin * twice], 1).flatten(0, 1)
         found = pairs.flatten(-2) @ table
     else:
         rest = pairs.narrow(-2, 1, n - kept).flip(-2)
@@ -142,8 +141,7 @@ def _last(pairs: Any, forward: bool) -> Any:
     a, b = found
     inner = pairs.unflatten(-2, (a, b)).transpose(-3, -2)
     inner = _short(inner, forward)  # (..., b, a, 2)
-    cos, sin = _roots(pairs, n, b, a)
-    sin = -sin if forward else sin
+    cos, sin = _roots(pairs, n, b, a, forward)
     real, imaginary = inner[..., 0], inner[..., 1]
     turned = torch.stack(
         [real * cos - imaginary * sin, real * sin + imaginary * cos], -1
@@ -157,22 +155,25 @@ def _short(pairs: Any, forward: bool) -> Any:
     import torch
 
     n = pairs.shape[-2]
-    cos, sin = _roots(pairs, n, n, n)
-    sin = -sin if forward else sin
+    cos, sin = _roots(pairs, n, n, n, forward)
     table = torch.stack(
         [torch.stack([cos, sin], -1), torch.stack([-sin, cos], -1)], 1
     ).reshape(2 * n, 2 * n)
     return (pairs.flatten(-2) @ table).unflatten(-1, (n, 2))
 
 
-def _roots(x: Any, n: int, rows: int, columns: int) -> tuple[Any, Any]:
+def _roots(x: Any, n: int, rows: int, columns: int, forward: bool) -> tuple[Any, Any]:
     """Cosines and sines of ``2 pi i j / n`` for i below ``rows``, j below ``columns``.
 
-    Of angles in 64 bits: they are as exact as floats of 32 bits can be.
+    Of the negative angle where it goes ``forward``. Of angles in 64 bits, and what is 0
+    is 0, so that sums of real numbers have no imaginary part, nor an angle of it.
     """
     import torch
 
     i = torch.arange(rows, device=x.device)[:, None]
     j = torch.arange(columns, device=x.device)
-    angle = (i * j % n).double() * (2 * pi / n)
-    return torch.cos(angle).float(), torch.sin(angle).float()
+    turns = i * j % n
+    angle = turns.double() * ((-2 if forward else 2) * pi / n)
+    cos = torch.where(4 * turns % (2 * n) == n, 0.0, torch.cos(angle))
+    sin = torch.where(2 * turns % n == 0, 0.0, torch.sin(angle))
+    return cos.float(), sin.float()
