@@ -155,9 +155,11 @@ class Guards:
     def _depends(self, tile: o.Tile) -> int:
         """How many first axes of a tile its elements differ along, at most."""
         made = self._made.get(tile)
-        if isinstance(made, o.Broadcast):
-            rank = self._depends(made.src)
-            return max((n + 1 for n in made.axes[:rank]), default=0)
+        if isinstance(made, o.MovingOne) and not made.shifts:
+            axes = (made.axes_of() or (None,))[: self._depends(made.src)]
+            known = [axis for axis in axes if axis is not None]
+            if len(known) == len(axes):
+                return max(known, default=-1) + 1
         if isinstance(made, o.Elementwise) and made.args:
             tiles = [x for x in made.args if isinstance(x, o.Tile)]
             return max(map(self._depends, tiles), default=0)
