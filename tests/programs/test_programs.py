@@ -587,7 +587,7 @@ def test_elements_that_kernels_lack_stay_in_torch() -> None:
     x, z = torch.randn(4, 6), torch.complex(torch.randn(4, 6), torch.randn(4, 6))
     model = Formula(
         lambda x, z: (
-            torch.relu(x) + torch.fft.fft(x).abs(),
+            torch.relu(x) + torch.fft.fft(x.double()).abs(),
             (x.double() * 2).t(),
             z.to(torch.complex32).t(),
             (z * z.conj()).real + x,

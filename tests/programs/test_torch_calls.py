@@ -25,7 +25,7 @@ X = random(4, 6)
 STRIDES: dict[str, Callable[..., Any]] = {
     "rows that were columns": lambda x: torch.linalg.qr(x.t()).R * 2,
     "a line of what was turned": lambda x: (
-        torch.fft.fft(x.t()).t().contiguous().view(-1).abs() + 1
+        torch.fft.fft(x.t().double()).t().contiguous().view(-1).abs() + 1
     ),
     "pairs": lambda x: torch.view_as_real(
         torch.view_as_complex(

@@ -191,3 +191,50 @@ def ref(X, Keep):
 def test_a_large_number_that_is_stored(stored: str, wanted: str, right: bool) -> None:
     found = decided_text(HIDDEN.format(stored=stored, wanted=wanted))
     assert found.equal == right, found.reason
+
+
+COLUMNS = """
+@ag.kernel
+def k(X: f32["M K"], W: f32["K N"], A: i32["M"], Z: f32["M N"], Y: f32["M N"], *,
+      BN: int = 4, K: int = 4):
+    M, N = Y.shape
+    i, j = ag.block(M, ag.cdiv(N, BN))
+    x = ag.load(X[i, 0:], (K,))
+    w = ag.load(W[0:, j * BN :], (K, BN))
+    a = ag.full((), A[i], i32)
+    z = ag.load(Z[i, j * BN :], (BN,))
+    s = ag.sum(ag.exp(ag.log(x) + w), "K")
+    Y[i, j * BN :] = ag.where({condition}, s, z)
+
+
+@ag.reference
+def ref(X, W, A, Z):
+    s = np.sum(np.exp(np.log(X)[:, :, None] + W[None]), 1)
+    return np.where({wanted}, s, Z)
+"""
+
+
+@pytest.mark.parametrize(
+    ("condition", "wanted", "is_equal"),
+    [
+        ("a > 0", "A[:, None] > 0", True),
+        # One along the columns, which are no first axis of what is summed.
+        ("z > 0.0", "Z > 0", False),
+        # The reference takes the logarithm where the kernel does not, or elsewhere.
+        ("a > 0", "A[:, None] >= 0", False),
+        ("a <= 0", "A[:, None] > 0", False),
+    ],
+)
+def test_a_condition_along_fewer_axes(
+    condition: str, wanted: str, is_equal: bool
+) -> None:
+    """What is needed of the elements of a sum over the first axis."""
+    text = COLUMNS.format(condition=condition, wanted=wanted)
+    assert decided_text(text).equal == is_equal
+
+
+def test_what_a_uniform_condition_does_not_take() -> None:
+    """The kernel needs more, of the rows for which its reference has another number."""
+    text = COLUMNS.format(condition="a > 0", wanted="A[:, None] > 0")
+    needed = text.replace("s, z)", "s, z) + 0.0 * s")
+    assert not decided_text(needed).equal

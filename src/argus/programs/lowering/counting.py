@@ -1,11 +1,14 @@
-"""Sums that the verifier proves: of summands that are counted once, of what fits."""
+"""What the verifier proves: sums that are counted once and fit, and few decisions."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import islice
+from typing import TypeGuard
 
 from argus.programs.lowering.expressions import (
     ApplyNode,
+    ElementNode,
     ExpressionNode,
     NumberNode,
     ReduceNode,
@@ -15,6 +18,9 @@ from argus.programs.lowering.expressions import (
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
 from argus.programs.tensors.recorder import COMPARISONS
 
+_DECISIONS = 2
+"""Comparisons of floats, or truths, that what another one compares may depend on."""
+
 
 def require_provable(group: LoweredGroup) -> None:
     """Raises NotFusedError for what is proved of several kernels, and not of one."""
@@ -22,6 +28,7 @@ def require_provable(group: LoweredGroup) -> None:
     _require_bounded_scans(group)
     _require_whole_rests(group)
     _require_stored_shares(group)
+    _require_few_decisions(group)
 
 
 def _require_counted_once(group: LoweredGroup) -> None:
@@ -85,6 +92,34 @@ def _require_stored_shares(group: LoweredGroup) -> None:
                 inner = (n for n in walked([extreme.body]) if isinstance(n, ReduceNode))
                 if any(n.function == "sum" for n in inner):
                     raise NotFusedError("an extreme of what sums made, compared")
+
+
+def _require_few_decisions(group: LoweredGroup) -> None:
+    """Raises NotFusedError for decisions that depend on many others.
+
+    Of a neuron that fires above a threshold, step by step, each step has two cases for
+    each of the step before: what it holds after a few of them is stored.
+    """
+    for node in group.nodes:
+        if not _decides(node):
+            continue
+        before = (n for n in walked(node.parts) if _decides(n) or _is_decided(n))
+        if sum(1 for _ in islice(before, _DECISIONS + 1)) > _DECISIONS:
+            raise NotFusedError("a comparison of what many comparisons chose")
+
+
+def _decides(node: ExpressionNode) -> TypeGuard[ApplyNode]:
+    """Whether floats are compared."""
+    return (
+        isinstance(node, ApplyNode)
+        and node.function in COMPARISONS
+        and any(part.dtype.is_float for part in node.parts)
+    )
+
+
+def _is_decided(node: ExpressionNode) -> bool:
+    """Whether a truth is read that was decided before."""
+    return isinstance(node, ElementNode) and node.dtype.name == "bool"
 
 
 def _summands(node: ExpressionNode) -> Iterator[ExpressionNode]:

@@ -46,11 +46,11 @@ class Guards:
         self._users: dict[o.Tile, list[o.AnyOp]] = defaultdict(list)
         self._place: dict[o.Tile, int] = {}
         """Where a tile is made, in the order of the text."""
-        self._made: dict[o.Tile, int] = {}
-        """The operation that makes a tile, by identity."""
+        self._made: dict[o.Tile, o.AnyOp] = {}
+        """The operation that makes a tile."""
         for place, op in enumerate(walk(program.body)):
             self._place |= dict.fromkeys(defined(op), place)
-            self._made |= dict.fromkeys(defined(op), id(op))
+            self._made |= dict.fromkeys(defined(op), op)
             for tile in (*used(op), *mentioned(op)):
                 self._users[tile].append(op)
 
@@ -78,14 +78,15 @@ class Guards:
     def holding(self, context: Context, op: o.AnyRegisterOp) -> Generator[None]:
         """Hold what a result needs until all choices are read that it passes through.
 
-        Only choices along its own first axes: an element of the result is part of the
-        elements of the choice that are at the same places there.
+        Only choices whose conditions are along its own first axes, or along none: an
+        element of the result is part of the elements of the choice that are at the same
+        places there.
         """
         shape = op.result.shape
         found = frozenset(
             choice
             for choice in self._choices(op.result)
-            if choice[0].result.shape == shape[: len(choice[0].result.shape)]
+            if choice[0].result.shape[: (rank := self._rank(choice))] == shape[:rank]
         )
         if not found:
             yield
@@ -128,11 +129,11 @@ class Guards:
 
     def _beyond(self, tile: o.Tile, user: o.AnyOp) -> frozenset[_Choice]:
         """The choices that what one operation makes of a tile passes through."""
-        at = self._block[self._made[tile]] if tile in self._made else None
+        at = self._block[id(self._made[tile])] if tile in self._made else None
         if not isinstance(user, o.RegisterOp) or self._block[id(user)] != at:
             return frozenset()
         found = frozenset(
-            c for c in self._choices(user.result) if user.is_along(_rank(c))
+            c for c in self._choices(user.result) if user.is_along(self._rank(c))
         )
         if isinstance(user, o.Elementwise) and user.fn == "where":
             own = [n for n, arg in enumerate(user.args) if arg is tile]
@@ -146,6 +147,20 @@ class Guards:
             for inner in blocks(op):
                 self._number(inner)
 
+    def _rank(self, choice: _Choice) -> int:
+        """How many first axes of a choice its condition may depend on."""
+        condition = choice[0].args[0]
+        return self._depends(condition) if isinstance(condition, o.Tile) else 0
 
-def _rank(choice: _Choice) -> int:
-    return len(choice[0].result.shape)
+    def _depends(self, tile: o.Tile) -> int:
+        """How many first axes of a tile its elements differ along, at most."""
+        made = self._made.get(tile)
+        if isinstance(made, o.MovingOne) and not made.shifts:
+            axes = (made.axes_of() or (None,))[: self._depends(made.src)]
+            known = [axis for axis in axes if axis is not None]
+            if len(known) == len(axes):
+                return max(known, default=-1) + 1
+        if isinstance(made, o.Elementwise) and made.args:
+            tiles = [x for x in made.args if isinstance(x, o.Tile)]
+            return max(map(self._depends, tiles), default=0)
+        return len(tile.shape)
