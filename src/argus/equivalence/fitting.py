@@ -21,10 +21,9 @@ from argus.equivalence.sizes import (
     shapes_of,
     with_others_small,
 )
-from argus.ir import ops as o
 from argus.ir.expr import Binary, Expr, holds, subexpressions, symbols
 from argus.ir.program import LaunchRequirement, Program
-from argus.ir.walk import expressions, walk
+from argus.ir.walk import expressions, lets, walk
 from argus.terms import Integer, Unknown
 from argus.verify.denotation import Denotation
 from argus.verify.numbers.in_floats import inexact_decision
@@ -144,16 +143,17 @@ def _flat_lines(program: Program) -> set[int]:
     Tensors of two dimensions may have more than 2**31 elements; how many tiles there
     are, which is a product of sizes alone, is limited by what a grid may have.
     """
-    named: dict[str, set[str]] = {}
-    """What kinds of symbols a named scalar is made of."""
+    named = lets(program.body)
 
     def kinds(e: Expr) -> set[str]:
-        return {k for s in symbols(e) for k in named.get(s.name, {s.kind})}
+        """Of what symbols it is made, through names of scalars."""
+        made = (
+            kinds(named[s.name]) if s.name in named else {s.kind} for s in symbols(e)
+        )
+        return set[str]().union(*made)
 
     found: set[int] = set()
     for op in walk(program.body):
-        if isinstance(op, o.Let):
-            named[op.sym.name] = kinds(op.value)
         parts = (part for e in expressions(op) for part in subexpressions(e))
         products = (x for x in parts if isinstance(x, Binary) and x.op == "*")
         if any(

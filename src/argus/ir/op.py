@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from argus.diagnostics import Span
     from argus.ir.dtypes import DType
     from argus.ir.expr import Expr
-    from argus.ir.memory import GlobalTensor
+    from argus.ir.memory import GlobalTensor, SharedView
     from argus.ir.ops.tile import Tile
 
 
@@ -74,6 +74,10 @@ class Op:
     def stored_as_it_is(self, tile: Tile) -> GlobalTensor | None:
         """The tensor of which elements become those of an operand; None: of none."""
         del tile
+        return None
+
+    def filled(self) -> SharedView | None:
+        """The shared tile that it writes; None: it writes none."""
         return None
 
     def observed_scalars(self) -> Iterator[tuple[Expr, DType]]:

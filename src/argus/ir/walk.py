@@ -40,6 +40,27 @@ def map_blocks(op: o.AnyOp, change: Callable[[o.Block], o.Block]) -> o.AnyOp:
     return op
 
 
+def loops(block: o.Block) -> Iterator[o.For]:
+    """The loops in a block, those inside of others after these."""
+    return (op for op in walk(block) if isinstance(op, o.For))
+
+
+def lets(block: o.Block) -> dict[str, Expr]:
+    """What named scalars are, by their names."""
+    return {op.sym.name: op.value for op in walk(block) if isinstance(op, o.Let)}
+
+
+def bodies(body: o.Block) -> list[tuple[str, o.Block]]:
+    """What runs, by role; "block" is what all run before and after the roles."""
+    found: list[tuple[str, o.Block]] = [("block", o.Block([]))]
+    for op in body.ops:
+        if isinstance(op, o.Roles):
+            found += [(role.name, role.body) for role in op.roles]
+        else:
+            found[0][1].ops.append(op)
+    return found
+
+
 def budgets(body: o.Block) -> dict[o.Role, o.SetMaxRegisters]:
     """The operation that sets the budget of each role that begins with it.
 

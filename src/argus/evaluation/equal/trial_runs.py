@@ -139,10 +139,6 @@ class TrialRuns:
             for op in walk(program.body)
             if isinstance(op, o.StoreGlobal) and op.atomic is not None
         }
-        self.strided = any(
-            f.decides for f in self.facets.all if isinstance(f.op, o.For)
-        )
-        """Whether blocks of a grid take more than one tile: all say which are left."""
         self.in_place = not self.adds >= updated(program)
         self.apart = is_apart(program)
         self.most = _ELEMENTS
@@ -280,7 +276,7 @@ class TrialRuns:
             return False
         grid = trial.grid
         blocks: Sequence[int] = range(grid)
-        if grid > (ALL_BLOCKS if self.adds or self.strided else _BLOCKS):
+        if grid > (ALL_BLOCKS if self.adds or self.facets.shares else _BLOCKS):
             # What some blocks have added is no result.
             wanted = {n: v for n, v in wanted.items() if n not in self.adds}
             if not wanted:

@@ -53,6 +53,8 @@ class Collected:
         self.pairs: dict[o.AnyOp, list[Pair]] = {}
         self.ends: dict[o.AnyOp, list[Pair]] = {}
         self.views: dict[o.AnyOp, tuple[Facet, Facet]] = {}
+        self.shares = False
+        """Whether loops begin at a number that their block has."""
         self.all: list[Facet] = []
         self.flips: list[Facet] = []
         self.stored: dict[o.AnyOp, list[Pair]] = {}
@@ -240,6 +242,7 @@ class Collected:
             mark = f"loop {self._meaning.scalar(iterations)} {least}"
             # Which tiles a block takes after its first is a choice of the author.
             strided = least > 1 and _is_from_block(op.start, scope)
+            self.shares |= strided
             self._add(op, probe, said, mark, scope, when, decides=strided)
 
     def _view(

@@ -96,6 +96,10 @@ class StoreShared(Access):
     src: Operand[Tile]
     plan: VectorPlan | None = None
 
+    def filled(self) -> SharedView:
+        """What it stores to."""
+        return self.view
+
     def keeps_residues(self, tile: Tile) -> bool:
         """It is stored as it is."""
         del tile
@@ -121,6 +125,10 @@ class CopyAsync(Copy):
     evict: str | None = None
     ring: Ring | None = None
     plan: TmaPlan | VectorPlan | None = None
+
+    def filled(self) -> SharedView:
+        """Where it copies to."""
+        return self.dst
 
 
 @dataclass(eq=False)

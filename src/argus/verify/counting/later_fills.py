@@ -14,78 +14,74 @@ same stage as that of a later fill: the first one of the loop that was not made 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import fields, replace
 
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Sym, evaluate, substitute, symbols
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.program import Program
-from argus.ir.walk import walk
+from argus.ir.walk import bodies, lets, loops, walk
 from argus.verify.counting.blocks import changed, within
 
 __all__ = ["with_later_fills"]
 
-_Shifts = dict[int, Expr]
+_Stages = dict[int, Expr]
 """Stages as they are written instead, by the identity of the operation."""
 
 
 def with_later_fills(program: Program) -> Program:
     """The same program with numbers of fills that go up; itself if all do."""
     slots = {alloc for ring in program.rings for alloc in ring.fields.values()}
-    lets = {x.sym.name: x.value for x in walk(program.body) if isinstance(x, o.Let)}
-    found: _Shifts = {}
-    roles = [op for op in program.body.ops if isinstance(op, o.Roles)]
-    common = [op for op in program.body.ops if not isinstance(op, o.Roles)]
-    for ops in (common, *(role.body.ops for op in roles for role in op.roles)):
-        found |= _of_body(ops, lets, slots)
+    named = lets(program.body)
+    found: _Stages = {}
+    for _, body in bodies(program.body):
+        found |= _of_body(body, named, slots)
     if not found:
         return program
     return replace(program, body=_rewritten(program.body, found))
 
 
 def _of_body(
-    ops: Iterable[o.AnyOp], lets: Mapping[str, Expr], slots: set[SharedAlloc]
-) -> _Shifts:
+    body: o.Block, named: Mapping[str, Expr], slots: set[SharedAlloc]
+) -> _Stages:
     """What one role writes in its loops, after stages that it has filled by number."""
-    found: _Shifts = {}
+    found: _Stages = {}
     made: dict[SharedAlloc, set[int]] = {}
-    for op in ops:
-        if not isinstance(op, o.For):
-            for view in (view for x in walk(o.Block([op])) for view in _written(x)):
-                if isinstance(view.stage, Const):
+    for op in body.ops:
+        own = list(loops(o.Block([op])))
+        if not own:
+            for view in (one.filled() for one in walk(o.Block([op]))):
+                if view is not None and isinstance(view.stage, Const):
                     made.setdefault(view.alloc, set()).add(int(view.stage.value))
-            continue
-        if any(isinstance(x, o.For) for x in walk(op.body)):
-            continue
-        first: dict[str, Expr] = {op.var.name: op.start}
-        first |= {carry.arg.name: carry.init for carry in op.scalars}
-        for x in walk(op.body):
-            for view in _written(x):
-                count = len(made.get(view.alloc, ()))
-                if view.alloc in slots or made.get(view.alloc) != set(range(count)):
-                    continue
-                later = _counted_on(view, count, lets, first)
-                if later is not None:
-                    found[id(x)] = later
+        if len(own) != 1 or own[0] is not op:
+            continue  # in a loop around, or in a branch: it begins anew
+        (loop,) = own
+        first: dict[str, Expr] = {loop.var.name: loop.start}
+        first |= {carry.arg.name: carry.init for carry in loop.scalars}
+        for x in walk(loop.body):
+            view = x.filled()
+            before = set[int]() if view is None else made.get(view.alloc, set())
+            if view is None or view.alloc in slots or before != {*range(len(before))}:
+                continue
+            later = _counted_on(view, len(before), named, first)
+            if later is not None:
+                found[id(x)] = later
     return found
 
 
-def _written(op: o.AnyOp) -> tuple[SharedView, ...]:
-    if isinstance(op, o.CopyAsync):
-        return (op.dst,)
-    return (op.view,) if isinstance(op, o.StoreShared) else ()
-
-
 def _counted_on(
-    view: SharedView, count: int, lets: Mapping[str, Expr], first: Mapping[str, Expr]
+    view: SharedView, count: int, named: Mapping[str, Expr], first: Mapping[str, Expr]
 ) -> Expr | None:
-    """The stage of a later fill, if its first one is below ``count``; else None."""
+    """The stage of a later fill, if its first one is below ``count``; else None.
+
+    ``first``: what scalars are in the loop's first iteration.
+    """
     stages, stage = view.alloc.stages, view.stage
-    while isinstance(stage, Sym) and stage.name in lets:
-        stage = lets[stage.name]
+    while isinstance(stage, Sym) and stage.name in named:
+        stage = named[stage.name]
     if not isinstance(stage, Binary) or stage.op != "%" or stage.right != Const(stages):
         return None
-    begun, known = stage.left, {**lets, **first}
+    begun, known = stage.left, {**named, **first}
     while names := {s.name for s in symbols(begun) if s.name in known}:
         begun = substitute(begun, {name: known[name] for name in names})
     if any(True for _ in symbols(begun)):
@@ -96,14 +92,14 @@ def _counted_on(
     return Binary("%", Binary("+", stage.left, Const(laps * stages)), stage.right)
 
 
-def _rewritten(block: o.Block, found: _Shifts) -> o.Block:
+def _rewritten(block: o.Block, found: _Stages) -> o.Block:
     def change(op: o.AnyOp) -> Iterable[o.AnyOp]:
         stage = found.get(id(op))
         if stage is None:
             return (within(op, lambda b: _rewritten(b, found)),)
-        if isinstance(op, o.CopyAsync):
-            return (replace(op, dst=replace(op.dst, stage=stage)),)
-        assert isinstance(op, o.StoreShared)
-        return (replace(op, view=replace(op.view, stage=stage)),)
+        view = op.filled()
+        assert view is not None
+        (name,) = (f.name for f in fields(op) if getattr(op, f.name) is view)
+        return (replace(op, **{name: replace(view, stage=stage)}),)
 
     return changed(block, change)

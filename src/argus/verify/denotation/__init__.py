@@ -23,7 +23,6 @@ threads here: that placing keeps what a tile is, and that accesses are ordered
     demand.py                     which elements of a load anything comes of
     guarded.py                    results that matter only where a condition holds
     grid.py, tile_order.py        block indices, persistent loops, grouped orders
-    strides.py                    loops of blocks over tiles at a stride of the grid
     grid_order.py                 which factor of a grid is which digit of its index
     trips.py, loops.py            loops: iterations, and reading a body once for all
     counters.py, counts.py        integers that a loop carries; how often things happen;

@@ -12,7 +12,7 @@ from argus.ir import ops as o
 from argus.ir.expr import Const, Expr
 from argus.ir.memory import BarrierAlloc, BarrierRef, Ring, SharedAlloc, SharedView
 from argus.ir.program import Program
-from argus.ir.walk import walk
+from argus.ir.walk import bodies, walk
 from argus.isa.registers import WARPGROUP
 
 __all__ = [
@@ -20,8 +20,6 @@ __all__ = [
     "Buffers",
     "OneBarrier",
     "arrives_at",
-    "bodies",
-    "writes_shared",
 ]
 
 
@@ -85,9 +83,9 @@ class Buffers:
                 found.ring[alloc] = ring
         barriers: dict[SharedAlloc, set[OneBarrier | None]] = {}
         arriving: dict[OneBarrier, set[str]] = {}
-        for role, body in bodies(program):
+        for role, body in bodies(program.body):
             for op in walk(body):
-                view = writes_shared(op)
+                view = op.filled()
                 if view is not None:
                     found._written(role, view)
                     by = op.barrier if isinstance(op, o.CopyAsync) else None
@@ -194,34 +192,6 @@ def _extent(view: SharedView, axis: int) -> int:
     return view.shape[view.axes.index(axis)] if axis in view.axes else 1
 
 
-def writes_shared(op: o.AnyOp) -> SharedView | None:
-    """The shared view that an operation writes, if it does."""
-    match op:
-        case o.StoreShared():
-            return op.view
-        case o.CopyAsync():
-            return op.dst
-        case (
-            o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.LoadGlobal()
-            | o.StoreGlobal() | o.LoadShared() | o.CopyOut() | o.Synchronisation()
-            | o.RingOp() | o.Annotation()
-        ):  # fmt: skip
-            return None
-        case _:
-            assert_never(op)
-
-
-def bodies(program: Program) -> list[tuple[str, o.Block]]:
-    """What runs, by role; "block" is what all run before the roles."""
-    found: list[tuple[str, o.Block]] = [("block", o.Block([]))]
-    for op in program.body.ops:
-        if isinstance(op, o.Roles):
-            found += [(role.name, role.body) for role in op.roles]
-        else:
-            found[0][1].ops.append(op)
-    return found
-
-
 def arrives_at(op: o.AnyOp) -> OneBarrier | None:
     """The mbarrier at which threads arrive by an operation, if it is a fixed one."""
     if not isinstance(op, o.BarrierArrive):
@@ -249,7 +219,7 @@ class Arrivals:
         for op in program.body.ops:
             if isinstance(op, o.Roles):
                 threads |= {role.name: role.warps * lanes for role in op.roles}
-        for role, body in bodies(program):
+        for role, body in bodies(program.body):
             for op in walk(body):
                 found._add(role, op, threads[role], lanes)
         return found

@@ -14,7 +14,7 @@ from argus.ir import ops as o
 from argus.ir.memory import Ring
 from argus.ir.walk import walk
 from argus.terms import Integer, Unknown, Value, apply
-from argus.verify.denotation.buffers import OneBarrier, arrives_at, writes_shared
+from argus.verify.denotation.buffers import OneBarrier, arrives_at
 from argus.verify.denotation.scalars import integer, integer_cases
 from argus.verify.denotation.state import Context
 
@@ -65,7 +65,7 @@ def _name(context: Context, op: o.AnyOp) -> str | None:
             o.Structure() | o.Binding() | o.RegisterOp() | o.Dot() | o.Access()
             | o.Copy() | o.Synchronisation() | o.RingOp() | o.Annotation()
         ):  # fmt: skip
-            one, view = arrives_at(op), writes_shared(op)
+            one, view = arrives_at(op), op.filled()
             if one is not None:
                 return f"#arrivals at {one.name}"
             known = context.buffers

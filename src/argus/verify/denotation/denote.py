@@ -9,11 +9,10 @@ from argus.ir import ops as o
 from argus.ir.expr import symbols
 from argus.ir.memory import GlobalTensor, SharedAlloc, SharedView
 from argus.ir.program import Program, ScalarParam
-from argus.ir.walk import walk
+from argus.ir.walk import bodies, walk
 from argus.terms import Integer, Scalar, Unknown, Value, World, leaf_term
 from argus.verify.counting import with_numbers
 from argus.verify.denotation.assumptions import require, require_elements
-from argus.verify.denotation.buffers import bodies, writes_shared
 from argus.verify.denotation.in_place import overwritten
 from argus.verify.denotation.ranges import assume_range, range_of
 from argus.verify.denotation.result import Denotation
@@ -147,7 +146,7 @@ def _parameters(context: ProgramWalk, program: Program) -> None:
 
 def _run(context: ProgramWalk, program: Program) -> None:
     """Walk the common code, then each role; the record is left in ``earlier``."""
-    (_, common), *roles = bodies(program)
+    (_, common), *roles = bodies(program.body)
     _walk_body(context, "block", common)
     start = context.state
     for role, body in _ordered(roles):
@@ -215,7 +214,7 @@ def _reads(body: o.Block) -> set[SharedAlloc]:
 
 
 def _writes(body: o.Block) -> set[SharedAlloc]:
-    views = (writes_shared(op) for op in walk(body))
+    views = (op.filled() for op in walk(body))
     return {view.alloc for view in views if view is not None}
 
 

@@ -10,8 +10,10 @@ grouped order has its own lemma (`tile_order.py`).
 A persistent loop from the number of the cluster, in steps of the number of clusters,
 up to W takes each tile in [0, W) in exactly one cluster and iteration: i + j*G with
 0 <= i < G is division with remainder by G. So its index is a block index like the
-others, and all roles share it. So do loops at a stride that an author writes
-(`strides.py`).
+others, and all roles share it. So do loops at a stride that an author writes:
+
+    i = ag.block(132)                        i = ag.block(ag.min(tiles, 132))
+    for t in ag.range(i, tiles, 132):        for t in ag.range(i, tiles, 132):
 
 In a cluster of c blocks, the rank is one more digit.
 """
@@ -21,13 +23,12 @@ from __future__ import annotations
 from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Program
-from argus.ir.walk import walk
+from argus.ir.walk import bound, expressions, walk
 from argus.terms import Applied, Integer, Unknown, Value, Variable
 from argus.verify.denotation.grid_order import ordered
 from argus.verify.denotation.protocols import Tiles
 from argus.verify.denotation.scalars import integer
 from argus.verify.denotation.state import Context, integers, variable_of
-from argus.verify.denotation.strides import strided
 from argus.verify.denotation.tile_order import (
     GroupedForm,
     find_grouped,
@@ -62,7 +63,7 @@ class Grid:
         scalars[CLUSTER_RANK.name] = Value.whole(rank)
         scalars[SM_COUNT.name] = Unknown("the number of multiprocessors")
         units = _clusters(program)
-        self._strided = strided(context)
+        self._strided = _strided(context)
         if self._strided or any(s.name == SM_COUNT.name for s in symbols(units)):
             why = "the index of a block that takes tiles at a stride of the grid"
             scalars[BLOCK_INDEX.name] = Unknown(why)
@@ -175,3 +176,41 @@ def _clusters(program: Program) -> Expr:
             return Const(n // program.cluster)
         case _:
             raise Unknown("a grid that is not made of clusters")
+
+
+def _strided(context: Context) -> frozenset[o.For]:
+    """The loops by which the blocks of a program share out its tiles; none: others.
+
+    For G blocks, S >= 1 and i in [0, G): where G is S, ``i + j*S`` with j >= 0 is
+    division with remainder, and so each t in [0, tiles) is that of one block and
+    iteration. Where G is ``min(tiles, S)``, it is S, or it is all tiles and j is 0.
+    Nothing else in the program may say which block this is, and loops carry no tile:
+    then only t matters.
+    """
+    program, named = context.program, context.buffers.lets
+    found: list[o.For] = []
+    for op in walk(program.body):
+        if any(sym.name in named for sym in bound(op)):
+            continue  # what it names is looked at where it is used
+        said = expressions(op)
+        if isinstance(op, o.For) and resolved(op.start, named) == BLOCK_INDEX:
+            found.append(op)
+            said = tuple(e for e in said if e is not op.start)
+        if any(BLOCK_INDEX in symbols(resolved(e, named)) for e in said):
+            return frozenset()
+    inner = {x for op in found for x in walk(op.body)}
+    shares = (_shares_out(program, op, resolved(op.stop, named)) for op in found)
+    if program.cluster != 1 or not inner.isdisjoint(found) or not all(shares):
+        return frozenset()
+    same = {(resolved(op.stop, named), op.step) for op in found}
+    return frozenset(found) if len(same) == 1 else frozenset()
+
+
+def _shares_out(program: Program, op: o.For, tiles: Expr) -> bool:
+    """Whether the blocks of a grid take each of so many tiles once."""
+    if op.tiles or not isinstance(op.step, Const):
+        return False
+    grid = program.grid
+    if isinstance(grid, Binary) and grid.op == "min":
+        return {grid.left, grid.right} == {tiles, op.step}
+    return grid == op.step

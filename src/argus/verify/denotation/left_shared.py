@@ -20,7 +20,6 @@ from argus.ir import ops as o
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.walk import walk
 from argus.terms import IndexSet, Integer, Unknown, Variable
-from argus.verify.denotation.buffers import writes_shared
 from argus.verify.denotation.state import Context, Held, Write
 
 __all__ = ["LeftTiles", "left_by", "moved", "read_first"]
@@ -34,7 +33,7 @@ def read_first(body: o.Block) -> set[SharedAlloc]:
     touched: dict[SharedAlloc, bool] = {}
     written: set[SharedAlloc] = set()
     for op in walk(body):
-        made = writes_shared(op)
+        made = op.filled()
         for field in fields(op):
             view = getattr(op, field.name)
             if isinstance(view, SharedView):

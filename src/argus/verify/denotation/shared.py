@@ -18,7 +18,6 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym
 from argus.ir.memory import SharedAlloc, SharedView
 from argus.ir.walk import walk
 from argus.terms import IndexSet, Integer, Unknown, Value, Variable, union
-from argus.verify.denotation.buffers import writes_shared
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.left_shared import LeftTiles
 from argus.verify.denotation.meetings import meets_others
@@ -184,7 +183,7 @@ def before_body(
     """
     shared, older = context.state.shared, dict[SharedAlloc, tuple[int, int]]()
     for op in walk(body):
-        view = writes_shared(op)
+        view = op.filled()
         changed = [] if view is None else [view.alloc]
         if meets_others(op):
             changed += context.buffers.taken

@@ -20,7 +20,6 @@ from argus.ir.walk import blocks, bound, defined, walk
 from argus.terms import IndexSet, Integer, Unknown, Value, Variable, World
 from argus.verify.denotation.assumptions import assume
 from argus.verify.denotation.branches import read_branch, read_by_cases
-from argus.verify.denotation.buffers import writes_shared
 from argus.verify.denotation.cases import within
 from argus.verify.denotation.counts import count, counted_in, expected, filled, turned
 from argus.verify.denotation.demand import Demand
@@ -361,7 +360,7 @@ class ProgramWalk(Context):
                 case o.RingAcquire() | o.RingPublish():
                     self._lose_fill(inner.ring, why)
                 case o.StoreShared() | o.CopyAsync():
-                    view = writes_shared(inner)
+                    view = inner.filled()
                     assert view is not None
                     self._lose_write(view.alloc, why)
                 case (

@@ -12,17 +12,16 @@ from argus.ir import ops as o
 from argus.ir.expr import Binary, Const, Expr, subexpressions, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
-from argus.ir.walk import defined, expressions, walk
+from argus.ir.walk import defined, expressions, loops, walk
 
 __all__ = ["tile_sizes"]
 
 
 def tile_sizes(program: Program) -> tuple[int, ...]:
     """Steps of loops and extents of tiles that nothing explains, largest first."""
-    found: set[int] = set()
+    steps = (op.step for op in loops(program.body))
+    found = {int(step.value) for step in steps if isinstance(step, Const)}
     for op in walk(program.body):
-        if isinstance(op, o.For) and isinstance(op.step, Const):
-            found.add(int(op.step.value))
         for tile in defined(op):
             found.update(tile.shape)
     meant = set(_meant(program))

@@ -25,7 +25,7 @@ from argus.ir.expr import Expr, substitute
 from argus.ir.memory import GlobalTensor, GlobalView
 from argus.ir.placement import VectorPlan
 from argus.ir.program import Program
-from argus.ir.walk import defined, used, walk
+from argus.ir.walk import bodies, defined, lets, used, walk
 from argus.isa.effects import effects_of
 from argus.verify.evidence import Counterexample, Event, ThreadPlace
 from argus.verify.order.cross_block import Clash, clash
@@ -233,16 +233,6 @@ class RoleSync:
     loops: tuple[o.For, ...]
 
 
-def _bodies(program: Program) -> Iterator[tuple[str, o.Block]]:
-    roles = [op for op in program.body.ops if isinstance(op, o.Roles)]
-    rest: list[o.AnyOp] = []
-    rest += (op for op in program.body.ops if not isinstance(op, o.Roles))
-    yield "block", o.Block(rest)
-    for op in roles:
-        for role in op.roles:
-            yield role.name, role.body
-
-
 def _ordered(
     block: o.Block, loops: tuple[o.For, ...] = (), sure: bool = True
 ) -> Iterator[tuple[o.AnyOp, tuple[o.For, ...], bool]]:
@@ -267,7 +257,7 @@ def _ordered(
 def syncs_of(program: Program) -> dict[str, list[RoleSync]]:
     """Where all threads of a role (or block) meet."""
     found: dict[str, list[RoleSync]] = {}
-    for role, body in _bodies(program):
+    for role, body in bodies(program.body):
         for place, (op, loops, sure) in enumerate(_ordered(body)):
             # Named ones are of several roles, or of some of the threads.
             own = isinstance(op, o.Sync) and op.name is None and not op.arrive_only
@@ -278,12 +268,10 @@ def syncs_of(program: Program) -> dict[str, list[RoleSync]]:
 
 def accesses(program: Program) -> Iterator[GlobalAccess]:
     """What a placed program reads and writes of global tensors, role by role."""
-    outside = {
-        op.sym.name: op.value for op in program.body.ops if isinstance(op, o.Let)
-    }
-    for role, body in _bodies(program):
-        lets = {op.sym.name: op.value for op in walk(body) if isinstance(op, o.Let)}
-        lets = {**outside, **lets}
+    (_, common), *_ = bodies(program.body)
+    outside = lets(common)
+    for role, body in bodies(program.body):
+        named = {**outside, **lets(body)}
         for place, (op, loops, _) in enumerate(_ordered(body)):
             does = effects_of(op)
             # What an atomic reads is for itself alone.
@@ -294,7 +282,7 @@ def accesses(program: Program) -> Iterator[GlobalAccess]:
             atomic = isinstance(op, o.StoreGlobal) and op.atomic is not None
             what = (touch.tensor, touch.view, touch.write, atomic)
             ends = _ends(op, body) if isinstance(op, o.LoadGlobal) else None
-            yield GlobalAccess(op, *what, role, loops, place, lets, ends)
+            yield GlobalAccess(op, *what, role, loops, place, named, ends)
 
 
 def _ends(load: o.LoadGlobal, body: o.Block) -> tuple[o.StoreGlobal, ...] | None:
