@@ -277,7 +277,7 @@ SEEDS = (
         "tile[n % 3].load", "tile[n % 2].load",
     ),
     seed(
-        "rotating", "the other stage", "AG0402", "C[bm * BM :, k:]",
+        "rotating", "the other stage", "AG0311", "C[bm * BM :, k:]",
         "tile[stage].load", "tile[1 - stage].load",
         "tile[1 - stage].store", "tile[stage].store",
     ),
