@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from argus import kernels
 from argus.equivalence import kept
 from argus.equivalence.programs import programs_of
-from argus.evaluation.judge import checking, knobs
+from argus.evaluation.judge import checking, equality, knobs
 from argus.evaluation.judge.candidate import request_of
 from argus.evaluation.judge.checking import CandidateCheck, Clock, check
 from argus.evaluation.judge.equality import compared
@@ -175,7 +176,11 @@ MISTAKES = {
 @pytest.mark.parametrize(
     "mistake", few(MISTAKES, "a tile left out", "an offset", "another head")
 )
-def test_the_start_kernel_has_a_witness_before_anything_runs(mistake: str) -> None:
+def test_the_start_kernel_has_a_witness_before_anything_runs(
+    mistake: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for_slow_machines = partial(equality.located, seconds=4.0)
+    monkeypatch.setattr(equality, "located", for_slow_machines)
     problem, file, right, bad = MISTAKES[mistake]
     source = (Path(kernels.__file__).parent / file).read_text()
     assert source.count(right) == 1
