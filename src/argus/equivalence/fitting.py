@@ -143,15 +143,14 @@ def _flat_lines(program: Program) -> set[int]:
     Tensors of two dimensions may have more than 2**31 elements; how many tiles there
     are, which is a product of sizes alone, is limited by what a grid may have.
     """
-    named = lets(program.body)
+    named: dict[str, set[str]] = {}
 
     def kinds(e: Expr) -> set[str]:
         """Of what symbols it is made, through names of scalars."""
-        made = (
-            kinds(named[s.name]) if s.name in named else {s.kind} for s in symbols(e)
-        )
-        return set[str]().union(*made)
+        return {k for s in symbols(e) for k in named.get(s.name, {s.kind})}
 
+    for name, value in lets(program.body).items():
+        named[name] = kinds(value)
     found: set[int] = set()
     for op in walk(program.body):
         parts = (part for e in expressions(op) for part in subexpressions(e))
