@@ -199,3 +199,35 @@ def ref(X, Y):
 def test_a_number_of_tiles_that_has_a_name_is_no_index() -> None:
     found = decided_text(HEADS)
     assert found.equal, found.reason
+
+
+BESIDE = """
+@ag.kernel
+def k(X: f32["M"], Y: f32["M"], Z: f32["Q"]):
+    M = X.shape[0]
+    ag.require(Z.shape[0] == 32, "one line")
+    {loop}
+        Y[t * 32 :] = ag.load(X[t * 32 :], (32,))
+    ag.atomic_add(Z[0:], ag.full((32,), 1.0, f32).rename("Q"))
+
+
+@ag.reference
+def ref(X, Y, Z):
+    return X, Z + {added}
+"""
+STRIDE = "p = ag.block({grid})\n    for t in ag.range(p, ag.cdiv(M, 32), 132):"
+
+
+@pytest.mark.parametrize(
+    "loop",
+    [
+        STRIDE.format(grid=132),
+        STRIDE.format(grid="ag.min(132, ag.cdiv(M, 32))"),
+        "for t in ag.persistent(ag.cdiv(M, 32)):",
+    ],
+)
+def test_what_each_block_adds_beside_its_tiles(loop: str) -> None:
+    """So often as there are blocks, and not once; terms say it, without a run."""
+    assert not decided_text(BESIDE.format(loop=loop, added=1)).equal
+    if "min" not in loop and "132" in loop:
+        assert decided_text(BESIDE.format(loop=loop, added=132)).equal

@@ -46,6 +46,8 @@ class Grid:
     def __init__(self, context: Context) -> None:
         self.context = context
         self.rank: Variable | None = None
+        self.numbered = True
+        """Whether what a block does beside its tiles is said for each block."""
         self._strided: frozenset[o.For] = frozenset()
         self._known: dict[tuple[str, Integer], Tiles] = {}
         self._forms: list[tuple[GroupedForm, Tiles]] = []
@@ -65,6 +67,7 @@ class Grid:
         units = _clusters(program)
         self._strided = _strided(context)
         if self._strided or any(s.name == SM_COUNT.name for s in symbols(units)):
+            self.numbered = False
             why = "the index of a block that takes tiles at a stride of the grid"
             scalars[BLOCK_INDEX.name] = Unknown(why)
             scalars[GRID_SIZE.name] = Unknown("the number of blocks")
@@ -184,8 +187,8 @@ def _strided(context: Context) -> frozenset[o.For]:
     For G blocks, S >= 1 and i in [0, G): where G is S, ``i + j*S`` with j >= 0 is
     division with remainder, and so each t in [0, tiles) is that of one block and
     iteration. Where G is ``min(tiles, S)``, it is S, or it is all tiles and j is 0.
-    Nothing else in the program may say which block this is, and loops carry no tile:
-    then only t matters.
+    Nothing else in the program may say which block this is, loops carry no tile, and
+    atomics are in them: then only t matters.
     """
     program, named = context.program, context.buffers.lets
     found: list[o.For] = []
@@ -199,6 +202,9 @@ def _strided(context: Context) -> frozenset[o.For]:
         if any(BLOCK_INDEX in symbols(resolved(e, named)) for e in said):
             return frozenset()
     inner = {x for op in found for x in walk(op.body)}
+    for x in walk(program.body):
+        if isinstance(x, o.StoreGlobal) and x.stored is not None and x not in inner:
+            return frozenset()  # each block adds, and so their number matters
     shares = (_shares_out(program, op, resolved(op.stop, named)) for op in found)
     if program.cluster != 1 or not inner.isdisjoint(found) or not all(shares):
         return frozenset()

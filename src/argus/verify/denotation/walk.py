@@ -181,6 +181,9 @@ class ProgramWalk(Context):
                 remember(self, op, view.tensor, place.coords, place.where, value)
         if isinstance(value, Unknown):
             raise value
+        once = self.grid.numbered or not self.tiles.isdisjoint(self.state.scope)
+        if atomic == "add" and not once:
+            raise Unknown("what all blocks add, beside the tiles that they share out")
         if self.dry:
             return
         variables = (*self.state.scope, *axes)
