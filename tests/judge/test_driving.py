@@ -282,6 +282,17 @@ def test_groups_that_the_sizes_do_not_fill_are_driven(equal: bool) -> None:
     assert not any("`((M + 255) // 256)` is of a quotient" in f.text for f in facets)
 
 
+def test_tiles_that_a_block_takes_later_need_not_be_driven() -> None:
+    """A problem that is launched whole shows them: few blocks on tiles cannot."""
+    sizes = {"M": 8192, "N": 8192, "K": 64}
+    subject = subject_of(LibraryProblem(entry="gemm", sizes=sizes))
+    source = (resources.files("argus.kernels.gemm") / "kernel.py").read_text()
+    request = request_of(Candidate(source=source, kernel="gemm_sm90"), subject)
+    assert Facets(tile_program(request)).shares
+    made = driven(subject, request, least_tolerance(subject))
+    assert made.found is None and not made.missed and not made.why
+
+
 def test_each_judgement_draws_other_numbers() -> None:
     subject = subject_of(AFFINE)
     request = request_of(Candidate(source=TASK, kernel="affine"), subject)

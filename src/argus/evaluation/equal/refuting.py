@@ -179,8 +179,7 @@ class _Search(TrialRuns):
                 pass
         if made.witness is None and made.runs:
             made.why = ""
-        left = (f for f in self.facets.unseen() if f.decides and f.drivable)
-        made.missed = tuple(dict.fromkeys(f.text for f in left))
+        made.missed = tuple(dict.fromkeys(f.text for f in self._open()))
         unshown = (f for f in self._open() if f.compares and f.required)
         unshown = (f for f in unshown if f not in self.never and not _of_itself(f))
         made.unshown = tuple(dict.fromkeys(f.text for f in unshown))
@@ -255,7 +254,8 @@ class _Search(TrialRuns):
                     self.one(some, MODES[0], scalars=given)
 
     def _open(self) -> list[Facet]:
-        return [f for f in self.facets.unseen() if f.decides and f.drivable]
+        wanted = (f for f in self.facets.unseen() if f.decides or f.shares)
+        return [f for f in wanted if f.drivable]
 
     def _driven(self) -> None:
         """Sizes and scalars at which a condition turns out as no run has shown."""

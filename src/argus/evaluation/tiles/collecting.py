@@ -53,8 +53,6 @@ class Collected:
         self.pairs: dict[o.AnyOp, list[Pair]] = {}
         self.ends: dict[o.AnyOp, list[Pair]] = {}
         self.views: dict[o.AnyOp, tuple[Facet, Facet]] = {}
-        self.shares = False
-        """Whether loops begin at a number that their block has."""
         self.all: list[Facet] = []
         self.flips: list[Facet] = []
         self.stored: dict[o.AnyOp, list[Pair]] = {}
@@ -125,6 +123,7 @@ class Collected:
         decides: bool = True,
         compares: bool = False,
         places: bool = False,
+        shares: bool = False,
         required: bool = True,
     ) -> None:
         first, second = (
@@ -138,6 +137,7 @@ class Collected:
                 decides,
                 compares,
                 places,
+                shares=shares,
                 required=required,
             )
             for i, words in enumerate(said)
@@ -241,9 +241,8 @@ class Collected:
             when = binary(">=", iterations, least), binary("<", iterations, least)
             mark = f"loop {self._meaning.scalar(iterations)} {least}"
             # Which tiles a block takes after its first is a choice of the author.
-            strided = least > 1 and _is_from_block(op.start, scope)
-            self.shares |= strided
-            self._add(op, probe, said, mark, scope, when, decides=strided)
+            shares = least > 1 and _is_from_block(op.start, scope)
+            self._add(op, probe, said, mark, scope, when, decides=False, shares=shares)
 
     def _view(
         self, op: o.LoadGlobal | o.StoreGlobal | o.CopyAsync | o.CopyOut, scope: Scope

@@ -37,6 +37,9 @@ class Facet:
     """A quotient or an extreme of whole numbers: it says which element is meant."""
     drivable: bool = True
     """Whether a run can show it."""
+    shares: bool = False
+    """An iteration by which a block has its share of what all share out. Runs of few
+    blocks look for it; a problem that is launched whole shows it anyhow."""
     required: bool = True
     """Whether nothing is known of a kernel of which no run has shown it. Of two
     conditions that meet it is not known whether they can hold together."""

@@ -45,9 +45,9 @@ class Facets:
         """What blocks have shown of elements that they may store later."""
         self._seen: set[Facet] = set()
         self._kept: set[Facet] = set()
-        self.shares = found.shares
-        """Whether blocks take several tiles each: all of them say which are left."""
         self.all = found.all
+        self.shares = any(f.shares for f in found.all)
+        """Whether blocks take several tiles each: all of them say which are left."""
         self.flips = found.flips
         """Where comparisons flip: they are searched for, and not seen."""
 
