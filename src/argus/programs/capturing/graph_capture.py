@@ -447,5 +447,8 @@ def _no_translation(target: Any) -> str:
     """Why an operator that is not known stays in torch."""
     import torch
 
-    drawn = torch.Tag.nondeterministic_seeded in getattr(target, "tags", ())
-    return "it draws random numbers" if drawn else "it has no translation"
+    if torch.Tag.nondeterministic_seeded in getattr(target, "tags", ()):
+        return "it draws random numbers"
+    if str(target).startswith("aten._fft_"):
+        return "cuFFT transforms faster than products of matrices would"
+    return "it has no translation"

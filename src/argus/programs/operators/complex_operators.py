@@ -2,8 +2,8 @@
 
 What moves elements, or sums them, does so to both parts (`_BY_PARTS`); products of
 matrices are four. Where a part is 0 because a number or tensor is real, its products
-are left out: of infinite numbers torch has NaN there. What is not here stays in
-torch; Fourier transforms are products (`fourier_decompositions.py`).
+are left out: of infinite numbers torch has NaN there. What is not here, the Fourier
+transforms among it, stays in torch.
 """
 
 from __future__ import annotations

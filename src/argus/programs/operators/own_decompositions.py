@@ -14,7 +14,6 @@ from typing import Any
 from argus.programs.operators.antialiasing import antialiasing_decompositions
 from argus.programs.operators.embedding_bags import bag_decompositions
 from argus.programs.operators.encoder_decompositions import encoder_decompositions
-from argus.programs.operators.fourier_decompositions import fourier_decompositions
 
 _NEAREST = 1
 _BORDER, _REFLECTION = 1, 2
@@ -46,7 +45,6 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         **antialiasing_decompositions(),
         **bag_decompositions(),
         **encoder_decompositions(),
-        **fourier_decompositions(),
     }  # fmt: skip
 
 

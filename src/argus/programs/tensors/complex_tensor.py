@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from argus.ir.dtypes import DType, f32, f64
+from argus.programs.tensors.memory_order import MemoryOrder, in_order
 from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.tensor_array import TensorArray
 from argus.programs.tensors.tensor_program import ViewedValue
@@ -47,14 +48,20 @@ class ComplexTensor:
         return ComplexTensor(self.real.cast(dtype), self.imag.cast(dtype))
 
     def paired(self) -> ComplexTensor:
-        """The same with its ``pairs``, as they are stored."""
+        """The same with its ``pairs``, side by side, in the order of the parts."""
         if self.pairs is not None:
             return self
         seen = _side_by_side(self.real.operand, self.imag.operand)
         if seen is not None:
             return replace(self, pairs=TensorArray(self.real.recorder, seen))
-        both: Any = [self.real, self.imag]
-        return replace(self, pairs=np.stack(both, -1))
+        recorder, rank = self.real.recorder, len(self.shape)
+        parts = self.real.operand, self.imag.operand
+        order = recorder.order_of(parts) or in_order(self.shape, range(rank))
+        both: Any = [TensorArray(recorder, order.laid(part)) for part in parts]
+        stacked: Any = np.stack(both, -1)
+        last = rank, 0, 2
+        paired = MemoryOrder((*self.shape, 2), (*order.digits, last))
+        return replace(self, pairs=TensorArray(recorder, paired.shown(stacked.operand)))
 
 
 def _side_by_side(real: ViewedValue, imag: ViewedValue) -> ViewedValue | None:
