@@ -2,13 +2,13 @@
 
 A grid of ``H * tiles`` blocks may be taken apart as ``i // tiles, i % tiles``, or, as
 well, as ``i % H, i // H``: in mixed radix any order of the factors is one to one. The
-one is taken that leaves the fewest quotients and remainders of the program unsolved:
-of all persistent loops over the same tiles, since roles share these.
+one is taken in which the most quotients and remainders of the program are digits: of
+all persistent loops over the same tiles, since roles share these.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import permutations
 
 from argus.ir.expr import (
@@ -21,16 +21,15 @@ from argus.ir.expr import (
     symbols,
 )
 from argus.ir.walk import expressions, walk
-from argus.terms import Integer, Unknown, Value, Variable
-from argus.terms.integers import Opaque
+from argus.terms import Integer, Unknown
 from argus.verify.denotation.scalars import integer
-from argus.verify.denotation.state import Context, variable_of
+from argus.verify.denotation.state import Context
 from argus.verify.denotation.tile_order import resolved
 
 __all__ = ["ordered"]
 
-_MOST = 3
-"""Factors of which all orders are looked at: each takes up to a second."""
+_MOST = 5
+"""Factors of which all orders are looked at."""
 
 
 def ordered(
@@ -45,27 +44,21 @@ def ordered(
     if not isinstance(place, Sym) or not 2 <= len(given) <= _MOST:
         return given
     taken = _taken(context, place, others)
-    before = context.state.scalars.get(place.name)
-    try:
-        best, left = given, len(taken) + 1
-        for order in permutations(given):  # the given one first
-            found = _unsolved(context, place, taken, order)
-            if found < left:
-                best, left = list(order), found
-            if not left:
-                break
-        return best
-    finally:
-        context.state.scalars.pop(place.name)
-        if before is not None:
-            context.state.scalars[place.name] = before
+    divisors = {e.right: _divisor(context, e.right, place) for e in taken}
+    # The given one is the first of those that leave as few.
+    return min(
+        (list(order) for order in permutations(given)),
+        key=lambda order: sum(
+            _digits(place, e, divisors, order) is None for e in taken
+        ),
+    )
 
 
-def _taken(context: Context, place: Sym, others: Sequence[Sym]) -> list[Expr]:
+def _taken(context: Context, place: Sym, others: Sequence[Sym]) -> list[Binary]:
     """Quotients and remainders of the index, and of what is made of it."""
     program, lets = context.program, context.buffers.lets
     alike: dict[str, Expr] = {other.name: place for other in others}
-    found: dict[Expr, None] = {}
+    found: dict[Binary, None] = {}
     for op in walk(program.body):
         for e in expressions(op):
             whole = substitute(resolved(e, lets), alike)
@@ -78,22 +71,34 @@ def _taken(context: Context, place: Sym, others: Sequence[Sym]) -> list[Expr]:
     return [x for x in found if place in symbols(x)]
 
 
-def _unsolved(
-    context: Context, place: Sym, taken: Sequence[Expr], order: Sequence[Integer]
-) -> int:
-    """How many of them are no digits, where factors are digits in this order."""
-    number, digits = Integer.of(0), set[Variable]()
-    for extent in order:
-        digit = context.world.fresh("digit", 0, extent)
-        digits.add(variable_of(digit))
-        number = number * extent + digit
-    context.state.scalars[place.name] = Value.whole(number)
-    return sum(_is_unsolved(context, e, digits) for e in taken)
-
-
-def _is_unsolved(context: Context, e: Expr, digits: set[Variable]) -> bool:
+def _divisor(context: Context, e: Expr, place: Sym) -> Integer | None:
     try:
-        atoms = integer(context, e).all_atoms()
+        return None if place in symbols(e) else integer(context, e)
     except Unknown:
-        return False  # in any order, for all that is known
-    return any(isinstance(a, Opaque) and a.variables & digits for a in atoms)
+        return None
+
+
+def _digits(
+    place: Sym,
+    e: Expr,
+    divisors: Mapping[Expr, Integer | None],
+    order: Sequence[Integer],
+) -> slice | None:
+    """Which digits of the index an expression is, where factors are in this order.
+
+    None: it is not one or several that follow each other, without anything beside.
+    """
+    if e == place:
+        return slice(0, len(order))
+    if not isinstance(e, Binary) or e.op not in ("//", "%"):
+        return None
+    divisor, inner = divisors[e.right], _digits(place, e.left, divisors, order)
+    if divisor is None or inner is None:
+        return None
+    low = Integer.of(1)
+    for at in range(inner.stop, inner.start - 1, -1):
+        if low == divisor:
+            quotient = e.op == "//"
+            return slice(inner.start, at) if quotient else slice(at, inner.stop)
+        low = low * order[at - 1]
+    return None
