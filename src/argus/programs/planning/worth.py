@@ -8,7 +8,12 @@ from math import prod
 import numpy as np
 
 from argus.programs.convolutions.direct_convolutions import copy_time
-from argus.programs.lowering.expressions import Border
+from argus.programs.lowering.expressions import (
+    ApplyNode,
+    Border,
+    ExpressionNode,
+    walked,
+)
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
 from argus.programs.planning.kernel_group import KernelGroup
 from argus.programs.products.product_forms import ProductForm
@@ -100,8 +105,20 @@ def no_product(group: LoweredGroup, before: KernelGroup) -> None:
     """Raises NotFusedError where a kernel should be a product of matrices."""
     if isinstance(before.form, ProductForm):
         raise NotFusedError("tensor cores would not compute it any more")
-    if group.windows and not (before.lowered and before.lowered.windows):
+    new = group.windows and not (before.lowered and before.lowered.windows)
+    if new and any(_shares_factors(group, n) for n in walked([*group.reductions])):
         raise NotFusedError("what follows sums over windows")
+
+
+def _shares_factors(group: LoweredGroup, node: ExpressionNode) -> bool:
+    """Whether rows have a factor of a product in common.
+
+    Of a matrix product they have; of a depthwise convolution each channel has its own.
+    """
+    if not isinstance(node, ApplyNode) or node.function != "mul":
+        return False
+    left, right = (group.pool.free(p) & set(group.rows) for p in node.parts)
+    return not (left and right and (left <= right or right <= left))
 
 
 def no_gaps(group: LoweredGroup, before: KernelGroup) -> None:

@@ -49,6 +49,10 @@ def kernel_source(
         from argus.programs.tiles.window_product_text import WindowProductWriter
 
         return WindowProductWriter(group, tiling, tiling.product).source(name, title)
+    if tiling.slide is not None:
+        from argus.programs.tiles.sliding_text import SlidingWriter
+
+        return SlidingWriter(group, tiling, tiling.slide).source(name, title)
     if group.scans:
         from argus.programs.tiles.scan_text import ScanWriter
 

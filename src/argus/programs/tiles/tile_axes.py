@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from argus.programs.lowering.expressions import ExpressionNode, ReduceNode, parts_of
 from argus.programs.lowering.lowering import LoweredGroup
+from argus.programs.tiles.sliding import SlidingRow
 from argus.programs.tiles.window_products import WindowProduct
 
 TILE = 1024
@@ -36,7 +37,8 @@ class GroupTiling:
     elements of a thread along the vector axis, where all threads lie along it; 0:
     placing decides. ``whole``: tiles divide the columns, of which reductions that need
     each other are found in one walk. ``resident``: blocks that must fit a
-    multiprocessor at one time.
+    multiprocessor at one time. ``slide``: rows that threads hold, of which results and
+    taps are slices.
     """
 
     axes: tuple[TileAxis, ...]
@@ -47,6 +49,7 @@ class GroupTiling:
     vectors: int = 0
     whole: bool = False
     resident: int = 1
+    slide: SlidingRow | None = None
 
     def size(self, loop: str) -> int | None:
         """The size of a loop's axis; None where it is none."""

@@ -196,22 +196,34 @@ class TileWriter:
         order = (*self.group.rows, *self.group.columns)
         loops = [n for n in order if n in used and n not in axes] + axes
         if node not in self.views:
-            name = self.views[node] = self.names.fresh(f"{t.name}View")
             at = [
                 self.letters[d].lower() if isinstance(d, str) else self._sum(d.index)
                 for d in t.walked
             ]
             letters = [self.letters[n] for n in loops]
-            given = ", ".join(x.lower() for x in letters)
-            lines = [
-                f"{name} = {t.name}.view(",
-                f'    "{" ".join(letters)}",',
-                f"    shape=({', '.join(letters)},),",
-                f"    at=lambda {given}: ({', '.join([*at, *['0'] * t.unit])},),",
-                ")",
-            ]
-            self.heads += [f"    {line}" for line in lines]
+            self.views[node] = self.view_of(t, "View", letters, letters, at)
         return f"{self.views[node]}[{', '.join(self._walked(loops))}]", axes
+
+    def view_of(
+        self,
+        t: KernelTensor,
+        wish: str,
+        dims: Sequence[str],
+        shape: Sequence[str],
+        at: Sequence[str],
+    ) -> str:
+        """A view of a tensor at coordinates ``at`` of its own, and return its name."""
+        name = self.names.fresh(f"{t.name}{wish}")
+        given = ", ".join(x.lower() for x in dims)
+        lines = [
+            f"{name} = {t.name}.view(",
+            f'    "{" ".join(dims)}",',
+            f"    shape=({', '.join(shape)},),",
+            f"    at=lambda {given}: ({', '.join([*at, *['0'] * t.unit])},),",
+            ")",
+        ]
+        self.heads += [f"    {line}" for line in lines]
+        return name
 
     def _chosen(self, node: ElementNode, t: KernelTensor) -> tuple[str, list[str]]:
         """The index of an access through tables, and its axes."""

@@ -73,7 +73,6 @@ class WindowProductWriter(KernelWriter):
         used = self.group.pool.free(node)
         loops = [n for n in self.product.batch if n in used] + list(axes)
         letters = [self.letters[n] for n in loops]
-        name = self.names.fresh(f"{tensor.name}View")
         indices = {n: self._index(n) for n in used}
         at = [
             indices[d]
@@ -81,15 +80,7 @@ class WindowProductWriter(KernelWriter):
             else _sum(d.index, indices)
             for d in tensor.walked
         ]  # fmt: skip
-        given = ", ".join(x.lower() for x in letters)
-        lines = [
-            f"{name} = {tensor.name}.view(",
-            f'    "{" ".join(letters)}",',
-            f"    shape=({', '.join(letters)},),",
-            f"    at=lambda {given}: ({', '.join([*at, *['0'] * tensor.unit])},),",
-            ")",
-        ]
-        self.heads += [f"    {line}" for line in lines]
+        name = self.view_of(tensor, "View", letters, letters, at)
         places = [
             f"{self.start(n)} :" if n in axes else self.letters[n].lower()
             for n in loops

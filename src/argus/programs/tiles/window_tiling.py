@@ -11,6 +11,7 @@ from math import prod
 
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
 from argus.programs.tensors.affine import Affine
+from argus.programs.tiles.sliding import sliding_row
 from argus.programs.tiles.tile_axes import (
     SQUARE,
     TILE,
@@ -57,6 +58,11 @@ def windows_tiling(
     if len(group.columns) > 1 and any(f.startswith("arg") for f in functions):
         raise NotFusedError("a position among the elements of several dimensions")
     vector = read_along(group) or _side_by_side(group, accesses)
+    slide = sliding_row(group, vector)
+    if slide is not None:
+        wide = TileAxis(vector, 32 * slide.vector)
+        axes = (TileAxis(slide.loop, slide.results), wide)
+        return GroupTiling(axes, True, 1, vectors=slide.vector, slide=slide)
     points = {a: prod(group.sizes[n] for n in a.loops) for a in accesses}
     least = max(points.values()) / _SMALL
     whole = windows if any(f.startswith("arg") for f in functions) else [
