@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import argus
 from argus.equivalence.deciding import Decided, decided_alike
 from argus.equivalence.programs import programs_of
+from argus.equivalence.references import Unusable
+from argus.evaluation.equal.alike import kernel_reference
 from argus.evaluation.equal.comparing import Comparison, compare_kernels
 from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import load_kernels
@@ -152,3 +155,15 @@ def test_what_only_the_other_kernel_requires(
     left = LIMITED.replace("SAID", mine).replace("MADE", CUT)
     made = compared(left, LIMITED.replace("SAID", theirs).replace("MADE", "x"))
     assert made.verdict is (Verdict.EQUAL if equal else Verdict.UNKNOWN)
+
+
+@pytest.mark.parametrize(
+    "said", ["ag.require(N <= 4096, 'short')", "ag.assume(N <= 4)"]
+)
+def test_what_it_does_not_admit_is_not_run(said: str) -> None:
+    text = LIMITED.replace("SAID", said).replace("MADE", "x")
+    reference = kernel_reference(programs_of(request(text)).typed)
+    x = np.ones((2, 4097), np.float32)
+    with pytest.raises(Unusable, match="admits no such launch"):
+        reference.function(X=x, Y=x)
+    assert reference.function(X=x[:, :4], Y=x[:, :4])["Y"].sum() == 8

@@ -9,6 +9,8 @@ from typing import Any
 import numpy as np
 
 from argus.equivalence.references import Reference, Unusable
+from argus.equivalence.sizes import environment
+from argus.evaluation.equal.inputs import admits, are_assumed
 from argus.evaluation.equal.trying import Trial, found_by
 from argus.evaluation.tiles import MANY, NotExecutable, Stuck
 from argus.interpret.numbers import rounded, storage
@@ -43,6 +45,9 @@ def kernel_reference(
             else:
                 arrays[tensor.name] = array.astype(storage(tensor.dtype))
         passed = {name: given[name] for name in scalars}
+        env = environment(program, sizes, passed)
+        if not (admits(program, sizes, passed) and are_assumed(program, arrays, env)):
+            raise Unusable(f"{program.name} admits no such launch")
         trial = Trial(program, sizes, passed, {}, arrays)
         if blocks is not None:
             trial = replace(trial, multiprocessors=MANY)

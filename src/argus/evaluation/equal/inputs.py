@@ -11,16 +11,20 @@ from typing import Any
 
 import numpy as np
 
+from argus.equivalence.sizes import environment
 from argus.evaluation.drawing import DrawingMode, emptied, floats, put
 from argus.interpret.numbers import Array, rounded, storage
 from argus.ir.annotations import Assume, annotations_of
 from argus.ir.dtypes import DType
-from argus.ir.expr import Const, evaluate, subexpressions
+from argus.ir.expr import Const, evaluate, holds, subexpressions, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import Program
 from argus.ir.tensor_reads import read
 
-__all__ = ["MODES", "assumed_tables", "draw", "is_apart", "near", "updated"]
+__all__ = [
+    "MODES", "admits", "are_assumed", "assumed_tables", "draw", "is_apart", "near",
+    "updated",
+]  # fmt: skip
 
 _REDRAWN = 64
 """Rounds in which entries of tables are drawn again."""
@@ -104,7 +108,7 @@ def draw(
                 return None
     if mode.few:
         _put_last(program, found, env, high, rng)
-    return found if _assumed(program, found, env) else None
+    return found if are_assumed(program, found, env) else None
 
 
 def assumed_tables(program: Program) -> frozenset[str]:
@@ -137,7 +141,7 @@ def _put_last(
         at = int(rng.integers(flat.size))
         before = flat[at]
         flat[at] = (sizes[0] if param.name in assumed else rng.choice(sizes)) - 1
-        if not _assumed(program, arrays, env):
+        if not are_assumed(program, arrays, env):
             flat[at] = before
 
 
@@ -268,7 +272,19 @@ def _arrange(
     return False
 
 
-def _assumed(
+def admits(
+    program: Program, sizes: Mapping[str, int], scalars: Mapping[str, int | float]
+) -> bool:
+    """Whether requirements hold that speak of these and of contiguous rows."""
+    env = environment(program, sizes, scalars)
+    return all(
+        holds(required.cond, env)
+        for required in program.requirements
+        if all(symbol.name in env for symbol in symbols(required.cond))
+    )
+
+
+def are_assumed(
     program: Program, arrays: Mapping[str, Array], env: Mapping[str, int | float]
 ) -> bool:
     """Whether all assumptions hold together, as far as it is known before a run."""

@@ -23,7 +23,7 @@ from argus.equivalence.sizes import (
 )
 from argus.evaluation.drawing import DrawingMode
 from argus.evaluation.equal.drawn_scalars import DrawnScalars
-from argus.evaluation.equal.inputs import draw, is_apart, updated
+from argus.evaluation.equal.inputs import admits, draw, is_apart, updated
 from argus.evaluation.equal.meant import meant, of_scalars
 from argus.evaluation.equal.trying import (
     Difference,
@@ -48,7 +48,6 @@ from argus.evaluation.tiles import (
     Stuck,
 )
 from argus.ir import ops as o
-from argus.ir.expr import holds, symbols
 from argus.ir.memory import GlobalTensor
 from argus.ir.program import SM_COUNT, Program, ScalarParam
 from argus.ir.tensor_reads import read
@@ -211,18 +210,9 @@ class TrialRuns:
         """Scalars that the kernel admits, if some of a few are."""
         for _ in range(_DRAWS - 1):
             found = self.scalars.drawn(sizes)
-            if self._admits(sizes, found):
+            if admits(self.program, sizes, found):
                 return found
         return self.scalars.drawn(sizes)
-
-    def _admits(self, sizes: Mapping[str, int], scalars: Scalars) -> bool:
-        """Whether requirements hold that speak of these and of contiguous rows."""
-        env = environment(self.program, sizes, scalars)
-        return all(
-            holds(required.cond, env)
-            for required in self.program.requirements
-            if all(symbol.name in env for symbol in symbols(required.cond))
-        )
 
     def _keep(self, trial: Trial, mode: DrawingMode) -> None:
         """Remember a small trial of ordinary inputs, if it has most results so far."""
@@ -248,7 +238,7 @@ class TrialRuns:
         if elements > self.most:
             self.made.why = f"{elements} elements are too many for a run"
             return None
-        if not self._admits(sizes, scalars):
+        if not admits(self.program, sizes, scalars):
             self.made.why = "the kernel admits no such scalars"
             return None
         env = environment(self.program, sizes, scalars)
