@@ -80,12 +80,13 @@ def _planned(name: str) -> tuple[ProgramPlan, Any, Any]:
 @pytest.mark.parametrize("name", CASES)
 def test_rows_are_read_once(name: str) -> None:
     plan, x, wanted = _planned(name)
-    *constant, step = plan.kernels
-    assert all(s.source.name == "copy" for s in constant)  # weights, turned once
-    form = step.group.form
-    assert isinstance(form, GroupTiling)
-    sizes = tuple(a.size for a in form.axes) if form.slide else None
-    assert sizes == CASES[name][2]
+    forms = [s.group.form for s in plan.kernels]
+    sizes = [
+        tuple(a.size for a in form.axes)
+        for form in forms
+        if isinstance(form, GroupTiling) and form.slide
+    ]
+    assert (sizes or [None]) == [CASES[name][2]]
     got = run_plan(plan, (x,), plan.program.tensors, in_interpreter)
     torch.testing.assert_close(got, wanted)
 

@@ -41,7 +41,9 @@ from argus.programs.running.given import (
 from argus.programs.running.in_torch import (
     ProgramBuffers,
     Strides,
-    in_torch,
+    called_in_torch,
+    computed_in_torch,
+    shown_in,
     strides_of,
 )
 from argus.programs.running.kept_values import KeptValues
@@ -247,12 +249,20 @@ class ProgramCall:
         ]
 
         known: dict[ViewedValue, Strides] = {}
+        operands = step.call.operands if step.call else ()
+        shown = [shown_in(planned, o, self._device) for o in operands]
+
+        def computed(memory: Any) -> dict[ProgramValue, Tensor]:
+            if step.call is not None:
+                given = [show(memory) for show in shown]
+                return called_in_torch(step, given, self._device)
+            (value,) = step.results
+            stored = StoredValues(planned, memory)
+            return computed_in_torch(value, ProgramBuffers(stored, self._device, known))
 
         def call(memory: Any, pointers: Any) -> None:
-            stored = StoredValues(planned, memory)
-            buffers = ProgramBuffers(stored, self._device, known)
             with torch.no_grad():
-                made = in_torch(step, buffers)
+                made = computed(memory)
             for value, tensor in made.items():
                 at = planned.base[value]
                 memory[at], pointers[at] = tensor, tensor.data_ptr()

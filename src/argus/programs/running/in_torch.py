@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import fail
 from argus.programs.planning.plan import TorchStep
+from argus.programs.running.bases import PlannedMemory, StoredValues
 from argus.programs.running.given import as_pairs, of_pairs, relaid, told_so
 from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.tensor_program import (
@@ -71,6 +72,28 @@ class ProgramBuffers:
         return tensor
 
 
+def shown_in(
+    planned: PlannedMemory, operand: ViewedValue, device: torch.device
+) -> Callable[[Sequence[Tensor]], Tensor]:
+    """What shows an operand in the tensors of a call."""
+    found, (base, _) = strides_of(operand), planned.place(operand.value)
+    if found is not None and base != planned.workspace:
+        shape, (strides, start) = operand.shape, found
+
+        def shown(memory: Sequence[Tensor]) -> Tensor:
+            whole = memory[base]
+            return whole.as_strided(shape, strides, whole.storage_offset() + start)
+
+        return shown
+    known = {operand: found}
+
+    def seen(memory: Sequence[Tensor]) -> Tensor:
+        stored = StoredValues(planned, memory)
+        return ProgramBuffers(stored, device, known).operand(operand)
+
+    return seen
+
+
 def strides_of(operand: ViewedValue) -> Strides:
     """The strides with which torch can show an operand: none is negative."""
     found = offsets_through(operand)
@@ -108,15 +131,25 @@ def _with_border(tensor: Tensor, view: BorderedView) -> Tensor:
     return found
 
 
-def in_torch(step: TorchStep, buffers: ProgramBuffers) -> dict[ProgramValue, Tensor]:
-    """What a step computes, with torch: dense tensors in memory of their own."""
-    if step.call is None:
-        (value,) = step.results
-        given = [buffers.operand(o) for o in operands_of(value)]
-        found = {value: _evaluated(value, buffers)}
-    else:
-        given = [buffers.operand(o) for o in step.call.operands]
-        found = _called(step.call, step.results, buffers, given)
+def computed_in_torch(
+    value: ProgramValue, buffers: ProgramBuffers
+) -> dict[ProgramValue, Tensor]:
+    """A value without a kernel: a dense tensor in memory of its own."""
+    given = [buffers.operand(o) for o in operands_of(value)]
+    return _dense({value: _evaluated(value, buffers)}, given)
+
+
+def called_in_torch(
+    step: TorchStep, given: list[Tensor], device: torch.device
+) -> dict[ProgramValue, Tensor]:
+    """What a call gives: dense tensors in memory of their own. ``given``: operands."""
+    assert step.call is not None
+    return _dense(_called(step.call, step.results, device, given), given)
+
+
+def _dense(
+    found: Mapping[ProgramValue, Tensor], given: Sequence[Tensor]
+) -> dict[ProgramValue, Tensor]:
     taken = {_memory(tensor) for tensor in given}
     own: dict[ProgramValue, Tensor] = {}
     for value, tensor in found.items():
@@ -133,7 +166,7 @@ def _memory(tensor: Tensor) -> int:
 def _called(
     call: TorchCall,
     results: tuple[ProgramValue, ...],
-    buffers: ProgramBuffers,
+    device: torch.device,
     operands: list[Tensor],
 ) -> dict[ProgramValue, Tensor]:
     import torch
@@ -144,7 +177,7 @@ def _called(
     )
     found: dict[ProgramValue, Tensor] = {}
     if made is None:  # a check, which has found nothing wrong
-        return {v: torch.empty(v.shape, dtype=torch.bool, device=buffers.device)
+        return {v: torch.empty(v.shape, dtype=torch.bool, device=device)
                 for v in results}  # fmt: skip
     each = leaves_of(made)
     for value in results:

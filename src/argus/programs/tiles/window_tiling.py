@@ -107,7 +107,7 @@ def _of_rows(group: LoweredGroup, vector: str, window: int) -> list[TileAxis]:
             found.insert(0, TileAxis(rest[-1], high))
         return found
     tile = tile_size(prod(sizes[n] for n in group.rows))
-    across = _stored_across(group, vector)
+    across = stored_across(group, vector)
     if across:
         wide = min(SQUARE, power(sizes[vector]))
         high = min(power(sizes[across]), max(SQUARE, tile // wide))
@@ -145,7 +145,7 @@ def read_along(group: LoweredGroup) -> str:
     return best if best and weights[best] else ""
 
 
-def _stored_across(group: LoweredGroup, vector: str) -> str:
+def stored_across(group: LoweredGroup, vector: str) -> str:
     """The loop along which results lie, but windows are not read; "": none."""
     along = {n for s in group.stores for n, c in s.offset.terms if c == 1}
     if len(along) != 1 or vector in along:
