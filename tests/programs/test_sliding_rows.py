@@ -59,7 +59,7 @@ CASES: dict[str, Case] = {
     "volumes": (
         nn.Conv3d(64, 64, 3, padding=1, groups=64),
         random(1, 64, 4, 5, 6),
-        (4, 64),
+        (3, 64),
     ),
     "sequences": (AlongTime(), random(2, 20, 64), (4, 64)),
     "few channels": (_depthwise(13, 3, padding=1), random(2, 13, 9, 9), None),
