@@ -36,7 +36,7 @@ __all__ = [
 ]
 
 PARAMETER = isl.dim_type.param
-STEPS = 20_000_000
+STEPS = 4_000_000
 """Steps that isl may take for one question: allocations of memory, as it counts them.
 
 They do not depend on the machine, and so neither does what is answered. Equal sets of a

@@ -37,13 +37,15 @@ from argus.terms.isl_sets import (
     parameters,
     simplest,
 )
-from argus.terms.unknown import Unknown
+from argus.terms.unknown import Exhausted, Unknown
 
 if TYPE_CHECKING:
     from argus.terms.space import Space
 
 _MOST_PIECES = 128
 """Pieces of a set of which the rest is found, at most: it may have far more."""
+_MOST_PAIRS = 1 << 16
+"""Pairs of pieces of sets that are intersected, at most: these take a second or two."""
 
 
 class IndexSet:
@@ -122,6 +124,8 @@ class IndexSet:
         if left is None or right is None:
             if isinstance(self.isl, bool) or isinstance(other.isl, bool):
                 return other if self.isl is True or other.isl is False else self
+            if self.isl.n_basic_set() * other.isl.n_basic_set() > _MOST_PAIRS:
+                raise Exhausted("sets of too many pieces, of which all pairs are asked")
             return self._with(other, isl.Set.intersect)
         space = self.space
         if space is None or space is not other.space:
