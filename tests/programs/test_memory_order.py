@@ -38,6 +38,7 @@ from argus.programs.tensors.views import (  # noqa: E402
     sliced,
 )
 from argus.verify.verdict import Verdict  # noqa: E402
+from few import rest  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 
 HALF = torch.bfloat16
@@ -174,8 +175,10 @@ def _right(plan: ProgramPlan, model: Any, given: tuple[Any, ...], near: float) -
         assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
 
 
-@pytest.mark.parametrize("last", [False, True])
-@pytest.mark.parametrize("dtype", [HALF, torch.float32])
+@pytest.mark.parametrize(
+    ("dtype", "last"),
+    [(HALF, False), (torch.float32, True), *rest((HALF, True), (torch.float32, False))],
+)
 def test_nothing_is_turned_between_convolutions(dtype: Any, last: bool) -> None:
     """Products store what follows them; the input alone is turned, and the result."""
     torch.manual_seed(0)
