@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import argus
 from argus.codegen import CodegenError
 from argus.ir.check import InvalidProgramError
 
@@ -315,6 +316,11 @@ def test_help_is_fast_and_imports_no_compiler() -> None:
     loaded, seconds = _python("-c", code).stdout.splitlines()[-1].rsplit(maxsplit=1)
     assert loaded == "[]"
     assert float(seconds) < 2  # about 0.2 s on an idle machine
+
+
+def test_the_version_needs_no_command() -> None:
+    shown = _python("-m", "argus", "--version").stdout
+    assert shown == f"argus {argus.__version__}\n"
 
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full")

@@ -38,10 +38,27 @@ app = typer.Typer(
 )
 
 
+def _version(wanted: bool) -> None:
+    if wanted:
+        from argus import __version__
+
+        typer.echo(f"argus {__version__}")
+        raise typer.Exit()
+
+
 @app.callback()
 def _root(  # pyright: ignore[reportUnusedFunction]
     debug: Annotated[
         bool, typer.Option("--debug", help="Show the traceback of a bug in Argus.")
+    ] = False,
+    version: Annotated[
+        bool,
+        typer.Option(
+            "--version",
+            help="Print the version, and nothing else.",
+            callback=_version,
+            is_eager=True,
+        ),
     ] = False,
 ) -> None:
     """Options of all commands."""
