@@ -389,6 +389,44 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         lambda x, m: (x[0].masked_scatter(m, x), x.masked_scatter(m[0], x)),
         (_X, _X > 0),
     ),
+    "repeated as told": (
+        lambda x, t: torch.repeat_interleave(x, t, dim=0, output_size=6) * 2,
+        (_X[:3], torch.tensor([2, 0, 4])),
+    ),
+    "in segments": (
+        lambda x, t: tuple(
+            torch.segment_reduce(x, how, lengths=t, unsafe=True, initial=first)
+            for how in ("sum", "mean", "max", "min", "prod")
+            for first in (None, 0.5)
+        ),
+        (random(5, 3), torch.tensor([2, 0, 3])),
+    ),
+    "between two values": (
+        lambda x, y, t: (
+            x.lerp(y, 1.0),
+            x.lerp(y, 0.999),
+            x.lerp(y, 0.3),
+            x.lerp(y, -0.7),
+            x.lerp(y, t),
+        ),
+        (
+            torch.tensor([1e8, 1.0, -torch.inf, 3.0]),
+            torch.tensor([1.0, torch.inf, 2.0, -1e8]),
+            torch.tensor([1.0, -0.5, 0.7, 0.2]),
+        ),
+    ),
+    "cut to few bits": (
+        lambda x: (
+            x.to(torch.uint8),
+            x.to(torch.int8),
+            x.to(torch.int16),
+            x.to(torch.int32),
+            x.clamp(-128, 127).to(torch.int8),
+            x.round().clamp(0, 255).to(torch.uint8),
+            x.clamp(max=300).to(torch.int8),
+        ),
+        (torch.tensor([-50.0, -1.5, 255.0, 256.0, 300.0, -0.5, -200.0, -3e4, 4e4]),),
+    ),
     "infinite rows": (
         lambda x, y: (x.logsumexp(1), y.logsumexp((0, 1)), y.logsumexp(0, True)),
         (_NONE, _PAIRS[0]),

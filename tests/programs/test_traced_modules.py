@@ -69,7 +69,35 @@ def derivatives(x: Any) -> Any:
     )
 
 
-@pytest.mark.parametrize("made", [Forces, Averaged, lambda: Formula(derivatives)])
+def forward_derivatives(x: Any) -> Any:
+    """Torch's export fails between what enters this transform and what leaves it."""
+
+    def bent(t: Any) -> Any:
+        return (t * t.sin()).sum(0)
+
+    return torch.func.jvp(bent, (x,), (x * 2,))
+
+
+def test_a_graph_that_fails_leaves_no_transform_open() -> None:
+    """All tensors that are made later would belong to it."""
+
+    def decided(x: Any) -> Any:
+        return torch.func.jvp(lambda t: t if t.sum() > 0 else -t, (x,), (x * 2,))
+
+    with pytest.raises(ArgusError):
+        plan_of(Formula(decided), (torch.ones(3),))
+    copy.deepcopy(torch.ones(3))
+    torch.func.jvp(torch.sin, (torch.ones(3),), (torch.ones(3),))
+
+
+@pytest.mark.parametrize(
+    "made",
+    [
+        Forces,
+        Averaged,
+        *(lambda f=f: Formula(f) for f in (derivatives, forward_derivatives)),
+    ],
+)
 def test_they_give_what_torch_gives(made: Any) -> None:
     torch.manual_seed(0)
     model = made()

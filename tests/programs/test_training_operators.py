@@ -52,6 +52,15 @@ def _resized(size: tuple[int, int], mode: str) -> Callable[..., Any]:
     return lambda x: functional.interpolate(x, size, mode=mode, antialias=True)
 
 
+def _segments(x: Any) -> Any:
+    lengths = torch.tensor([2, 0, 3])
+    made = [
+        torch.segment_reduce(x, how, lengths=lengths, unsafe=True, initial=first)
+        for how, first in (("sum", None), ("mean", 0.5), ("max", -2.0), ("prod", None))
+    ]
+    return torch.stack(made)
+
+
 def _lengths(v: Any, g: Any) -> Any:
     return torch._weight_norm(v, g, 1)
 
@@ -102,6 +111,15 @@ GRADIENTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         _shared_heads, (random(2, 4, 9, 8), random(2, 2, 9, 8), random(2, 2, 9, 8) * 2),
     ),
     "an image read anywhere": (_sampled(align_corners=False), (_IMAGE, _PLACES)),
+    "an image read by cubes": (
+        _sampled(align_corners=True, mode="bicubic", padding_mode="reflection"),
+        (_IMAGE[:1, :1, :3, :4], _PLACES[:1, :2, :1]),
+    ),
+    "elements that a mask takes": (
+        lambda x, y: x.masked_scatter(_ROWS > 0, y), (_ROWS, random(6, 6)),
+    ),
+    "segments": (_segments, (random(5, 3),)),
+    "equal extremes of segments": (_segments, (random(5, 3).sign(),)),
     "an image read from its reflection": (
         _sampled(align_corners=False, padding_mode="reflection"), (_IMAGE, _PLACES),
     ),

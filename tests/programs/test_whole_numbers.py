@@ -202,3 +202,17 @@ def test_numbers_become_elements_of_their_tensor_first(kind: Any) -> None:
     least = torch.iinfo(kind).min
     a = torch.arange(least, least + 256).reshape(4, 64).to(kind)
     same(of_one_type, a, torch.arange(1, 65).to(kind))
+
+
+def test_what_a_reduction_scales_is_cut_in_its_kernel() -> None:
+    """What is left of such numbers is known; of whole numbers that are added up not."""
+
+    def quantized(x: Any) -> Any:
+        scale = x.abs().amax(1, keepdim=True) / 100
+        return (x / scale).round().to(torch.int8)
+
+    (step,) = same(quantized, X).kernels
+    assert proof_of(step).verdict is Verdict.EQUAL, step.source.text
+    (clamped,) = same(lambda x: (x * 300).clamp(-128, 127).to(torch.int8), X).kernels
+    assert "%" not in clamped.source.text
+    assert len(same(lambda a: a.sum(1) % 7, (X * 10).long()).kernels) == 2

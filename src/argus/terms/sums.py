@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from argus.terms import affine
 from argus.terms.binding import BoundVariables
 from argus.terms.fuse import fused, fused_product, shape, shape_of_product
-from argus.terms.integers import Atom, Integer, Opaque, Variable
+from argus.terms.integers import Atom, Entry, Integer, Opaque, Truth, Variable
 from argus.terms.leaves import Leaf, Sum
 from argus.terms.naming import sum_of
 from argus.terms.opening import closing
@@ -150,13 +150,14 @@ def changed(
     """A sum over another set, or of another body, with the variables of an old one.
 
     Its variables stay what they are where the body has kept its shape, but for one that
-    can be one number only, and for several that are only counted: what the set says of
-    tables tells which is first. ``old``: variables, set and body.
+    can be one number only, for several that are only counted, since what the set says
+    of tables tells which is first, and for one that is, where no table is asked: a
+    smaller set may have a known size. ``old``: variables, set and body.
     """
     names, before, term = old
     same = shape(world, body) == shape(world, term)
     if same and domain != before:
-        counted = body == ONE and len(names) > 1
+        counted = body == ONE and (len(names) > 1 or not _asks_entries(domain))
         same = not (counted or _is_determined(world, names, domain))
     if same:
         return sum_of(world, names, domain, body)
@@ -164,6 +165,10 @@ def changed(
     return sum_over(
         world, fresh, world.substitute(domain, env), world.substitute(body, env)
     )
+
+
+def _asks_entries(domain: IndexSet) -> bool:
+    return any(isinstance(a, Entry | Truth) for a in domain.all_atoms())
 
 
 def renamed(

@@ -481,6 +481,48 @@ def test_sums_relative_to_another(
     assert not decided_text(PAIRS.format(**which | change)).equal
 
 
+PADDED = """
+@ag.kernel
+def k(X: f32["N"], Y: f32["N"]):
+    N = ag.dim("N")
+    ag.launch(warps=1)
+    carry = ag.full((), 0.0, f32)
+    for j in ag.range(0, N, 32):
+        x = ag.load(X[j:], (32,))
+        seen = ag.where(j + ag.index(x, "N") < {end}, {added}, 0.0)
+        Y[j:] = ag.cumsum(seen, "N") + carry
+        carry = ag.sum(seen, "N") + carry
+
+
+@ag.reference
+def ref(X):
+    return np.cumsum({wanted})
+"""
+
+
+def _in_tiles(end: str, added: str, wanted: str) -> bool:
+    return decided_text(PADDED.format(end=end, added=added, wanted=wanted)).equal
+
+
+def test_what_is_added_to_each_element_of_a_running_sum_is_counted() -> None:
+    """How many elements a tile has, of those that are no padding, is a known number."""
+    assert _in_tiles("N", "1.0 - x", "1.0 - X")
+    assert _in_tiles("N", "x * 2.0 + 0.5", "0.5 + X + X")
+
+
+@pytest.mark.parametrize(
+    ("end", "added", "wanted"),
+    [
+        ("N - 1", "1.0 - x", "1.0 - X"),
+        ("N", "1.0 - x", "2.0 - X"),
+        ("N", "1.0 - x", "1.0 + X"),
+        ("N", "x * 2.0 + 0.5", "0.25 + X + X"),
+    ],
+)
+def test_another_number_of_elements(end: str, added: str, wanted: str) -> None:
+    assert not _in_tiles(end, added, wanted)
+
+
 def _pairs(taken: str) -> Combination:
     """``v, i = b if taken else a`` of steps between two pairs, as a text of lines."""
     steps: list[CombinationStep] = []

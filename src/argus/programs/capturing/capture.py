@@ -22,7 +22,10 @@ from argus.programs.capturing.name_clashes import own_name, without_clashes
 from argus.programs.capturing.operators import known
 from argus.programs.capturing.put_attributes import PutAttributes
 from argus.programs.capturing.shown_memory import ChangedMemory, memory_in
-from argus.programs.capturing.traced_module import traced_below_autograd
+from argus.programs.capturing.traced_module import (
+    traced_below_autograd,
+    transforms_left,
+)
 from argus.programs.capturing.written_out import written_out
 from argus.programs.operators.derived_gradients import derived_gradients
 from argus.programs.operators.list_decompositions import list_decompositions
@@ -199,18 +202,22 @@ def _exported(
 def _graph_of(model: Module, inputs: tuple[Any, ...]) -> Any:
     """The module, exported as it is, or as it is below autograd, and taken apart."""
     import torch
+    from torch.utils import _pytree
 
     def exported(called: Module) -> Any:
         found = torch.export.export(called, inputs, strict=False)
         return decomposed(found, decompositions)
 
     try:
-        return exported(without_clashes(model))
+        with transforms_left():
+            return exported(without_clashes(model))
     except Exception as error:
         if by_elements(error):
             raise
+        inputs = _pytree.tree_map(_no_view, inputs)
         try:
-            traced = traced_below_autograd(model, inputs)
+            with transforms_left():
+                traced = traced_below_autograd(model, inputs)
         except Exception:  # noqa: BLE001 - what torch says of the module itself is told
             raise error from None
         return exported(traced)
@@ -220,9 +227,15 @@ def _no_complex_view(value: Any) -> Any:
     """For a complex view, with which torch's export fails, a tensor that lies so."""
     import torch
 
-    if not isinstance(value, torch.Tensor) or not value.is_complex():
-        return value
-    if not value._is_view():
+    complex_ = isinstance(value, torch.Tensor) and value.is_complex()
+    return _no_view(value) if complex_ else value
+
+
+def _no_view(value: Any) -> Any:
+    """For a view, of which transforms make another graph, a tensor that lies so."""
+    import torch
+
+    if not isinstance(value, torch.Tensor) or not value._is_view():
         return value
     return torch.empty_strided(
         value.shape, value.stride(), dtype=value.dtype, device=value.device

@@ -7,6 +7,8 @@ nothing is lost: the graph that is found there is exported in the place of `forw
 
 from __future__ import annotations
 
+from collections.abc import Generator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 from argus.programs.capturing.name_clashes import HELD
@@ -14,7 +16,38 @@ from argus.programs.capturing.name_clashes import HELD
 if TYPE_CHECKING:
     from torch.nn import Module
 
-__all__ = ["traced_below_autograd"]
+__all__ = ["traced_below_autograd", "transforms_left"]
+
+
+@contextmanager
+def transforms_left() -> Generator[None]:
+    """Leaves no function transform of torch open that is entered within it.
+
+    Where a graph fails between the operators that enter and leave one (`jvp`),
+    all tensors that are made later would belong to it.
+    """
+    import torch
+
+    own: Any = vars(torch)["_C"]
+    functorch: Any = own._functorch
+    before = functorch.get_dynamic_layer_stack_depth()
+    forward_mode = _is_forward_mode(own)
+    try:
+        yield
+    finally:
+        functorch.pop_dynamic_layer_stack_and_undo_to_depth(before)
+        if not forward_mode and _is_forward_mode(own):
+            own._exit_dual_level(level=0)
+
+
+def _is_forward_mode(own: Any) -> bool:
+    """Whether a level of forward differentiation is open; torch has no second one."""
+    try:
+        level = own._enter_dual_level()
+    except RuntimeError:
+        return True
+    own._exit_dual_level(level=level)
+    return False
 
 
 def traced_below_autograd(model: Module, inputs: tuple[Any, ...]) -> Module:

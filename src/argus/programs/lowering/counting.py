@@ -72,7 +72,9 @@ def _require_whole_rests(group: LoweredGroup) -> None:
         match node:
             case ApplyNode(function="mod" | "floordiv", parts=parts):
                 if node.dtype.kind == "int" and any(
-                    isinstance(inner, ReduceNode | ScanNode) for inner in walked(parts)
+                    isinstance(inner, ReduceNode | ScanNode)
+                    and inner.dtype.kind == "int"
+                    for inner in walked(parts)
                 ):
                     raise NotFusedError("what is left of a sum of whole numbers")
             case _:

@@ -52,7 +52,7 @@ def _cast(source: DType, dtype: DType) -> str:
     if dtype.is_float:
         return "float64"
     wraps = source.kind == "int" and not dtype.holds(source)
-    return dtype.numpy if wraps else "int64"
+    return dtype.numpy if wraps or source.is_float else "int64"
 
 
 def reference_lines(

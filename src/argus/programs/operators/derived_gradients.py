@@ -11,10 +11,13 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from argus.programs.operators.own_decompositions import sampled
+from argus.programs.operators.sampled_images import CUBIC, sampled
 from argus.programs.operators.scattering_operators import MOST_COMPARISONS
-
-_BICUBIC = 2
+from argus.programs.operators.segment_decompositions import (
+    members,
+    placed_segments,
+    segmented,
+)
 
 
 def derived_gradients() -> dict[Any, Callable[..., Any]]:
@@ -26,6 +29,7 @@ def derived_gradients() -> dict[Any, Callable[..., Any]]:
         aten.grid_sampler_2d_backward.default: _of_sampled,
         aten.grid_sampler_3d_backward.default: _of_sampled,
         aten._weight_norm_interface_backward.default: _of_weight_norm,
+        aten._segment_reduce_backward.default: _of_segments,
     }
 
 
@@ -65,11 +69,12 @@ def _of_sampled(
     """Gradients of `sampled`: of the image, and of where it is read.
 
     An image gets its gradient by as many comparisons as it has places for each that is
-    read; what is more than `MOST_COMPARISONS` stays in torch.
+    read; what is more than `MOST_COMPARISONS` stays in torch. In mode 2 it is a
+    product, in which an infinity reaches all places.
     """
-    corners = 1 << (x.dim() - 2)
+    corners = 1 if mode == CUBIC else 1 << (x.dim() - 2)
     entries = gradient.numel() * corners
-    if mode == _BICUBIC or x[0, 0].numel() * entries > MOST_COMPARISONS:
+    if x[0, 0].numel() * entries > MOST_COMPARISONS:
         return NotImplemented
 
     def formula(x: Any, grid: Any) -> Any:
@@ -91,3 +96,28 @@ def _of_weight_norm(gradient: Any, v: Any, g: Any, norms: Any, dim: int) -> Any:
         return v * (g / found.to(g.dtype))
 
     return differentiated(formula, (v, g), gradient)
+
+
+def _of_segments(
+    gradient: Any, made: Any, data: Any, reduce: str, *, lengths: Any = None,
+    offsets: Any = None, axis: int = 0, initial: Any = None,
+) -> Any:  # fmt: skip
+    """Gradients of rows; of equal extremes as in torch, which halves positive ones."""
+    import torch
+
+    starts, lengths = placed_segments(lengths, offsets, axis)
+    if data.numel() * lengths.shape[axis] > MOST_COMPARISONS or not data.numel():
+        return NotImplemented
+    if reduce in ("max", "min"):
+        own = members(data, starts, lengths, axis)
+        rows = data.unsqueeze(axis)
+        made, each = (t.unsqueeze(axis + 1) for t in (made, gradient))
+        found = own & ((rows == made) | (rows != rows))
+        count = found.sum(axis + 1, keepdim=True)
+        each = torch.where((count > 1) & (each > 0), each / count, each)
+        return torch.where(found, each, 0.0).sum(axis)
+
+    def formula(data: Any) -> Any:
+        return segmented(data, reduce, starts, lengths, axis, initial)
+
+    return differentiated(formula, (data,), gradient)[0]

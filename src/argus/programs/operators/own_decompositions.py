@@ -8,15 +8,14 @@ Where torch's own decomposition is wrong, there is one here, too:
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from itertools import product
 from typing import Any
 
 from argus.programs.operators.antialiasing import antialiasing_decompositions
 from argus.programs.operators.embedding_bags import bag_decompositions
 from argus.programs.operators.encoder_decompositions import encoder_decompositions
+from argus.programs.operators.sampled_images import sampled, sampled_plane
+from argus.programs.operators.segment_decompositions import segment_decompositions
 
-_NEAREST = 1
-_BORDER, _REFLECTION = 1, 2
 _MEAN, _SUM = 1, 2
 
 
@@ -30,7 +29,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten.replication_pad3d_backward,
     )  # fmt: skip
     return {
-        aten.grid_sampler_2d.default: _sampled_plane,
+        aten.grid_sampler_2d.default: sampled_plane,
         aten.grid_sampler_3d.default: sampled,
         aten._pdist_forward.default: _pdist,
         aten._pdist_backward.default: _pdist_backward,
@@ -45,6 +44,7 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         **antialiasing_decompositions(),
         **bag_decompositions(),
         **encoder_decompositions(),
+        **segment_decompositions(),
     }  # fmt: skip
 
 
@@ -58,95 +58,6 @@ def _rrelu(
     if training:
         return NotImplemented
     return torch.nn.functional.leaky_relu(x, (low + high) / 2)
-
-
-# -- images that are read anywhere
-
-
-def _sampled_plane(x: Any, grid: Any, *how: Any) -> Any:
-    """Torch's own decomposition, but for 16 bits: places need more of them."""
-    import torch
-    from torch import _decomp
-
-    operator = torch.ops.aten.grid_sampler_2d.default
-    formula: Any = vars(_decomp)["decomposition_table"][operator]
-    return _in_f32(formula, x, grid, *how)
-
-
-def _in_f32(formula: Callable[..., Any], x: Any, grid: Any, *how: Any) -> Any:
-    """A formula of images and places of 16 bits, rounded once as torch's kernel is."""
-    if x.dtype.itemsize > 2:
-        return formula(x, grid, *how)
-    return formula(x.float(), grid.float(), *how).to(x.dtype)
-
-
-def sampled(x: Any, grid: Any, mode: int, padding: int, aligned: bool) -> Any:
-    """``x`` (N, C, *in) at the places ``grid`` (N, *out, dims), whose last is first.
-
-    In modes 0 (between the corners around a place) and 1 (the nearest element).
-    """
-    return _in_f32(_sampled, x, grid, mode, padding, aligned)
-
-
-def _sampled(x: Any, grid: Any, mode: int, padding: int, aligned: bool) -> Any:
-    import torch
-
-    sizes = x.shape[2:]
-    at = [
-        _inside(grid[..., len(sizes) - 1 - d], n, padding, aligned)
-        for d, n in enumerate(sizes)
-    ]
-    flat = x.flatten(2)
-    if mode == _NEAREST:
-        return _corner(flat, sizes, [torch.round(a) for a in at])
-    low = [torch.floor(a) for a in at]
-    total = None
-    for ends in product((0, 1), repeat=len(sizes)):
-        share = None
-        for a, below, end in zip(at, low, ends, strict=True):
-            one = a - below if end else below + 1 - a
-            share = one if share is None else share * one
-        corner = _corner(flat, sizes, [b + e for b, e in zip(low, ends, strict=True)])
-        part = corner * share.unsqueeze(1)  # type: ignore[union-attr]
-        total = part if total is None else total + part
-    return total
-
-
-def _inside(place: Any, n: int, padding: int, aligned: bool) -> Any:
-    """Places from -1 to 1 as positions among ``n`` elements."""
-    import torch
-
-    at = (place + 1) * ((n - 1) / 2) if aligned else ((place + 1) * n - 1) / 2
-    if padding == _REFLECTION:
-        low, span = (0.0, n - 1) if aligned else (-0.5, n)
-        if not span:
-            at = torch.zeros_like(at)
-        else:
-            away = (at - low).abs()
-            times = torch.floor(away / span)
-            extra = away - times * span
-            odd = times - 2 * torch.floor(times / 2)
-            at = torch.where(odd == 0, extra + low, span + low - extra)
-    if padding in (_BORDER, _REFLECTION):  # at an end, places have no gradient
-        at = torch.where(at > 0, torch.where(at < n - 1, at, n - 1.0), 0.0)
-    return at
-
-
-def _corner(flat: Any, sizes: Sequence[int], at: Sequence[Any]) -> Any:
-    """Elements of ``flat`` (N, C, in) at whole positions; outside of it 0."""
-    import torch
-
-    seen, place = None, None
-    for a, n in zip(at, sizes, strict=True):
-        one = (a >= 0) & (a < n)
-        seen = one if seen is None else seen & one
-        step = a.detach().clamp(0, n - 1).to(torch.int64)
-        place = step if place is None else place * n + step
-    shape = place.shape  # type: ignore[union-attr]
-    table = place.reshape(shape[0], 1, -1)  # type: ignore[union-attr]
-    read = flat.gather(2, table.expand(-1, flat.shape[1], -1))
-    read = read.reshape(shape[0], flat.shape[1], *shape[1:])
-    return torch.where(seen.unsqueeze(1), read, 0.0)  # type: ignore[union-attr]
 
 
 # -- borders

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from argus.ir.dtypes import DType, boolean, f32, i64
+from argus.ir.dtypes import DType, boolean, f32, f64, i64
 from argus.programs.tensors.operator_table import OWN, own
 from argus.programs.tensors.recorder import promoted
 from argus.programs.tensors.tensor_array import TensorArray, part_of
@@ -330,6 +330,21 @@ def _whole_power(x: Any, y: Any, recorder: Any) -> Any:
         base = base * base
     many = _where(left >= 1 << _BITS, _where(small, below, 0), found)
     return _where(left < 0, below, many)
+
+
+@own("lerp.Scalar", "lerp.Tensor")
+def lerp(x: TensorArray, end: TensorArray, weight: Any) -> Any:
+    """Between two values, from the end that is nearer: of weight 1 it is ``end``."""
+    x, end = _wide(x), _wide(end)
+    weight = _wide(weight) if isinstance(weight, TensorArray) else weight
+    step: Any = end - x
+    near = x + weight * step
+    if not isinstance(weight, TensorArray):
+        kind = np.float64 if x.element == f64 else np.float32
+        rest = float(kind(1) - kind(weight))
+        return near if abs(weight) < 1 / 2 else end - step * rest
+    far = end - step * (1 - weight)
+    return _where(np.less(np.abs(weight), 0.5), near, far)
 
 
 @own("round.decimals")

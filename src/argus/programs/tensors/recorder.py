@@ -201,9 +201,21 @@ class ProgramRecorder:
             one, zero = (1.0, 0.0) if dtype.is_float else (1, 0)
             made = MapPrimitive("where", (part, one, zero))
             return self._laid("number", shape, dtype, made)
+        if part.value.dtype.is_float and dtype.kind == "int":
+            part = self._cut(part, dtype)
         if part.value.dtype.kind == dtype.kind == "int":
             part = self._wrapped(part, dtype)
         return self._laid("cast", shape, dtype, MapPrimitive("cast", (part,)))
+
+    def _cut(self, part: ViewedValue, dtype: DType) -> ViewedValue:
+        """Floats as numbers of 32 bits, of which torch leaves the last ones.
+
+        A conversion to fewer would give the largest number that there is.
+        """
+        if dtype.bits >= i32.bits or self._known.cut_fit(part, dtype):
+            return part
+        made = MapPrimitive("cast", (part,))
+        return self._laid("cast", part.shape, i32, made)
 
     def _wrapped(self, part: ViewedValue, dtype: DType) -> ViewedValue:
         """Whole numbers as fewer bits hold them: what is left of them, as in torch."""

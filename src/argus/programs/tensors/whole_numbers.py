@@ -7,6 +7,8 @@ before the conversion.
 
 from __future__ import annotations
 
+import math
+
 from argus.ir.dtypes import DType
 from argus.programs.tensors.tensor_program import (
     FilledPrimitive,
@@ -40,6 +42,35 @@ class KnownNumbers:
     def fit(self, part: ViewedValue, dtype: DType) -> bool:
         """Whether a type is known to hold all elements."""
         return _held(self.range_of(part), dtype)
+
+    def cut_fit(self, part: ViewedValue, dtype: DType) -> bool:
+        """Whether a type is known to hold floats that are cut to whole numbers."""
+        least, most = self._ends(part)
+        low, high = dtype.integers
+        return low <= least and most <= high
+
+    def _ends(self, part: ViewedValue | float | int | bool) -> tuple[float, float]:
+        """Between which numbers floats are, by bounds that they were given."""
+        if not isinstance(part, ViewedValue):
+            return part, part
+        every = -math.inf, math.inf
+        if any(isinstance(v, BorderedView) for v in part.views):
+            return every
+        match part.value.made:
+            case MapPrimitive(function="minimum", operands=(x, y)):
+                (a, b), (c, d) = self._ends(x), self._ends(y)
+                return min(a, c), min(b, d)
+            case MapPrimitive(function="maximum", operands=(x, y)):
+                (a, b), (c, d) = self._ends(x), self._ends(y)
+                return max(a, c), max(b, d)
+            case MapPrimitive(function="round" | "floor" | "ceil", operands=(x,)):
+                a, b = self._ends(x)
+                return (
+                    a if math.isinf(a) else math.floor(a),
+                    b if math.isinf(b) else math.ceil(b),
+                )
+            case _:
+                return every
 
     def _kept(self, source: ViewedValue, part: ViewedValue) -> bool:
         kinds = source.value.dtype.kind, part.value.dtype.kind
