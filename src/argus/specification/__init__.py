@@ -23,13 +23,16 @@ A reference in numpy is run on symbolic arrays, whose elements are values of
 from argus.specification import (
     contracting,
     creating,
+    definitions,
     indirect,
     joining,
+    of_each,
     padding,
     reducing,
     reordering,
     reshaping,
     rounding,
+    sorted_tables,
     writing,
 )
 from argus.specification.array import SymbolicArray
@@ -46,13 +49,16 @@ from argus.specification.tracing import Need
 TRACED = (
     contracting,
     creating,
+    definitions,
     indirect,
     joining,
+    of_each,
     padding,
     reducing,
     reordering,
     reshaping,
     rounding,
+    sorted_tables,
     writing,
 )
 """Modules that fill the table of functions when they are imported."""

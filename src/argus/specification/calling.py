@@ -37,6 +37,8 @@ class Calling:
         self._globals: dict[int, dict[str, Any]] = {}
         self._copies: dict[int, Callable[..., Any]] = {}
         self._kept: list[Any] = []
+        self.running: list[types.FunctionType] = []
+        """Functions of numpy whose own text is being traced."""
 
     def copy(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function that sees the traced names.

@@ -167,10 +167,12 @@ def linspace(
     **named: Any,
 ) -> Any:  # fmt: skip
     """Numbers at equal distances."""
-    refuse("np.linspace", **named)
+    dtype, axis = named.pop("dtype", None), named.pop("axis", 0)
+    refuse("np.linspace", **named, axis=axis or None)
     count = lifted(tracing, num)
     at = arange(tracing, num)
-    return start + at * ((lifted(tracing, stop) - start) / (count - int(endpoint)))
+    found = start + at * ((lifted(tracing, stop) - start) / (count - int(endpoint)))
+    return found if dtype is None else converted(found, dtype)
 
 
 @creates(np.eye)
@@ -316,7 +318,16 @@ def diag(v: SymbolicArray, k: int = 0) -> SymbolicArray:
     """The diagonal of a matrix, or a matrix with a diagonal."""
     if v.ndim == 2:
         return np.diagonal(v, k)  # type: ignore[return-value, arg-type]
-    if k:
-        raise Unknown("the reference calls np.diag with k=")
-    square = eye(v.tracing, v.shape[0], dtype=np.bool_)
-    return np.where(square, v[:, None], 0)  # type: ignore[return-value, call-overload]
+    if v.ndim != 1:
+        raise Unknown("the reference fails: np.diag of an array of other dimensions")
+    tracing = v.tracing
+    square = eye(tracing, v.shape[0] + abs(k), k=k, dtype=np.bool_)
+    line: Any = np.pad(v, (0, abs(k)))  # type: ignore[call-overload]
+    found: Any = np.where(square, line[:, None] if k >= 0 else line, 0)
+    return converted(found, v.dtype)
+
+
+@traces(np.diagflat)
+def diagflat(v: SymbolicArray, k: int = 0) -> SymbolicArray:
+    """A matrix with all elements of an array on a diagonal."""
+    return diag(v.reshape(-1), k)

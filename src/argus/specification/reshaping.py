@@ -48,6 +48,10 @@ def reshape(
 
     Raises Unknown where the sizes cannot have as many elements.
     """
+    if order == "F":
+        turned = shape if newshape is None else newshape
+        sizes = turned[::-1] if isinstance(turned, tuple | list) else turned
+        return array.T.reshape(sizes).T
     if order != "C":
         raise Unknown(f"the reference reshapes in order {order}")
     tracing = array.tracing
