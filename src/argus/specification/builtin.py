@@ -73,6 +73,7 @@ def builtins_of(tracing: Tracing) -> dict[str, Any]:
         "min": _extreme(builtins.min, np.minimum, "min"),
         "max": _extreme(builtins.max, np.maximum, "max"),
         "zip": _zip,
+        "map": _map,
         "enumerate": _enumerate,
         "list": _Listing(list),
         "tuple": _Listing(tuple),
@@ -236,6 +237,14 @@ def _zip(*values: Any, strict: bool = False) -> Any:
     ):
         return Lockstep.of(values)
     return zip(*values, strict=strict)
+
+
+def _map(function: Any, first: Any, *others: Any) -> Any:
+    several = bool(others)
+    items = _zip(first, *others) if several else as_symbolic(first)
+    if not isinstance(items, Symbolic):
+        return builtins.map(function, first, *others)
+    return listed(items, (lambda item: function(*item)) if several else function)
 
 
 def _enumerate(values: Any, start: int = 0) -> Any:

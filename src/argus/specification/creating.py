@@ -16,6 +16,7 @@ import numpy as np
 from argus.specification.array import INTEGER, REAL, SymbolicArray, kind_of
 from argus.specification.cases import as_kind, chosen
 from argus.specification.casting import constant, converted, element_type, lifted
+from argus.specification.powers import number_of
 from argus.specification.reordering import broadcast_to
 from argus.specification.reshaping import integer_of, shape_of
 from argus.specification.sequences import read_only, unwrapped
@@ -23,6 +24,7 @@ from argus.specification.storage import Indices
 from argus.specification.table import refuse, traces
 from argus.specification.tracing import Tracing
 from argus.terms import Integer, Term, Unknown, Value, undefined
+from argus.terms.apply import is_whole_value
 
 CREATIONS: dict[Any, Callable[..., Any]] = {}
 """Functions of numpy, and what they are called with the trace first."""
@@ -129,7 +131,14 @@ def arange(tracing: Tracing, *bounds: Any, **named: Any) -> SymbolicArray:
         dtype = given.pop()
     parts = [lifted(tracing, b) for b in given]
     if any(p.kind != "integer" for p in parts):
-        raise Unknown("the reference calls np.arange with bounds that are no integers")
+        plain = [number_of(p.at(())) for p in parts]
+        if all(n is not None for n in plain):
+            return lifted(tracing, np.arange(*map(float, plain), dtype=dtype))  # type: ignore[arg-type]
+        if not all(is_whole_value(p.at(())) for p in parts):
+            raise Unknown(
+                "the reference calls np.arange with bounds that are no integers"
+            )
+        dtype = REAL if dtype is None else dtype
     start, stop, step = Integer.of(0), Integer.of(0), Integer.of(1)
     numbers = [integer_of(tracing, p) for p in parts]
     match numbers:

@@ -9,14 +9,16 @@ What numpy itself defines in Python by others needs no definition here
 from __future__ import annotations
 
 import math
+import operator
 from collections.abc import Callable
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
 from argus.specification.array import SymbolicArray, size_of
 from argus.specification.broadcasting import broadcast
 from argus.specification.casting import lifted
+from argus.specification.creating import arange
 from argus.specification.indirect import within
 from argus.specification.joining import tracing_of
 from argus.specification.reshaping import shape_of
@@ -46,8 +48,9 @@ def heaviside(x: Any, at_zero: Any) -> Any:
 @defines(np.copysign)
 def copysign(x: Any, y: Any) -> Any:
     """One number with the sign of another one."""
-    size = np.abs(x * 1.0)
-    return np.where(y < 0, -size, size)
+    pick: Any = np.where
+    size = abs(x * 1.0)
+    return pick(y < 0, -size, size)
 
 
 @defines(np.signbit)
@@ -133,6 +136,25 @@ def sinc(x: SymbolicArray) -> Any:
     return np.where(x == 0, 1.0, np.sin(angle) / angle)
 
 
+@traces(np.vander)
+def vander(x: Any, N: Any = None, increasing: bool = False) -> Any:  # noqa: N803
+    """Powers of numbers, beside each other."""
+    array = lifted(tracing_of(x, N), x)
+    count = len(array) if N is None else operator.index(N)
+    powers = range(count) if increasing else range(count - 1, -1, -1)
+    return call(np.stack, [array**k for k in powers], axis=1)
+
+
+@traces(np.isclose)
+def isclose(
+    a: Any, b: Any, rtol: Any = 1e-5, atol: Any = 1e-8, equal_nan: bool = False
+) -> Any:
+    """Whether numbers differ by little; of finite ones none is NaN."""
+    tracing = tracing_of(a, b, rtol, atol)
+    x, y = lifted(tracing, a), lifted(tracing, b)
+    return np.abs(x - y) <= atol + rtol * np.abs(y)
+
+
 @traces(np.kron)
 def kron(a: Any, b: Any) -> Any:
     """All products of elements: a matrix of copies of the second array."""
@@ -189,7 +211,8 @@ def unravel_index(indices: Any, shape: Any, order: str = "C") -> tuple[Any, ...]
     """A position of a flat array as one of each dimension."""
     refuse("np.unravel_index", order=None if order == "C" else order)
     rest, found = indices, list[Any]()
-    sizes = list(shape) if isinstance(shape, tuple | list) else [shape]
+    several = isinstance(shape, tuple | list)
+    sizes: list[Any] = list(cast(Any, shape)) if several else [shape]
     for size in reversed(sizes[1:]):
         found.append(rest % size)
         rest = rest // size
@@ -238,10 +261,29 @@ def correlate(a: Any, v: Any, mode: str = "valid") -> Any:
     return call(np.convolve, lifted(tracing, a), lifted(tracing, v)[::-1], mode)
 
 
-
 @traces(np.can_cast)
 def can_cast(from_: Any, to: Any, casting: Any = "safe") -> bool:
     """Whether elements of one type may become those of another."""
     given = from_.dtype if isinstance(from_, SymbolicArray) else from_
     wanted = to.dtype if isinstance(to, SymbolicArray) else to
     return bool(np.can_cast(given, wanted, casting))
+
+
+def _window(count: Any, mean: float, swing: float) -> Any:
+    """A cosine window: numpy's text writes its angles from the middle on."""
+    tracing = tracing_of(count)
+    along = arange(tracing, count)
+    angle = 2 * math.pi * along / np.maximum(lifted(tracing, count) - 1, 1)
+    return np.where(count == 1, 1.0, mean - swing * np.cos(angle))
+
+
+@traces(np.hanning)
+def hanning(M: Any) -> Any:  # noqa: N803 - numpy's name
+    """The window of Hann."""
+    return _window(M, 0.5, 0.5)
+
+
+@traces(np.hamming)
+def hamming(M: Any) -> Any:  # noqa: N803 - numpy's name
+    """The window of Hamming."""
+    return _window(M, 0.54, 0.46)

@@ -96,6 +96,10 @@ class _Ufunc:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
 
+    def reaches(self) -> tuple[Any, ...]:
+        """It holds nothing that could change."""
+        return ()
+
     def reduce(self, array: Any, *args: Any, **named: Any) -> Any:
         """Of all arrays of a list, or along an axis of one."""
         whole: Any = array

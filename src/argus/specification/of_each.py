@@ -14,6 +14,7 @@ from argus.specification.array import SymbolicArray, positions
 from argus.specification.broadcasting import axis_of, broadcast, reader
 from argus.specification.casting import converted, lifted
 from argus.specification.joining import tracing_of
+from argus.specification.state import ReachableState
 from argus.specification.storage import Indices
 from argus.specification.table import call, traces
 from argus.specification.tracing import Tracing
@@ -41,12 +42,19 @@ def of_each(
             types.add(found.dtype)
             return [found if dtype is None else converted(found, dtype)]
 
-        return every_way(tracing, run, [function], _mixed)[0]
+        state = ReachableState.of([function])
+        found = every_way(tracing, run, [function], _mixed)[0]
+        changes = state.changed()
+        if changes.arrays or changes.appended:
+            raise Unknown("a function of each element changes something")
+        return found
 
     generic = result(positions(tracing, sizes, "v"))
     if dtype is None and len(types) > 1:
-        raise Unknown("the reference calls a function of each element that makes "
-                      "whole numbers of some, and others of the rest")
+        raise Unknown(
+            "the reference calls a function of each element that makes "
+            "whole numbers of some, and others of the rest"
+        )
     rank = len(sizes)
     return SymbolicArray(
         tracing,
@@ -111,4 +119,3 @@ def apply_along_axis(
     if new > 1:
         raise Unknown("the reference calls np.apply_along_axis with a matrix of a line")
     return call(np.moveaxis, made, -1, dim) if new else made
-

@@ -2,9 +2,9 @@
 
     np.kron, np.gradient, np.vander, np.trapezoid, np.insert, ...
 
-numpy's text says what they are of symbolic arrays, as a reference's says what it is: the
-same copies are made (`calling.py`), in which the functions that they call are those of
-the trace. What of these is not traced (`np.unique` sorts) is Unknown, by the name of
+numpy's text says what they are of symbolic arrays, as a reference's says what it is:
+the same copies are made (`calling.py`), in which the functions that they call are those
+of the trace. What of these is not traced (`np.unique` sorts) is Unknown, by the name of
 the function that the reference calls.
 """
 

@@ -14,7 +14,7 @@ from argus.specification.array import (
     kind_of,
 )
 from argus.specification.broadcasting import axes_of, axis_of
-from argus.specification.cases import as_kind, chosen, mapped, passed_over
+from argus.specification.cases import as_kind, chosen, joined, mapped, passed_over
 from argus.specification.casting import converted, element_type, ends_of, lifted
 from argus.specification.joining import concatenate, tracing_of
 from argus.specification.reordering import broadcast_to
@@ -263,6 +263,9 @@ def average(
 ) -> Any:
     """The mean, by weights where they are given."""
     keep = bool(given(named.pop("keepdims", False)))
+    if weights is None and named.pop("returned", False):
+        found = mean(a, axis, keepdims=keep)
+        return found, broadcast_to(_count(a, axis) * 1.0, found.shape)
     refuse("np.average", **named)
     if weights is None:
         return mean(a, axis, keepdims=keep)
@@ -404,21 +407,40 @@ def reduced_at(
             raise Unknown("the reference calls reduceat at positions that data say")
         return cases[0][1]
 
-    every = world.fresh("part", 0, parts)
-    inside = world.compare(begin(every), ">=", 0) & world.compare(begin(every), "<", size)
-    tracing.need(inside, f"{begin(every)} is a position (reduceat)")
-
-    def at(place: Indices) -> Value:
+    def of_part(place: Indices) -> Value:
         part = place[dim]
         first, last = begin(part), world.compare(part + 1, "==", parts)
         variable = world.fresh("r", 0, size)
         rest = (*place[:dim], variable, *place[dim + 1 :])
-        upto = last | world.compare(variable, "<", begin(part + 1))
-        domain = world.compare(variable, ">=", first) & upto
+        after = (
+            last if last.is_universe else world.compare(variable, "<", begin(part + 1))
+        )
+        domain = world.compare(variable, ">=", first) & (last | after)
         total = reduce(world, function, [_variable(variable)], read(rest), domain)
         one = read((*place[:dim], first, *place[dim + 1 :]))
-        some = last | world.compare(first, "<", begin(part + 1))
-        return chosen(world, some, lambda: total, lambda: one)
+        some = last if last.is_universe else world.compare(first, "<", begin(part + 1))
+        return chosen(world, last | some, lambda: total, lambda: one)
+
+    known = parts.constant
+    each = [Integer.of(n) for n in range(known or 0)]
+    for part in each or [world.fresh("part", 0, parts)]:
+        first = begin(part)
+        inside = world.compare(first, ">=", 0) & world.compare(first, "<", size)
+        tracing.need(inside, f"{first} is a position (reduceat)")
+
+    def at(place: Indices) -> Value:
+        if not each or place[dim].constant is not None:
+            return of_part(place)
+        return joined(
+            world,
+            [
+                (
+                    world.compare(place[dim], "==", part),
+                    of_part((*place[:dim], part, *place[dim + 1 :])),
+                )
+                for part in each
+            ],
+        )
 
     sizes = (*a.sizes[:dim], parts, *a.sizes[dim + 1 :])
     return SymbolicArray(tracing, sizes, a.dtype, at)

@@ -50,7 +50,8 @@ def reshape(
     """
     if order == "F":
         turned = shape if newshape is None else newshape
-        sizes = turned[::-1] if isinstance(turned, tuple | list) else turned
+        several = isinstance(turned, tuple | list)
+        sizes: Any = cast(Any, turned)[::-1] if several else turned
         return array.T.reshape(sizes).T
     if order != "C":
         raise Unknown(f"the reference reshapes in order {order}")

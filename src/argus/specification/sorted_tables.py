@@ -11,7 +11,6 @@ from typing import Any
 
 import numpy as np
 
-from argus.specification.array import SymbolicArray
 from argus.specification.casting import lifted
 from argus.specification.joining import tracing_of
 from argus.specification.powers import number_of
@@ -72,11 +71,10 @@ def interp(
         raise Unknown("the reference calls np.interp of points in no order")
     value, heights = lifted(tracing, x) * 1.0, lifted(tracing, fp)
     tracing.need_equal(heights.sizes[0], Integer.of(len(at)), "np.interp")
-    level: list[SymbolicArray] = [heights[i] for i in range(len(at))]
-    found: Any = level[-1] if right is None else right
-    found = np.where(value == at[-1], level[-1], found)
+    level: list[Any] = [heights[i] for i in range(len(at))]
+    pick: Any = np.where
+    found = pick(value == at[-1], level[-1], level[-1] if right is None else right)
     for i in reversed(range(len(at) - 1)):
-        slope: Any = (level[i + 1] - level[i]) / (at[i + 1] - at[i])
-        line = level[i] + (value - at[i]) * slope
-        found = np.where(value < at[i + 1], line, found)
-    return np.where(value < at[0], level[0] if left is None else left, found)
+        slope = (level[i + 1] - level[i]) / (at[i + 1] - at[i])
+        found = pick(value < at[i + 1], level[i] + (value - at[i]) * slope, found)
+    return pick(value < at[0], level[0] if left is None else left, found)

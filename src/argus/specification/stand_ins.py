@@ -1,13 +1,14 @@
 """Classes and objects of numpy's that take symbolic arrays: what stands for them.
 
-    np.mgrid[0:M, 0:N]      np.r_[x, y]      np.broadcast(x, y).shape
+np.mgrid[0:M, 0:N]      np.r_[x, y]      np.broadcast(x, y).shape
 """
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from functools import partial
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 
@@ -20,7 +21,15 @@ from argus.specification.tracing import Tracing
 from argus.terms import Unknown
 
 
-class Grid:
+class _Fixed:
+    """What holds nothing that could change."""
+
+    def reaches(self) -> tuple[Any, ...]:
+        """Nothing (`state.py`)."""
+        return ()
+
+
+class Grid(_Fixed):
     """`np.mgrid` and `np.ogrid`: positions of slices, as one array or by dimension."""
 
     def __init__(self, tracing: Tracing, dense: bool) -> None:
@@ -28,28 +37,26 @@ class Grid:
 
     def __getitem__(self, key: Any) -> Any:
         if isinstance(key, slice):
-            return self._along(key)
+            return self._along(cast(Any, key))
         lines = [self._along(k) for k in key]
-        grids = meshgrid(
-            self._tracing, *lines, indexing="ij", sparse=not self._dense
-        )
+        grids = meshgrid(self._tracing, *lines, indexing="ij", sparse=not self._dense)
         return call(np.stack, grids) if self._dense else tuple(grids)
 
-    def _along(self, key: slice) -> Any:
+    def _along(self, key: Any) -> Any:
         start, step = key.start or 0, 1 if key.step is None else key.step
         if isinstance(step, complex):  # so many numbers, both ends included
             return linspace(self._tracing, start, key.stop, int(abs(step)))
         return arange(self._tracing, start, key.stop, step)
 
 
-class Joined:
+class Joined(_Fixed):
     """`np.r_` and `np.c_`: arrays and ranges one after the other."""
 
     def __init__(self, tracing: Tracing, real: Any) -> None:
         self._tracing, self._real = tracing, real
 
     def __getitem__(self, key: Any) -> Any:
-        parts = list(key) if isinstance(key, tuple) else [key]
+        parts = list(cast(Any, key)) if isinstance(key, tuple) else [key]
         ends = [x for p in parts if isinstance(p, slice) for x in _ends(p)]
         if not any(isinstance(x, SymbolicArray) for x in flattened([*parts, *ends])):
             return self._real[key]
@@ -65,7 +72,7 @@ class Joined:
         return call(np.concatenate, [a if a.ndim else a[None] for a in arrays])
 
 
-def _ends(key: slice) -> tuple[Any, ...]:
+def _ends(key: Any) -> tuple[Any, ...]:
     return key.start, key.stop, key.step
 
 
@@ -84,7 +91,7 @@ class Converter:
     """What numpy's own functions make arrays of their arguments with."""
 
     def __init__(self, tracing: Tracing, *given: Any) -> None:
-        self._arrays = [lifted(tracing, x) for x in given]
+        self._arrays: list[SymbolicArray] = [lifted(tracing, x) for x in given]
         self.scalar_input = tuple(not a.ndim and not a.boxed for a in self._arrays)
 
     def __len__(self) -> int:
@@ -93,7 +100,7 @@ class Converter:
     def __iter__(self) -> Iterator[SymbolicArray]:
         return iter(self._arrays)
 
-    def __getitem__(self, at: Any) -> Any:
+    def __getitem__(self, at: int) -> SymbolicArray:
         return self._arrays[at]
 
     def as_arrays(self, *_: Any, **named: Any) -> tuple[SymbolicArray, ...]:
@@ -109,16 +116,20 @@ class Converter:
         """The type of all together."""
         more = [] if extra_dtype is None else [extra_dtype]
         found = call(np.result_type, *self._arrays, *more)
-        return call(np.result_type, *self._arrays, *more, 0.0) if (
-            ensure_inexact and found.kind not in "fc"
-        ) else found
+        return (
+            call(np.result_type, *self._arrays, *more, 0.0)
+            if (ensure_inexact and found.kind not in "fc")
+            else found
+        )
 
     def wrap(self, array: Any, to_scalar: Any = None) -> Any:
         """What is returned for an array."""
         return array
 
 
-_CONVERTER: Any = getattr(np._core._multiarray_umath, "_array_converter", None)
+_CONVERTER: Any = getattr(
+    sys.modules.get("numpy._core._multiarray_umath"), "_array_converter", None
+)
 
 
 def stand_in(tracing: Tracing, value: Any) -> Callable[..., Any] | Any:

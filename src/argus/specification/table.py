@@ -4,10 +4,10 @@
     def repeat(array, repeats, axis=None): ...
 
 `FUNCTIONS` is read by numpy's own dispatch (`array.py`) and by the wrapped module
-(`module.py`). One that is not in it is what numpy's own text says (`own_sources.py`); of
-one that numpy has no text of in Python it is Unknown, by its name. Where the first
-parameter is a `SymbolicArray`, a number or list in its place becomes one (a symbolic
-size beside it is enough for the function to be traced).
+(`module.py`). One that is not in it is what numpy's own text says (`own_sources.py`);
+without such a text it is Unknown, by its name. Where the first parameter is a
+`SymbolicArray`, a number or list in its place becomes one (a symbolic size beside it is
+enough for the function to be traced).
 """
 
 from __future__ import annotations
