@@ -29,7 +29,7 @@ class _Fixed:
         return ()
 
 
-class Grid(_Fixed):
+class PositionGrid(_Fixed):
     """`np.mgrid` and `np.ogrid`: positions of slices, as one array or by dimension."""
 
     def __init__(self, tracing: Tracing, dense: bool) -> None:
@@ -49,7 +49,7 @@ class Grid(_Fixed):
         return arange(self._tracing, start, key.stop, step)
 
 
-class Joined(_Fixed):
+class JoinedParts(_Fixed):
     """`np.r_` and `np.c_`: arrays and ranges one after the other."""
 
     def __init__(self, tracing: Tracing, real: Any) -> None:
@@ -62,7 +62,7 @@ class Joined(_Fixed):
             return self._real[key]
         if any(isinstance(p, str) for p in parts):
             raise Unknown("the reference calls np.r_ with a text")
-        grid = Grid(self._tracing, True)
+        grid = PositionGrid(self._tracing, True)
         arrays: list[Any] = [
             grid[p] if isinstance(p, slice) else lifted(self._tracing, p) for p in parts
         ]
@@ -76,7 +76,7 @@ def _ends(key: Any) -> tuple[Any, ...]:
     return key.start, key.stop, key.step
 
 
-class Broadcast:
+class CommonShape:
     """`np.broadcast`: the shape of arrays together."""
 
     def __init__(self, tracing: Tracing, *arrays: Any) -> None:
@@ -87,7 +87,7 @@ class Broadcast:
         self.size = size_of(tracing, tracing.product(found))
 
 
-class Converter:
+class ArrayConverter:
     """What numpy's own functions make arrays of their arguments with."""
 
     def __init__(self, tracing: Tracing, *given: Any) -> None:
@@ -135,11 +135,11 @@ _CONVERTER: Any = getattr(
 def stand_in(tracing: Tracing, value: Any) -> Callable[..., Any] | Any:
     """What stands for an object or class of numpy's; None for what may stay."""
     if value is np.mgrid or value is np.ogrid:
-        return Grid(tracing, value is np.mgrid)
+        return PositionGrid(tracing, value is np.mgrid)
     if value is np.r_ or value is np.c_:
-        return Joined(tracing, value)
+        return JoinedParts(tracing, value)
     if value is np.broadcast:
-        return partial(Broadcast, tracing)
+        return partial(CommonShape, tracing)
     if value is not None and value is _CONVERTER:
-        return partial(Converter, tracing)
+        return partial(ArrayConverter, tracing)
     return None

@@ -71,8 +71,9 @@ CASES: list[tuple[str, tuple[str, ...], str, str]] = [
     ),
     (
         "ag.where(n == 0, ag.load(X[ag.minimum(n + 1, N - 1)]) - x, "
-        "ag.where(n == N - 1, x - ag.load(X[ag.maximum(n - 1, 0)]), 0.5 * (ag.load(X[ag.minimum(n + 1, "
-        "N - 1)]) - ag.load(X[ag.maximum(n - 1, 0)]))))",
+        "ag.where(n == N - 1, x - ag.load(X[ag.maximum(n - 1, 0)]), "
+        "0.5 * (ag.load(X[ag.minimum(n + 1, N - 1)]) "
+        "- ag.load(X[ag.maximum(n - 1, 0)]))))",
         (
             "0.5 * (ag.load(X[ag.minimum(n + 1, N - 1)]) - "
             "ag.load(X[ag.maximum(n - 1, 0)]))",
