@@ -1,4 +1,4 @@
-"""Buffers whose stages are a static parameter: the first index is a stage, of one, too."""
+"""Buffers whose stages are counted: the first index is a stage, also of one."""
 
 from __future__ import annotations
 

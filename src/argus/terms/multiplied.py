@@ -127,7 +127,7 @@ class _Piece:
         for one, other in permutations(self.products, 2):
             same = [a for a in one if a in other]
             left, right = (without_factors(p, tuple(same)) for p in (one, other))
-            if not same or not _is_tile(left) or not _is_tile(right):
+            if not (same and left and right and _is_tile(left) and _is_tile(right)):
                 continue
             apart = Integer({left: 1}) - Integer({right: 1})
             for n in (1, 0):
@@ -148,9 +148,9 @@ class _Piece:
         return self._least[atom]
 
 
-def _is_tile(rest: Monomial | None) -> bool:
+def _is_tile(rest: Monomial) -> bool:
     """Whether what is left of a product is a quotient by a number."""
-    if rest is None or len(rest) != 1:
+    if len(rest) != 1:
         return False
     (atom,) = rest
     return (

@@ -26,10 +26,9 @@ from argus.verify.order import register_budgets
 from argus.verify.order.clusters import alike_in_cluster
 from argus.verify.order.dependent_trip_counts import Kinds, kinds
 from argus.verify.order.events import event_expressions, has_events
-from argus.verify.order.peeling import flips
+from argus.verify.order.peeling import by_value, conditions_of, flips
 from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.shifting import modulus, moving_otherwise
-from argus.verify.order.short_loops import branches_of, by_value
 from argus.verify.order.size_relations import ControlDecision, relations
 from argus.verify.order.size_steps import units
 from argus.verify.order.table_skips import left_out_alike
@@ -126,8 +125,8 @@ class _ControlStudy:
         """Loops whose trip count no size says, or another one in each iteration."""
         self.asked: list[o.If] = []
         """Branches with events that ask a table or a tile."""
-        self.short: list[tuple[o.For, tuple[o.For, ...], list[o.If]]] = []
-        """Loops of a few iterations, those around, and the branches that they are."""
+        self.short: list[tuple[o.For, tuple[o.For, ...], list[Expr]]] = []
+        """Loops of a few iterations, those around, and what they ask for each."""
         self.open: list[str] = []
         """Branches that walks at some sizes do not follow."""
 
@@ -283,7 +282,7 @@ class _ControlStudy:
         self.decisions.append(ControlDecision(op, apart))
         if all(isinstance(e, Const) for e in bounds):
             return
-        short = branches_of(op, apart)
+        short = conditions_of(op, apart)
         if short is not None and not any(self._moves(s) for s in needed):
             self.short.append((op, around, short))
         control.loops[op] = (
@@ -302,13 +301,13 @@ class _ControlStudy:
         """Take loops of a few iterations for branches, beside longer ones of a size."""
         short = {op for op, _, _ in self.short}
         long = [sizes for op, sizes in control.loops.items() if op not in short]
-        for op, around, branches in self.short:
+        for op, around, asked in self.short:
             if not any(control.loops[op] & sizes for sizes in long):
                 continue
             del control.loops[op]
             self.decisions = [d for d in self.decisions if d.op is not op]
-            for branch in branches:
-                self._branch(branch, around, control, roots)
+            for cond in asked:
+                self._branch(_asking(cond, op), around, control, roots)
 
     def _length(self, op: o.For) -> Expr:
         """Where a loop ends without where it begins."""
@@ -326,10 +325,10 @@ class _ControlStudy:
     ) -> None:
         roots.append(op.cond)
         whole = expanded(op.cond, self.known, set())
-        several = by_value(op, whole, around, self._length)
+        several = by_value(whole, around, self._length)
         if several is not None and not self._asks_data(op.cond):
-            for branch, left in several:
-                self._branch(branch, left, control, roots)
+            for cond, left in several:
+                self._branch(_asking(cond, op), left, control, roots)
             return
         self.conditions.append(op.cond)
         control.sized |= self._sized(op.cond)
@@ -382,3 +381,8 @@ class _ControlStudy:
             for s in needed
             if s.kind == "let" and self.sources.varies(self.sources.of(s.name))
         }
+
+
+def _asking(cond: Expr, op: o.For | o.If) -> o.If:
+    """A branch that an operation is, for one of its iterations."""
+    return o.If(cond, o.Block([]), o.Block([]), span=op.span)
