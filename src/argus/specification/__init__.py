@@ -14,6 +14,9 @@ A reference in numpy is run on symbolic arrays, whose elements are values of
     padding.py, finiteness.py        borders of arrays; what is finite
     in_floats.py                     whole numbers in floats of few bits
     ufuncs.py ... indirect.py        functions of numpy, by what they do
+    own_sources.py, stand_ins.py     those that numpy's own text defines; its classes
+    definitions.py, sorted_tables.py, of_each.py   those that are others together
+    handlers.py, texts.py            what could hide from the trace; texts of functions
     aten/                            functions and modules of PyTorch
     loops.py, repeating.py, recurrences.py, state.py   loops over symbolic sizes
     turning.py                       branches that a round of a loop decides
@@ -23,13 +26,16 @@ A reference in numpy is run on symbolic arrays, whose elements are values of
 from argus.specification import (
     contracting,
     creating,
+    definitions,
     indirect,
     joining,
+    of_each,
     padding,
     reducing,
     reordering,
     reshaping,
     rounding,
+    sorted_tables,
     writing,
 )
 from argus.specification.array import SymbolicArray
@@ -46,13 +52,16 @@ from argus.specification.tracing import Need
 TRACED = (
     contracting,
     creating,
+    definitions,
     indirect,
     joining,
+    of_each,
     padding,
     reducing,
     reordering,
     reshaping,
     rounding,
+    sorted_tables,
     writing,
 )
 """Modules that fill the table of functions when they are imported."""

@@ -231,6 +231,12 @@ class SymbolicArray(NDArrayOperatorsMixin):
         """A copy with one dimension."""
         return call(np.ravel, self).copy()
 
+    def conj(self) -> SymbolicArray:
+        """Itself: complex numbers are arrays of another kind."""
+        return self
+
+    conjugate = conj
+
     def fill(self, value: Any) -> None:
         """Set all elements."""
         self[...] = value

@@ -73,6 +73,7 @@ def builtins_of(tracing: Tracing) -> dict[str, Any]:
         "min": _extreme(builtins.min, np.minimum, "min"),
         "max": _extreme(builtins.max, np.maximum, "max"),
         "zip": _zip,
+        "map": _map,
         "enumerate": _enumerate,
         "list": _Listing(list),
         "tuple": _Listing(tuple),
@@ -90,19 +91,16 @@ def _isinstance(value: Any, classes: Any) -> bool:
         return isinstance(value, classes)
     if isinstance(classes, tuple):
         return any(_isinstance(value, c) for c in cast(tuple[Any, ...], classes))
-    real: Any = getattr(classes, "stands_for", classes)
     number = not value.ndim and not value.boxed
     if classes is AnyArray:
         return not number
-    if real is float:  # numpy's numbers of 64 bits are floats of Python
-        return number and value.dtype.kind == "f"
-    if real is int:
-        return number and value.weak and value.dtype.kind == "i"
-    if isinstance(real, type) and issubclass(real, np.generic):
-        return number and not value.weak and issubclass(value.dtype.type, real)
-    if real in (bool, complex, str, list, tuple, dict, set, type(None), range, slice):
-        return False
-    raise Unknown(f"the reference asks whether a value is a {real!r}")
+    real: Any = getattr(classes, "stands_for", classes)
+    if not isinstance(real, type):
+        raise Unknown(f"the reference asks whether a value is a {real!r}")
+    if not number:
+        return issubclass(np.ndarray, real)
+    plain = {"i": int, "f": float}
+    return issubclass(plain[value.dtype.kind] if value.weak else value.dtype.type, real)
 
 
 def _type(value: Any, *rest: Any) -> Any:
@@ -239,6 +237,14 @@ def _zip(*values: Any, strict: bool = False) -> Any:
     ):
         return Lockstep.of(values)
     return zip(*values, strict=strict)
+
+
+def _map(function: Any, first: Any, *others: Any) -> Any:
+    several = bool(others)
+    items = _zip(first, *others) if several else as_symbolic(first)
+    if not isinstance(items, Symbolic):
+        return builtins.map(function, first, *others)
+    return listed(items, (lambda item: function(*item)) if several else function)
 
 
 def _enumerate(values: Any, start: int = 0) -> Any:

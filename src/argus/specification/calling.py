@@ -18,6 +18,7 @@ from typing import Any, cast
 from argus.diagnostics.ending import SECONDS, DidNotEnd, within
 from argus.diagnostics.user_code import raised
 from argus.specification.builtin import builtins_of
+from argus.specification.handlers import refuse_hiding
 from argus.specification.kept import kept
 from argus.specification.loops import has_loops, loops_as_calls
 from argus.specification.module import MATH, SPECIAL, is_numpy, traced
@@ -37,6 +38,8 @@ class Calling:
         self._globals: dict[int, dict[str, Any]] = {}
         self._copies: dict[int, Callable[..., Any]] = {}
         self._kept: list[Any] = []
+        self.running: list[types.FunctionType] = []
+        """Functions of numpy whose own text is being traced."""
 
     def copy(self, function: Callable[..., Any]) -> Callable[..., Any]:
         """A function that sees the traced names.
@@ -48,6 +51,7 @@ class Calling:
         known = self._copies.get(id(function))
         if known is not None:
             return known
+        refuse_hiding(function, self.source)
         names = self._names(function)
         code = function.__code__
         cells = {

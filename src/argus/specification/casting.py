@@ -24,6 +24,7 @@ from argus.specification.storage import Indices, Read
 from argus.specification.table import flattened
 from argus.specification.tracing import Tracing
 from argus.terms import IndexSet, Integer, Unknown, Value, apply, cast, literal
+from argus.terms.cast import saturated
 from argus.terms.narrowing import narrowed
 
 _LARGEST_TABLE = 256
@@ -72,7 +73,10 @@ def converted(array: SymbolicArray, dtype: Any) -> SymbolicArray:
             array.tracing.assume(
                 f"floats that the reference converts to {wanted} are in its range"
             )
-        read = mapped(read, lambda value: cast(world, value, "integer"))
+            ends = ends_of(wanted)  # as a kernel's conversion takes what is beyond
+            read = mapped(read, lambda value: saturated(world, value, *ends))
+        else:
+            read = mapped(read, lambda value: cast(world, value, "integer"))
     elif kind != array.kind:
         read = mapped(read, lambda value: as_kind(world, value, kind))
     return SymbolicArray(array.tracing, array.sizes, wanted, read)

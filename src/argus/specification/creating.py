@@ -16,6 +16,7 @@ import numpy as np
 from argus.specification.array import INTEGER, REAL, SymbolicArray, kind_of
 from argus.specification.cases import as_kind, chosen
 from argus.specification.casting import constant, converted, element_type, lifted
+from argus.specification.powers import number_of
 from argus.specification.reordering import broadcast_to
 from argus.specification.reshaping import integer_of, shape_of
 from argus.specification.sequences import read_only, unwrapped
@@ -23,6 +24,7 @@ from argus.specification.storage import Indices
 from argus.specification.table import refuse, traces
 from argus.specification.tracing import Tracing
 from argus.terms import Integer, Term, Unknown, Value, undefined
+from argus.terms.apply import is_whole_value
 
 CREATIONS: dict[Any, Callable[..., Any]] = {}
 """Functions of numpy, and what they are called with the trace first."""
@@ -129,7 +131,14 @@ def arange(tracing: Tracing, *bounds: Any, **named: Any) -> SymbolicArray:
         dtype = given.pop()
     parts = [lifted(tracing, b) for b in given]
     if any(p.kind != "integer" for p in parts):
-        raise Unknown("the reference calls np.arange with bounds that are no integers")
+        plain = [number_of(p.at(())) for p in parts]
+        if all(n is not None for n in plain):
+            return lifted(tracing, np.arange(*map(float, plain), dtype=dtype))  # type: ignore[arg-type]
+        if not all(is_whole_value(p.at(())) for p in parts):
+            raise Unknown(
+                "the reference calls np.arange with bounds that are no integers"
+            )
+        dtype = REAL if dtype is None else dtype
     start, stop, step = Integer.of(0), Integer.of(0), Integer.of(1)
     numbers = [integer_of(tracing, p) for p in parts]
     match numbers:
@@ -167,10 +176,12 @@ def linspace(
     **named: Any,
 ) -> Any:  # fmt: skip
     """Numbers at equal distances."""
-    refuse("np.linspace", **named)
+    dtype, axis = named.pop("dtype", None), named.pop("axis", 0)
+    refuse("np.linspace", **named, axis=axis or None)
     count = lifted(tracing, num)
     at = arange(tracing, num)
-    return start + at * ((lifted(tracing, stop) - start) / (count - int(endpoint)))
+    found = start + at * ((lifted(tracing, stop) - start) / (count - int(endpoint)))
+    return found if dtype is None else converted(found, dtype)
 
 
 @creates(np.eye)
@@ -316,7 +327,16 @@ def diag(v: SymbolicArray, k: int = 0) -> SymbolicArray:
     """The diagonal of a matrix, or a matrix with a diagonal."""
     if v.ndim == 2:
         return np.diagonal(v, k)  # type: ignore[return-value, arg-type]
-    if k:
-        raise Unknown("the reference calls np.diag with k=")
-    square = eye(v.tracing, v.shape[0], dtype=np.bool_)
-    return np.where(square, v[:, None], 0)  # type: ignore[return-value, call-overload]
+    if v.ndim != 1:
+        raise Unknown("the reference fails: np.diag of an array of other dimensions")
+    tracing = v.tracing
+    square = eye(tracing, v.shape[0] + abs(k), k=k, dtype=np.bool_)
+    line: Any = np.pad(v, (0, abs(k)))  # type: ignore[call-overload]
+    found: Any = np.where(square, line[:, None] if k >= 0 else line, 0)
+    return converted(found, v.dtype)
+
+
+@traces(np.diagflat)
+def diagflat(v: SymbolicArray, k: int = 0) -> SymbolicArray:
+    """A matrix with all elements of an array on a diagonal."""
+    return diag(v.reshape(-1), k)

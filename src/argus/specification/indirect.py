@@ -14,7 +14,7 @@ from argus.specification.creating import arange, filled
 from argus.specification.joining import tracing_of
 from argus.specification.keys import Gather, items_of
 from argus.specification.selecting import unselected
-from argus.specification.table import traces
+from argus.specification.table import refuse, traces
 from argus.specification.tracing import Tracing
 from argus.terms import Unknown
 
@@ -24,12 +24,21 @@ def take(
     a: Any, indices: Any, axis: int | None = None, out: Any = None, mode: str = "raise"
 ) -> Any:
     """Elements along an axis by their positions."""
-    if out is not None or mode != "raise":
-        raise Unknown("the reference calls np.take with out= or mode=")
+    refuse("np.take", out=out)
     array = lifted(tracing_of(a, indices), a)
     if axis is None:
         array, axis = array.reshape(-1), 0
-    return array[(*[slice(None)] * axis_of(axis, array.ndim), indices)]
+    dim = axis_of(axis, array.ndim)
+    if mode != "raise":
+        indices = within(lifted(array.tracing, indices), array.shape[dim], mode)
+    return array[(*[slice(None)] * dim, indices)]
+
+
+def within(indices: Any, size: Any, mode: str) -> Any:
+    """Indices that numpy takes beside the ends, too: `mode` of np.take, np.choose."""
+    if mode == "clip":
+        return np.clip(indices, 0, size - 1)
+    return indices % size if mode == "wrap" else indices
 
 
 def _grid(array: SymbolicArray, indices: SymbolicArray, axis: int) -> tuple[Any, ...]:

@@ -20,12 +20,12 @@ from __future__ import annotations
 import ast
 import copy
 import dis
-import inspect
 import itertools
-import textwrap
 import types
 from collections.abc import Iterator
 from typing import Any
+
+from argus.specification.texts import definition_of
 
 NAME = "__loops__"
 _JUMPS = {*dis.hasjrel, *dis.hasjabs}
@@ -55,7 +55,7 @@ def loops_as_calls(
     ``cells``: what it uses of an enclosing function. ``source``: the text of its file.
     None where the text is not to be had, or is not that of the function.
     """
-    node = _definition(function, source)
+    node = definition_of(function, source)
     if node is None:
         return None
     node.decorator_list = []
@@ -123,31 +123,6 @@ def _steps(code: types.CodeType) -> Iterator[tuple[str, object]]:
         if name == "LOAD_CONST" and follows == "MAKE_FUNCTION" and type(value) is str:
             value = None  # the qualified name of a function says where it stands
         yield name, value
-
-
-def _definition(
-    function: types.FunctionType, source: str | None
-) -> ast.FunctionDef | None:
-    """The syntax of a function, by its name and line."""
-    line = function.__code__.co_firstlineno
-    if source is None:
-        try:
-            text = textwrap.dedent(inspect.getsource(function))
-        except (OSError, TypeError):
-            return None
-        line = None
-    else:
-        text = source
-    try:
-        tree = ast.parse(text)
-    except SyntaxError:
-        return None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.FunctionDef) and node.name == function.__name__:
-            first = min([node.lineno, *(d.lineno for d in node.decorator_list)])
-            if line is None or line == first:
-                return node
-    return None
 
 
 def _without_annotations(node: ast.FunctionDef) -> None:

@@ -19,13 +19,14 @@ from argus.specification.array import (
     INTEGER,
     REAL,
     SymbolicArray,
-    positions,
 )
 from argus.specification.cases import mapped
 from argus.specification.casting import converted, lifted
 from argus.specification.creating import CREATIONS
 from argus.specification.joining import tracing_of
+from argus.specification.of_each import vectorized
 from argus.specification.sequences import Repeated
+from argus.specification.stand_ins import stand_in
 from argus.specification.table import call, flattened
 from argus.specification.tracing import Tracing
 from argus.terms import Unknown, apply
@@ -68,6 +69,9 @@ def traced(tracing: Tracing, value: Any) -> Any:
         return TracedModule(tracing, value)
     if value is np.ndarray:
         return AnyArray
+    stands = stand_in(tracing, value)
+    if stands is not None:
+        return stands
     if value is np.vectorize:
         return functools.partial(_vectorized, tracing)
     if isinstance(value, np.ufunc) and value.nin == 2 and value.nout == 1:
@@ -91,6 +95,10 @@ class _Ufunc:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._real, name)
+
+    def reaches(self) -> tuple[Any, ...]:
+        """It holds nothing that could change."""
+        return ()
 
     def reduce(self, array: Any, *args: Any, **named: Any) -> Any:
         """Of all arrays of a list, or along an axis of one."""
@@ -122,30 +130,16 @@ class _Refused:
         raise Unknown(f"the reference uses {self._name}.{name}: it has no fixed result")
 
 
-def _vectorized(tracing: Tracing, function: Any, *_: Any, **__: Any) -> Any:
-    """A function of numbers applied to each element."""
+def _vectorized(tracing: Tracing, function: Any, *args: Any, **named: Any) -> Any:
+    """A function of numbers, of each element."""
+    each = vectorized(tracing, function, *args, **named)
 
-    def each(*arrays: Any) -> Any:
+    def called(*arrays: Any) -> Any:
         if not is_symbolic(arrays):
-            return np.vectorize(function)(*arrays)
-        if len(arrays) != 1:
-            raise Unknown("the reference calls np.vectorize of several arrays")
-        array = lifted(tracing, arrays[0])
-        read = array.now()
+            return np.vectorize(function, *args, **named)(*arrays)
+        return each(*arrays)
 
-        def at(indices: Any) -> Any:
-            one = SymbolicArray(tracing, (), array.dtype, lambda _: read(indices))
-            return lifted(tracing, function(one)).at(())
-
-        one = SymbolicArray(tracing, (), array.dtype, lambda _: read(_generic(array)))
-        dtype = lifted(tracing, function(one)).dtype
-        return SymbolicArray(tracing, array.sizes, dtype, at)
-
-    return each
-
-
-def _generic(array: SymbolicArray) -> Any:
-    return positions(array.tracing, array.sizes, "v")
+    return called
 
 
 def _function(name: str) -> Callable[[Any], SymbolicArray]:

@@ -14,13 +14,14 @@ from argus.specification.array import (
     kind_of,
 )
 from argus.specification.broadcasting import axes_of, axis_of
-from argus.specification.cases import as_kind, mapped, passed_over
+from argus.specification.cases import as_kind, chosen, joined, mapped, passed_over
 from argus.specification.casting import converted, element_type, ends_of, lifted
 from argus.specification.joining import concatenate, tracing_of
 from argus.specification.reordering import broadcast_to
 from argus.specification.sequences import unwrapped
 from argus.specification.storage import Indices
 from argus.specification.table import call, refuse, traces
+from argus.specification.tracing import Tracing, depends_on_data
 from argus.terms import (
     IndexSet,
     Integer,
@@ -60,12 +61,12 @@ def reduced(
         if keep or d in rest
     )
     read = array.now()
-    chosen = given(options.pop("where", None))
+    some = given(options.pop("where", None))
     initial = given(options.pop("initial", None))
     refuse(f"np.{function}", **options)
     mask = None
-    if chosen is not None and chosen is not True:
-        where = converted(lifted(tracing, chosen), TRUTH)
+    if some is not None and some is not True:
+        where = converted(lifted(tracing, some), TRUTH)
         mask = broadcast_to(where, array.shape).now()
     place = function in ("argmax", "argmin")
     if (place or function in ("max", "min")) and initial is None:
@@ -155,6 +156,18 @@ def nansum(a: Any, axis: Any = None, **options: Any) -> SymbolicArray:
     return sum_(a, axis, **options)
 
 
+@traces(np.nanprod)
+def nanprod(a: Any, axis: Any = None, **options: Any) -> SymbolicArray:
+    """The product: real numbers have no NaN."""
+    return prod(lifted(tracing_of(a), a), axis, **options)
+
+
+@traces(np.nancumsum)
+def nancumsum(a: Any, axis: Any = None, **options: Any) -> SymbolicArray:
+    """Running sums: real numbers have no NaN."""
+    return cumsum(lifted(tracing_of(a), a), axis, **options)
+
+
 @traces(np.prod)
 def prod(
     a: SymbolicArray, axis: Any = None, dtype: Any = None, out: Any = None,
@@ -233,9 +246,14 @@ def mean(
     keepdims: Any = False, **options: Any,
 ) -> Any:  # fmt: skip
     """The sum divided by the number of elements."""
+    some = given(options.pop("where", None))
     refuse("np.mean", out=out, **{k: given(v) for k, v in options.items()})
     a = _as_array(a)
     real = _real(a, dtype)
+    if some is not None and some is not True:
+        counted = broadcast_to(lifted(a.tracing, some), a.shape)
+        total = reduced(real, "sum", axis, keepdims, where=some)
+        return total / reduced(converted(counted, INTEGER), "sum", axis, keepdims)
     return reduced(real, "sum", axis, keepdims) / _count(a, axis)
 
 
@@ -245,6 +263,9 @@ def average(
 ) -> Any:
     """The mean, by weights where they are given."""
     keep = bool(given(named.pop("keepdims", False)))
+    if weights is None and named.pop("returned", False):
+        found = mean(a, axis, keepdims=keep)
+        return found, broadcast_to(_count(a, axis) * 1.0, found.shape)
     refuse("np.average", **named)
     if weights is None:
         return mean(a, axis, keepdims=keep)
@@ -360,6 +381,69 @@ def scanned(a: SymbolicArray, function: str, axis: Any) -> SymbolicArray:
         return reduce(world, function, [_variable(variable)], read(place), upto)
 
     return SymbolicArray(tracing, a.sizes, a.dtype, at)
+
+
+def reduced_at(
+    tracing: Tracing, function: str, array: Any, indices: Any, axis: Any = 0,
+    dtype: Any = None, out: Any = None,
+) -> SymbolicArray:  # fmt: skip
+    """Reductions of the parts of an array that begin at some positions (`reduceat`).
+
+    A part that does not end after its beginning is the element there. Raises Unknown
+    for positions that data say.
+    """
+    refuse("reduceat", out=out)
+    a, table = lifted(tracing, array), lifted(tracing, indices)
+    a = _summable(a, dtype) if function in ("sum", "prod") else a
+    if table.ndim != 1 or table.kind != "integer":
+        raise Unknown("the reference calls reduceat with what is no list of positions")
+    dim, world = axis_of(axis, a.ndim), tracing.world
+    read, begins, (parts,) = a.now(), table.now(), table.sizes
+    size = a.sizes[dim]
+
+    def begin(part: Integer) -> Integer:
+        cases = begins((part,)).integers
+        if len(cases) != 1 or depends_on_data(cases[0][1]):
+            raise Unknown("the reference calls reduceat at positions that data say")
+        return cases[0][1]
+
+    def of_part(place: Indices) -> Value:
+        part = place[dim]
+        first, last = begin(part), world.compare(part + 1, "==", parts)
+        variable = world.fresh("r", 0, size)
+        rest = (*place[:dim], variable, *place[dim + 1 :])
+        after = (
+            last if last.is_universe else world.compare(variable, "<", begin(part + 1))
+        )
+        domain = world.compare(variable, ">=", first) & (last | after)
+        total = reduce(world, function, [_variable(variable)], read(rest), domain)
+        one = read((*place[:dim], first, *place[dim + 1 :]))
+        some = last if last.is_universe else world.compare(first, "<", begin(part + 1))
+        return chosen(world, last | some, lambda: total, lambda: one)
+
+    known = parts.constant
+    each = [Integer.of(n) for n in range(known or 0)]
+    for part in each or [world.fresh("part", 0, parts)]:
+        first = begin(part)
+        inside = world.compare(first, ">=", 0) & world.compare(first, "<", size)
+        tracing.need(inside, f"{first} is a position (reduceat)")
+
+    def at(place: Indices) -> Value:
+        if not each or place[dim].constant is not None:
+            return of_part(place)
+        return joined(
+            world,
+            [
+                (
+                    world.compare(place[dim], "==", part),
+                    of_part((*place[:dim], part, *place[dim + 1 :])),
+                )
+                for part in each
+            ],
+        )
+
+    sizes = (*a.sizes[:dim], parts, *a.sizes[dim + 1 :])
+    return SymbolicArray(tracing, sizes, a.dtype, at)
 
 
 @traces(np.cumsum)

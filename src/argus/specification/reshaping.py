@@ -48,6 +48,11 @@ def reshape(
 
     Raises Unknown where the sizes cannot have as many elements.
     """
+    if order == "F":
+        turned = shape if newshape is None else newshape
+        several = isinstance(turned, tuple | list)
+        sizes: Any = cast(Any, turned)[::-1] if several else turned
+        return array.T.reshape(sizes).T
     if order != "C":
         raise Unknown(f"the reference reshapes in order {order}")
     tracing = array.tracing

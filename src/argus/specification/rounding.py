@@ -43,11 +43,17 @@ def isposinf(x: Any, out: Any = None) -> Any:
 
 @traces(np.round, np.around)
 def round_(a: Any, decimals: int = 0, out: Any = None) -> Any:
-    """To the nearest integer, halves to even."""
-    if out is not None or decimals != 0:
-        raise Unknown("the reference rounds to decimals")
+    """To the nearest number of some decimals, halves to even."""
+    refuse("np.round", out=out)
     array = lifted(tracing_of(a), a)
-    return array if array.kind == "integer" else np.rint(array)
+    if array.kind == "integer":
+        if decimals < 0:
+            raise Unknown("the reference rounds whole numbers to tens")
+        return array
+    scale = 10.0 ** abs(decimals)
+    if decimals > 0:
+        return np.rint(array * scale) / scale
+    return np.rint(array / scale) * scale if decimals else np.rint(array)
 
 
 @traces(np.real)

@@ -24,10 +24,12 @@ from argus.specification.storage import Read, Storage
 from argus.terms import IndexSet, Unknown
 from argus.terms.keyed import Keyed
 
-_FIXED = (
+_OF_NUMPY: Any = (np.max, getattr(np, "_NoValue", None))
+_NUMPYS: list[type] = [type(x) for x in _OF_NUMPY]
+_FIXED: tuple[type, ...] = (
     int, float, complex, str, bytes, type(None), type(Ellipsis), slice, range, type,
     types.ModuleType, types.BuiltinFunctionType, np.generic, np.dtype, np.ufunc,
-    Fraction, Keyed, IndexSet,
+    Fraction, Keyed, IndexSet, *_NUMPYS,
 )  # fmt: skip
 """What cannot change, or what the trace itself has put there."""
 

@@ -4,9 +4,10 @@
     def repeat(array, repeats, axis=None): ...
 
 `FUNCTIONS` is read by numpy's own dispatch (`array.py`) and by the wrapped module
-(`module.py`). A function that is not in it is Unknown, by its name. Where the first
-parameter is a `SymbolicArray`, a number or list in its place becomes one (a symbolic
-size beside it is enough for the function to be traced).
+(`module.py`). One that is not in it is what numpy's own text says (`own_sources.py`);
+without such a text it is Unknown, by its name. Where the first parameter is a
+`SymbolicArray`, a number or list in its place becomes one (a symbolic size beside it is
+enough for the function to be traced).
 """
 
 from __future__ import annotations
@@ -52,10 +53,22 @@ def call(function: Any, /, *args: Any, **named: Any) -> Any:
         return of_own(function, args[1:], named)
     found = FUNCTIONS.get(function)
     if found is None:
-        raise Unknown(f"the reference calls {name_of(function)}, which is not traced")
+        return _by_own_source(function, args, named)
     if args and found in _OF_AN_ARRAY:
         args = (_as_array(args, named), *args[1:])
     return found(*args, **named)
+
+
+def _by_own_source(function: Any, args: tuple[Any, ...], named: dict[str, Any]) -> Any:
+    """By the text that numpy has of a function, where it has one."""
+    from argus.specification.joining import tracing_of
+    from argus.specification.own_sources import by_own_source, own_source
+
+    source = own_source(function)
+    if source is None:
+        raise Unknown(f"the reference calls {name_of(function)}, which is not traced")
+    tracing = tracing_of(args, named)
+    return by_own_source(tracing, source, name_of(function), args, named)
 
 
 def _as_array(args: tuple[Any, ...], named: dict[str, Any]) -> Any:

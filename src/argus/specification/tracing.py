@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import Any
 
 from argus.terms import (
     Entry,
@@ -79,6 +80,8 @@ class Tracing:
     """How many of these the round has met."""
     local: IndexSet = IndexSet.universe
     """Where the round goes this way."""
+    calling: Any = field(default=None, init=False)
+    """The copies of numpy's own functions (`own_sources.py`)."""
     _branches: int = field(default=0, init=False)
 
     def positions(

@@ -9,7 +9,7 @@ import numpy as np
 
 from argus.specification.casting import lifted
 from argus.specification.indirect import add_at, extreme_at
-from argus.specification.reducing import scanned
+from argus.specification.reducing import reduced_at, scanned
 from argus.specification.table import call, name_of, refuse
 from argus.specification.tracing import Tracing
 from argus.terms import Unknown
@@ -24,6 +24,14 @@ _REDUCTIONS: dict[np.ufunc, Any] = {
 }
 _RUNNING: dict[np.ufunc, Any] = {np.add: np.cumsum, np.multiply: np.cumprod}
 _SCANS: dict[np.ufunc, str] = {np.maximum: "max", np.minimum: "min"}
+
+_REDUCED: dict[np.ufunc, str] = {np.add: "sum", np.multiply: "prod", **_SCANS}
+_OF_POWERS: dict[np.ufunc, Any] = {
+    np.logaddexp: (np.exp, np.log),
+    np.logaddexp2: (np.exp2, np.log2),
+    np.hypot: (np.square, np.sqrt),
+}
+"""Sums of powers, and what such a sum is a power of."""
 
 
 def method_of(
@@ -47,10 +55,16 @@ def method_of(
                 return call(_RUNNING[ufunc], array, axis=axis, **named)
             refuse(f"{name_of(ufunc)}.accumulate", **named)
             return scanned(array, _SCANS[ufunc], axis)
+        case "reduce" | "accumulate" if ufunc in _OF_POWERS:
+            up, down = _OF_POWERS[ufunc]
+            powers = up(lifted(tracing, inputs[0]))
+            return down(getattr(np.add, method)(powers, *inputs[1:], **named))
         case "outer":
             left, right = (lifted(tracing, x) for x in inputs)
             wide = left[(..., *[None] * right.ndim)]
             return ufunc(wide, right, **named)
+        case "reduceat" if ufunc in _REDUCED:
+            return reduced_at(tracing, _REDUCED[ufunc], *inputs, **named)
         case "at" if ufunc is np.add:
             return add_at(tracing, *inputs)
         case "at" if ufunc is np.maximum:

@@ -25,6 +25,7 @@ from argus.specification.casting import (
     wraps,
 )
 from argus.specification.complex_numbers import complex_ufunc, is_complex
+from argus.specification.definitions import UFUNCS_BY_OTHERS
 from argus.specification.finiteness import is_finite, is_infinite
 from argus.specification.in_floats import hold
 from argus.specification.powers import power
@@ -332,6 +333,8 @@ def _called(
         return tuple(
             elementwise(tracing, f, arrays) for f in (np.floor_divide, np.remainder)
         )
+    if ufunc in UFUNCS_BY_OTHERS:
+        return UFUNCS_BY_OTHERS[ufunc](*arrays)
     if ufunc in _DIVISIONS and all(a.weak and a.kind == "integer" for a in arrays):
         divisor = whole(arrays[1])
         nonzero = tracing.world.compare(divisor, "!=", 0)

@@ -17,7 +17,7 @@ from argus.terms.unknown import Unknown
 if TYPE_CHECKING:
     from argus.terms.world import World
 
-__all__ = ["beside", "points_of"]
+__all__ = ["beside", "points_of", "with_points"]
 
 
 def points_of(atom: Atom | None) -> Generator | None:
@@ -43,3 +43,14 @@ def beside(world: World, atom: Atom) -> Iterator[tuple[IndexSet, IndexSet]]:
         return
     place = {points.variables[0]: Integer.atom(atom)}
     yield world.substitute(points.domain, place), ~some
+
+
+def with_points(world: World, closed: IndexSet) -> IndexSet:
+    """A set with the facts of what says how many points there are to stand at.
+
+    That N > 1 where a place is another one than that of the largest of N numbers.
+    """
+    points = [points_of(a) for m in closed.monomials for a in m]
+    mentioned = dict.fromkeys(m for p in points if p for m in p.domain.monomials)
+    new = [m for m in mentioned if m not in closed.monomials]
+    return closed & world.facts(new) if new else closed

@@ -174,7 +174,7 @@ def is_refuted(world: World, closed: IndexSet) -> bool:
             known.choices[monomials] = choices
     if nothing_left(closed, choices):
         return True
-    more = with_products(world, closed)
+    more = with_products(world, extreme_places.with_points(world, closed))
     return more is not closed and nothing_left(more, choices)
 
 

@@ -7,11 +7,12 @@ product as one more number, so that it is said here of each product that is ment
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import permutations
 from typing import TYPE_CHECKING
 
 import islpy as isl
 
-from argus.terms.integers import Atom, Integer, Monomial, without_factors
+from argus.terms.integers import Atom, Integer, Monomial, Opaque, without_factors
 from argus.terms.isl_sets import PARAMETER, factors_of, parameters
 from argus.terms.sets import IndexSet, intersection, plain, union
 
@@ -24,6 +25,8 @@ _MOST_PIECES = 16
 """Pieces of a set that are looked at; of more nothing is said."""
 _MOST_PRODUCTS = 24
 """Products of a set, likewise."""
+_FEW_PRODUCTS = 6
+"""Products whose factors are compared with each other."""
 
 
 def with_products(world: World, closed: IndexSet) -> IndexSet:
@@ -112,6 +115,25 @@ class _Piece:
             least = self._at_least(atom)
             if least is not None:
                 yield Integer.atom(atom) - least, False
+        yield from self._differences()
+
+    def _differences(self) -> Iterator[tuple[Integer, bool]]:
+        """By how much one number of a tile is larger than another, beside one factor.
+
+        That of ``4 n >= T > k >= 4 b`` follows ``n > b``, no condition says by itself.
+        """
+        if len(self.products) > _FEW_PRODUCTS:
+            return
+        for one, other in permutations(self.products, 2):
+            same = [a for a in one if a in other]
+            left, right = (without_factors(p, tuple(same)) for p in (one, other))
+            if not (same and left and right and _is_tile(left) and _is_tile(right)):
+                continue
+            apart = Integer({left: 1}) - Integer({right: 1})
+            for n in (1, 0):
+                if (self.where & self.world.compare(apart, "<", n)).is_nothing:
+                    yield apart - n, False
+                    break
 
     def _is_natural(self, atom: Atom) -> bool:
         return self._at_least(atom) is not None
@@ -124,3 +146,15 @@ class _Piece:
             known = (n for n, less in below if (self.where & less).is_nothing)
             self._least[atom] = next(known, None)
         return self._least[atom]
+
+
+def _is_tile(rest: Monomial) -> bool:
+    """Whether what is left of a product is a quotient by a number."""
+    if len(rest) != 1:
+        return False
+    (atom,) = rest
+    return (
+        isinstance(atom, Opaque)
+        and atom.op == "div"
+        and atom.args[1].constant is not None
+    )

@@ -24,7 +24,8 @@ def settled(
     """A term whose opaque integers have the simplest form that they have in a set.
 
     ``bound``: variables of the set that sums around the term bind. Of what stands in a
-    sum, minima and maxima are looked at alone: ``max(0, c[k])`` where c[k] is an index.
+    sum, minima and maxima are looked at alone, and quotients of entries of tables:
+    ``max(0, c[k])`` and ``c[k] // N`` where c[k] is an index.
     """
     atoms = _opaque(term, bound)
     if not atoms:
@@ -72,12 +73,20 @@ def _opaque(term: Term, bound: frozenset[Variable]) -> list[Opaque]:
     found: dict[Opaque, None] = {}
     for _, index in positions(term, frozenset()):
         for atom in index.atoms():
-            if not isinstance(atom, Opaque) or (bound and atom.op not in _EXTREMES):
+            if not isinstance(atom, Opaque) or (bound and not _is_looked_at(atom)):
                 continue
             hidden = (v for v in atom.variables if v.name.startswith("$"))
             if all(v in bound for v in hidden):
                 found.setdefault(atom)
     return list(found)
+
+
+def _is_looked_at(atom: Opaque) -> bool:
+    """Whether it is looked at in a sum, which has many points to be asked for."""
+    if atom.op in _EXTREMES:
+        return True
+    of_entry = any(isinstance(a, Entry) for a in atom.args[0].all_atoms())
+    return atom.op == "div" and atom.args[1].constant is None and of_entry
 
 
 def _value(

@@ -64,18 +64,18 @@ def shared_subscript(
     """
     items = node.slice.elts if isinstance(node.slice, ast.Tuple) else [node.slice]
     ring = None
-    if isinstance(value, StagedValue):
+    if isinstance(value, StagedValue) or value.staged:
+        alloc = value.alloc if isinstance(value, StagedValue) else value.view.alloc
         stage = coerce.integer(
             e, e.evaluate(items[0]), e.span(items[0]), "a stage index"
         )
-        if isinstance(stage, Const) and not 0 <= stage.value < value.alloc.stages:
+        if isinstance(stage, Const) and not 0 <= stage.value < alloc.stages:
             raise e.fail(
                 "AG0206",
                 e.span(items[0]),
-                f"there is no stage {stage.value}: they are 0 to "
-                f"{value.alloc.stages - 1}",
+                f"there is no stage {stage.value}: they are 0 to {alloc.stages - 1}",
             )
-        view = whole(value.alloc, stage)
+        view = whole(alloc, stage)
         items = items[1:]
     else:
         view, ring = value.view, value.ring

@@ -120,10 +120,15 @@ class StagedValue:
 
 @dataclass(frozen=True, slots=True)
 class SharedValue:
-    """A tile in shared memory. ``ring`` is set for fields of a slot being filled."""
+    """A tile in shared memory. ``ring`` is set for fields of a slot being filled.
+
+    ``staged``: it is the only stage of a buffer whose stages the author has counted,
+    and may be indexed by stage first.
+    """
 
     view: SharedView
     ring: Ring | None = None
+    staged: bool = False
 
 
 @dataclass(frozen=True, slots=True)

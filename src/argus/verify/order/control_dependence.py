@@ -26,7 +26,7 @@ from argus.verify.order import register_budgets
 from argus.verify.order.clusters import alike_in_cluster
 from argus.verify.order.dependent_trip_counts import Kinds, kinds
 from argus.verify.order.events import event_expressions, has_events
-from argus.verify.order.peeling import flips
+from argus.verify.order.peeling import by_value, conditions_of, flips
 from argus.verify.order.scalar_sources import ScalarSources
 from argus.verify.order.shifting import modulus, moving_otherwise
 from argus.verify.order.size_relations import ControlDecision, relations
@@ -125,6 +125,8 @@ class _ControlStudy:
         """Loops whose trip count no size says, or another one in each iteration."""
         self.asked: list[o.If] = []
         """Branches with events that ask a table or a tile."""
+        self.short: list[tuple[o.For, tuple[o.For, ...], list[Expr]]] = []
+        """Loops of a few iterations, those around, and what they ask for each."""
         self.open: list[str] = []
         """Branches that walks at some sizes do not follow."""
 
@@ -133,6 +135,7 @@ class _ControlStudy:
         roots: list[Expr] = []
         gaps: list[str] = [*register_budgets.gaps(self.program)]
         self._visit(self.program.body, (), control, roots, gaps)
+        self._short_loops(control, roots)
         everything = self.closure(roots)
         self._quiet_branches({s.name for s in everything}, roots)
         everything = self.closure(roots)
@@ -275,12 +278,13 @@ class _ControlStudy:
                 "iteration of another"
             )
         control.depth[op] = len(around)
-        apart = binary("-", op.stop, op.start)
-        whole = length(op, self.known, self.varying)
-        apart = expanded(apart, self.known, self.varying) if whole is None else whole
+        apart = self._length(op)
         self.decisions.append(ControlDecision(op, apart))
         if all(isinstance(e, Const) for e in bounds):
             return
+        short = conditions_of(op, apart)
+        if short is not None and not any(self._moves(s) for s in needed):
+            self.short.append((op, around, short))
         control.loops[op] = (
             frozenset(
                 s.name
@@ -293,6 +297,25 @@ class _ControlStudy:
             )
         )
 
+    def _short_loops(self, control: Control, roots: list[Expr]) -> None:
+        """Take loops of a few iterations for branches, beside longer ones of a size."""
+        short = {op for op, _, _ in self.short}
+        long = [sizes for op, sizes in control.loops.items() if op not in short]
+        for op, around, asked in self.short:
+            if not any(control.loops[op] & sizes for sizes in long):
+                continue
+            del control.loops[op]
+            self.decisions = [d for d in self.decisions if d.op is not op]
+            for cond in asked:
+                self._branch(_asking(cond, op), around, control, roots)
+
+    def _length(self, op: o.For) -> Expr:
+        """Where a loop ends without where it begins."""
+        whole = length(op, self.known, self.varying)
+        if whole is not None:
+            return whole
+        return expanded(binary("-", op.stop, op.start), self.known, self.varying)
+
     def _branch(
         self,
         op: o.If,
@@ -301,12 +324,18 @@ class _ControlStudy:
         roots: list[Expr],
     ) -> None:
         roots.append(op.cond)
+        whole = expanded(op.cond, self.known, set())
+        several = by_value(whole, around, self._length)
+        if several is not None and not self._asks_data(op.cond):
+            for cond, left in several:
+                self._branch(_asking(cond, op), left, control, roots)
+            return
         self.conditions.append(op.cond)
         control.sized |= self._sized(op.cond)
         cond = expanded(op.cond, self.known, self.varying)
         self.decisions.append(ControlDecision(op, cond, around))
         needed = self.closure([op.cond])
-        if any(s.name in self.sources.data for s in needed):
+        if self._asks_data(op.cond):
             control.tables = True
             self.asked.append(op)
         elif any(s.name in self.varying for s in needed):
@@ -320,6 +349,9 @@ class _ControlStudy:
                 control.lead = max(control.lead, changes[0])
                 control.tail = max(control.tail, changes[1])
         control.forks |= any(s.kind in ("block", "rank") for s in needed)
+
+    def _asks_data(self, cond: Expr) -> bool:
+        return any(s.name in self.sources.data for s in self.closure([cond]))
 
     def _sized(self, e: Expr) -> bool:
         """Whether sizes or the block decide a value, beside how often loops turned."""
@@ -349,3 +381,8 @@ class _ControlStudy:
             for s in needed
             if s.kind == "let" and self.sources.varies(self.sources.of(s.name))
         }
+
+
+def _asking(cond: Expr, op: o.For | o.If) -> o.If:
+    """A branch that an operation is, for one of its iterations."""
+    return o.If(cond, o.Block([]), o.Block([]), span=op.span)

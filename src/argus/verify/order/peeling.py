@@ -4,25 +4,98 @@ A walk repeats only while conditions stay as they are. One like ``k + BK < K`` d
 in the last iteration, ``n > 2`` in the first three, in loops of any length: so many
 iterations at both ends are no part of what repeats. So does ``n > 2`` of a counter n
 that the loop carries. What changes anywhere else is not followed.
+
+Loops of a few iterations, of which a size says no more than how many, never repeat:
+
+    for p in range(min(2, steps)): ...      if 0 < steps: ...
+                                            if 1 < steps: ...
+
+Such a prologue is as many branches as it has iterations at most, which change where
+sizes are of a few tiles. So is a branch in such a loop that asks for its counter (`if p
+< steps`): one for each iteration.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import assert_never
 
 from argus.ir import ops as o
-from argus.ir.expr import Binary, Const, Expr, Select, Sym
+from argus.ir.expr import (
+    Binary,
+    Const,
+    Expr,
+    Select,
+    Sym,
+    binary,
+    substitute,
+    symbols,
+)
 from argus.verify.order.trip_count import expanded
 
-__all__ = ["flips"]
+__all__ = ["by_value", "conditions_of", "flips"]
 
 MOST = 12
 """Iterations at an end of a loop; what changes further inside is not followed."""
 _COMPARISONS = ("<", "<=", ">", ">=", "==", "!=")
 Linear = dict[str, int]
 """Coefficients of symbols, and of 1 under the name ""."""
+
+
+def conditions_of(op: o.For, length: Expr) -> list[Expr] | None:
+    """What a loop asks for each iteration; None where it may have more than a few.
+
+    ``length`` is where it ends without where it begins. A loop that always iterates
+    equally often is no branch.
+    """
+    others = [e for e in _least_of(length) if not isinstance(e, Const)]
+    counted = _few(op, length)
+    if counted is None or not others:
+        return None
+    return [binary("<", n, e) for n in counted for e in others]
+
+
+def by_value(
+    cond: Expr, around: Sequence[o.For], length: Callable[[o.For], Expr]
+) -> list[tuple[Expr, tuple[o.For, ...]]] | None:
+    """A condition in a loop of a few iterations: one for each of these, outside of it.
+
+    None where no such loop decides it. ``length``: where a loop ends without where it
+    begins.
+    """
+    asked = {s.name for s in symbols(cond)}
+    for loop in around:
+        counted = _few(loop, length(loop))
+        if loop.var.name not in asked or counted is None:
+            continue
+        rest = tuple(x for x in around if x is not loop)
+        values = [binary("+", loop.start, n) for n in counted]
+        return [(substitute(cond, {loop.var.name: v}), rest) for v in values]
+    return None
+
+
+def _few(op: o.For, length: Expr) -> range | None:
+    """What the counter of a loop may have gone up by; None where that is much."""
+    known = [int(e.value) for e in _least_of(length) if isinstance(e, Const)]
+    if not isinstance(op.step, Const) or not known:
+        return None
+    step = int(op.step.value)
+    found = range(0, max(min(known), 0), step) if step >= 1 else None
+    return None if found is None or len(found) > MOST else found
+
+
+def _least_of(e: Expr) -> list[Expr]:
+    """Numbers of which an expression is the least."""
+    match e:
+        case Binary(op="min"):
+            return [*_least_of(e.left), *_least_of(e.right)]
+        case Binary(op="-" | "+", right=Const()):
+            return [binary(e.op, part, e.right) for part in _least_of(e.left)]
+        case Const() | Sym() | Binary() | Select():
+            return [e]
+        case _:
+            assert_never(e)
 
 
 def flips(

@@ -16,7 +16,7 @@ its remainder: one size of each kind is walked. All else is a gap.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import lcm
 from typing import assert_never
@@ -134,6 +134,7 @@ def relations(
             # With fewer iterations of one size, others have fewer by a multiple.
             line = d.op.span.line
             gaps.append(f"line {line}: how often a loop iterates is a product of sizes")
+    steps = sorted({*steps, *seen.tiles()})
     for d in conditions:
         if not seen.condition(d, steps):
             line = d.op.span.line
@@ -174,6 +175,19 @@ class _Seen:
         for atom in form.atoms():
             for size in self.context.reached(atom):
                 self.through.setdefault(size, set()).add(atom)
+
+    def tiles(self) -> Iterator[int]:
+        """By how much sizes are divided where loops count their tiles."""
+        for atom in self.of_loops:
+            match self.context.atoms[atom]:
+                case Quotient(numerator=numerator, divisor=divisor):
+                    for size in numerator.atoms():
+                        if isinstance(self.context.atoms[size], Symbol | Part):
+                            yield divisor * self._named(size)[1]
+                case (
+                    Symbol() | Part() | Share() | Ratio() | Xor() | Deficit() | Chosen()
+                ):
+                    pass
 
     def condition(self, d: ControlDecision, steps: Sequence[int]) -> bool:
         """What is > 0 or not, in steps of a loop where that adds no atom.

@@ -320,7 +320,9 @@ def shared(call: BoundCall) -> Value:
         swizzle=swizzle_of(call),
     )
     e.program.shared.append(alloc)
-    return StagedValue(alloc) if stages > 1 else SharedValue(whole(alloc, Const(0)))
+    if stages > 1:
+        return StagedValue(alloc)
+    return SharedValue(whole(alloc, Const(0)), staged=call.given("stages"))
 
 
 @builtin("ElementType.tile")
