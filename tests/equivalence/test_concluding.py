@@ -81,7 +81,7 @@ def test_terms_say_at_which_size_a_run_shows_it(last: int):
     assert last < found.counterexample.sizes["N"] <= last + 18
 
 
-@pytest.mark.parametrize("part", ["np.sort(X)[0] * 0", "np.ldexp(X, 0) * 0"])
+@pytest.mark.parametrize("part", ["np.sort(X)[0] * 0", "np.spacing(X) * 0"])
 def test_a_reference_without_terms_leaves_what_is_proved(part: str):
     report = checked(TWO.format(first="x", wanted=f"X, X * 2 + {part}"))
     assert report.verdict is Verdict.PROVED

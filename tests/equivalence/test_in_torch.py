@@ -13,6 +13,7 @@ from argus.equivalence.traced import decided
 from argus.evaluation.requests import default_dtypes
 from argus.lang.kernel import Kernel, load_kernels
 from argus.requests import Request
+from few import rest
 
 pytest.importorskip("torch")
 
@@ -186,10 +187,10 @@ def reason_of(text: str) -> str:
         (SCALED, "sum(-1) / N", "sum(-1) / (N + 1)"),
         (ATTENTION, "attention(Q, K, V)", "attention(Q, K, V, is_causal=True)"),
         (GROUPS, "h // (H // G)", "h % G"),
-        (SPELLED, "g = h // (H // G)", "g = (h + 1) % G"),
-        (POOL, "count_include_pad=False", "count_include_pad=True"),
+        *rest((SPELLED, "g = h // (H // G)", "g = (h + 1) % G")),
+        *rest((POOL, "count_include_pad=False", "count_include_pad=True")),
     ],
-    ids=["rows", "scaled", "attention", "groups", "spelled", "pool"],
+    ids=["rows", "scaled", "attention", "groups", *rest("spelled", "pool")],
 )
 def test_a_kernel_is_its_reference_or_not(text: str, right: str, wrong: str) -> None:
     assert reason_of(text) == "equal"

@@ -9,6 +9,7 @@ from argus.lang.kernel import load_kernels
 from argus.targets import DEFAULT_TARGET
 from argus.verify.verdict import Verdict
 from evaluation.searching import HEAD
+from few import rest
 
 KERNEL = """@ag.kernel
 def k(X: f32["M N"], Y: f32["M N"]{more}, *, BN: int = 64):
@@ -39,7 +40,7 @@ def verdict(change: dict[str, str]) -> Verdict:
     "change",
     [
         {},
-        {"change": "x = ag.where(x > 1234.5, x, ag.minimum(x, 2000.0))"},
+        *rest({"change": "x = ag.where(x > 1234.5, x, ag.minimum(x, 2000.0))"}),
         {"change": "x = ag.where(x != x, 0.0, x)"},  # nothing is no number
         {"change": "if N > 100000:\n        x = x + 0.0"},
     ],

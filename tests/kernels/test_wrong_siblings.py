@@ -53,7 +53,12 @@ STORES = (
 
 
 # Another head is the mistake of three kernels, a mask off by one that of two.
-OFTEN = (("varlen_attention", 0), (OTHER_HEADS, 0), ("attention_backward_queries", 1))
+OFTEN = (
+    ("paged_attention", 0),
+    ("varlen_attention", 0),
+    (OTHER_HEADS, 0),
+    ("attention_backward_queries", 1),
+)
 KEPT = [case for case in WRONG if case[:2] not in OFTEN]
 
 

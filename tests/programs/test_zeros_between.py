@@ -17,6 +17,7 @@ from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.products.product_forms import ProductForm  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
+from few import few, rest  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 
 _transposed1d = torch.nn.functional.conv_transpose1d
@@ -39,7 +40,7 @@ def _meta(shapes: tuple[tuple[int, ...], ...]) -> tuple[Any, ...]:
 
 
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("stride", [2, 3, 4])
+@pytest.mark.parametrize("stride", [2, *rest(3), 4])
 def test_lines(stride: int) -> None:
     """Every padding, dilation and length behind: what is no multiple is zero."""
     torch.manual_seed(0)
@@ -77,7 +78,7 @@ IMAGES: dict[str, tuple[Any, tuple[int, ...], tuple[int, ...]]] = {
 
 
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("name", IMAGES)
+@pytest.mark.parametrize("name", few(IMAGES, "one of them", "groups, and more behind"))
 def test_images(name: str) -> None:
     function, x, w = IMAGES[name]
     torch.manual_seed(0)

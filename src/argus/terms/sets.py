@@ -124,7 +124,9 @@ class IndexSet:
         if left is None or right is None:
             if isinstance(self.isl, bool) or isinstance(other.isl, bool):
                 return other if self.isl is True or other.isl is False else self
-            if self.isl.n_basic_set() * other.isl.n_basic_set() > _MOST_PAIRS:
+            with self.asking:
+                pairs = self.isl.n_basic_set() * other.isl.n_basic_set()
+            if pairs > _MOST_PAIRS:
                 raise Exhausted("sets of too many pieces, of which all pairs are asked")
             return self._with(other, isl.Set.intersect)
         space = self.space

@@ -125,8 +125,8 @@ MISTAKES = {
     ),
     ("windows.py", "nchw_product"): (
         ("q % 9 // 3 - 1, m % W + q % 3", "q % 3 - 1, m % W + q % 9 // 3"),
-        ("(b, n, m // W, m % W)", "(b, n, m // H, m % H)"),
-        ("M, K = H * W, C * 9", "M, K = H * W - 1, C * 9"),
+        *rest(("(b, n, m // W, m % W)", "(b, n, m // H, m % H)")),
+        *rest(("M, K = H * W, C * 9", "M, K = H * W - 1, C * 9")),
         *rest(("q // 9, m // W", "q % C, m // W")),
     ),
     ("losses.py", "kept_mean"): (
@@ -196,7 +196,7 @@ MISTAKES = {
         *rest(("ag.range(0, N, BN)", "ag.range(BN, N, BN)")),
     ),
     ("recurrences.py", "welford_tail"): (
-        ("c = ag.min(BN, N - n)", "c = ag.min(BN, N - n - 1)"),
+        *rest(("c = ag.min(BN, N - n)", "c = ag.min(BN, N - n - 1)")),
         ("(count * c / total)", "(count * BN / total)"),
         *rest(("count = total", "count = count + BN")),
         *rest(("m2 / count", "m2 / (count - 1)")),

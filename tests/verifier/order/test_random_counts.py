@@ -21,7 +21,7 @@ from typing import Any
 from argus.diagnostics import ArgusError
 from verifier.order.check_order import failing, placed
 
-COUNT = int(os.environ.get("ARGUS_FUZZ_ORDER", "16"))
+COUNT = int(os.environ.get("ARGUS_FUZZ_ORDER", "12"))
 FIRST = int(os.environ.get("ARGUS_FUZZ_FIRST", "0"))
 
 HEAD = """import argus as ag

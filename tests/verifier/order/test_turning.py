@@ -262,7 +262,7 @@ SHARED = TRIANGLE.replace("A[i * 64 :, k:]HOW", "A[0:, k:], multicast=2")
 
 @pytest.mark.parametrize(
     ("text", "more"),
-    [(OWN, "0"), (SHARED, "0"), (SHARED, "32"), *rest((OWN, "32"))],
+    [(OWN, "0"), (SHARED, "0"), *rest((SHARED, "32"), (OWN, "32"))],
 )
 def test_blocks_of_a_cluster_iterate_together(text: str, more: str) -> None:
     said = _alike(placed(text.replace("MORE", more)))

@@ -80,6 +80,13 @@ LEFT = {
     "attention_backward_queries-shared keys",
     # Like `ragged`, and as scores are capped and have sinks in `masked_attention`.
     *("varlen_attention-capped with sinks", "masked_attention-sinks"),
+    "masked_attention-capped with sinks",
+    # As heads are wide and narrow in `attention`.
+    "masked_attention-causal, wide heads",
+    # Like fewer experts, and as sigmoids are in the case of one expert.
+    "moe_route-9 tokens, 3 of 40 experts, sigmoid",
+    # Like `mxfp4_small`, and as parts are in `paged_attention`.
+    *("mxfp4_few-9x24x512", "length_attention-two queries, sinks, parts"),
     # Like two queries with sinks, and as `length_attention` has parts.
     "paged_attention-pages of 16, parts",
     # Like `scaled_gemm` of this size.
