@@ -52,7 +52,8 @@ STORES = (
 )
 
 
-# Another head is the mistake of three kernels, a mask off by one that of two.
+# Another head is the mistake of three kernels, a mask off by one that of two, and an
+# entry of a table for all pages is one in `test_right_kernels.py`, too.
 OFTEN = (
     ("paged_attention", 0),
     ("varlen_attention", 0),

@@ -7,6 +7,7 @@ that a mask takes one after the other, a running sum says where each begins.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from argus.programs.operators.scattering_operators import MOST_COMPARISONS
@@ -43,9 +44,7 @@ def _taken_in_order(gradient: Any, mask: Any, sizes: Any) -> Any:
     """The elements where a mask is true, one after the other; behind them zeros."""
     import torch
 
-    count = 1
-    for n in sizes:
-        count = count * n
+    count = prod(sizes)
     taken = mask.expand(gradient.shape).reshape(-1)
     if count * taken.numel() > MOST_COMPARISONS:
         return NotImplemented

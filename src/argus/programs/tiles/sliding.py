@@ -12,6 +12,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import prod
 
+from argus.layout import WARP_LANES
 from argus.programs.lowering.expressions import ElementNode
 from argus.programs.lowering.lowered_group import LoweredGroup
 from argus.programs.tensors.affine import Affine
@@ -26,9 +27,8 @@ which half as many results are no slower; and taps of which the verifier tells a
 apart. (7x7 taps of bf16 on 28x28 images of 384 channels took 53 us with 7 and with 14
 results, 61 with 4; 159 where each thread loaded each tap.)
 """
-_FILLING, _LEAST_RESULTS = 1056 * 32, 4
+_FILLING, _LEAST_RESULTS = 1056 * WARP_LANES, 4
 """Threads that fill a device: of fewer, each has fewer results, down to so many."""
-_LANES = 32
 
 
 @dataclass(frozen=True)
@@ -92,9 +92,9 @@ def _of(group: LoweredGroup, along: str, loop: str, tap: str) -> SlidingRow | No
     if None in stored:
         return None
     vector = max(1, _BYTES // max(e.dtype.bytes for e in elements))
-    while vector > 1 and 3 * _filled(extent, _LANES * vector) > 4 * extent:
+    while vector > 1 and 3 * _filled(extent, WARP_LANES * vector) > 4 * extent:
         vector //= 2
-    if 3 * _filled(extent, _LANES * vector) > 4 * extent:
+    if 3 * _filled(extent, WARP_LANES * vector) > 4 * extent:
         return None
     size = group.sizes[loop]
     beside = prod(n for name, n in group.sizes.items() if name in group.rows) // size

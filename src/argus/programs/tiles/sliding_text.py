@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from contextlib import contextmanager
 
+from argus.layout import WARP_LANES
 from argus.programs.lowering.expression_text import number_text
 from argus.programs.lowering.expressions import ElementNode
 from argus.programs.lowering.lowering import LoweredGroup
@@ -79,7 +80,7 @@ class SlidingWriter(KernelWriter):
         shape = f"({self._elements(size)}, B{along})"
         fill = None if node.fill is None else number_text(node.fill)
         extra = "" if fill in (None, "0.0", "0") else f", fill={fill}"
-        threads = 32 * self.tiling.warps
+        threads = WARP_LANES * self.tiling.warps
         layout = f"{shape}, {threads}, vector={slide.vector}, order=(1, 0)"
         load = f"ag.load({self.views[node]}[{', '.join(places)}], {shape}{extra}"
         load += f", layout=ag.layouts.blocked({layout}))"

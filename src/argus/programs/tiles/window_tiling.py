@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from math import prod
 
+from argus.layout import WARP_LANES
 from argus.programs.lowering.lowering import LoweredGroup, NotFusedError
 from argus.programs.tensors.affine import Affine
 from argus.programs.tiles.sliding import sliding_row
@@ -60,7 +61,7 @@ def windows_tiling(
     vector = read_along(group) or _side_by_side(group, accesses)
     slide = sliding_row(group, vector)
     if slide is not None:
-        wide = TileAxis(vector, 32 * slide.vector)
+        wide = TileAxis(vector, WARP_LANES * slide.vector)
         axes = (TileAxis(slide.loop, slide.results), wide)
         return GroupTiling(axes, True, 1, vectors=slide.vector, slide=slide)
     points = {a: prod(group.sizes[n] for n in a.loops) for a in accesses}

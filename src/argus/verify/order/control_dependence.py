@@ -324,9 +324,11 @@ class _ControlStudy:
         roots: list[Expr],
     ) -> None:
         roots.append(op.cond)
+        needed = self.closure([op.cond])
+        asks_data = any(s.name in self.sources.data for s in needed)
         whole = expanded(op.cond, self.known, set())
-        several = by_value(whole, around, self._length)
-        if several is not None and not self._asks_data(op.cond):
+        several = None if asks_data else by_value(whole, around, self._length)
+        if several is not None:
             for cond, left in several:
                 self._branch(_asking(cond, op), left, control, roots)
             return
@@ -334,8 +336,7 @@ class _ControlStudy:
         control.sized |= self._sized(op.cond)
         cond = expanded(op.cond, self.known, self.varying)
         self.decisions.append(ControlDecision(op, cond, around))
-        needed = self.closure([op.cond])
-        if self._asks_data(op.cond):
+        if asks_data:
             control.tables = True
             self.asked.append(op)
         elif any(s.name in self.varying for s in needed):
@@ -349,9 +350,6 @@ class _ControlStudy:
                 control.lead = max(control.lead, changes[0])
                 control.tail = max(control.tail, changes[1])
         control.forks |= any(s.kind in ("block", "rank") for s in needed)
-
-    def _asks_data(self, cond: Expr) -> bool:
-        return any(s.name in self.sources.data for s in self.closure([cond]))
 
     def _sized(self, e: Expr) -> bool:
         """Whether sizes or the block decide a value, beside how often loops turned."""
