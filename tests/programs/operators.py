@@ -220,7 +220,13 @@ OPERATORS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (torch.tensor([[0, 2, 1], [2, 2, 2], [1, 1, 2]]), _X),
     ),
     "rows that are filled": (
-        lambda x, t: (x.index_fill(0, t, 2.0), x.T.index_fill(1, t, -1.0), x[::2] + 1),
+        lambda x, t: (
+            x.index_fill(0, t, 2.0),
+            x.T.index_fill(-1, t, -1.0),
+            x[::2] + 1,
+            x[0, 0].index_fill(0, t[:1] * 0, x[1, 1]),
+            x.index_fill(1, t, x[2, 2]),
+        ),
         (_X, _ROWS),
     ),
     "power": (torch.pow, _PAIRS),

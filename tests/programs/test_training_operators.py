@@ -35,7 +35,7 @@ _ROWS = random(4, 9)
 
 
 def _of_rows(weight: Any) -> Any:
-    at = torch.arange(12).reshape(3, 4) * 7 % 5
+    at = torch.arange(12, device=weight.device).reshape(3, 4) * 7 % 5
     return functional.embedding(at, weight, padding_idx=2).square()
 
 
@@ -53,7 +53,7 @@ def _resized(size: tuple[int, int], mode: str) -> Callable[..., Any]:
 
 
 def _segments(x: Any) -> Any:
-    lengths = torch.tensor([2, 0, 3])
+    lengths = torch.tensor([2, 0, 3], device=x.device)
     made = [
         torch.segment_reduce(x, how, lengths=lengths, unsafe=True, initial=first)
         for how, first in (("sum", None), ("mean", 0.5), ("max", -2.0), ("prod", None))
@@ -71,8 +71,8 @@ def _replicated(x: Any) -> Any:
 
 
 def _faked(x: Any) -> Any:
-    scales = torch.tensor([0.2, 0.1, 0.3, 0.05])
-    zeros = torch.tensor([0, 3, -2, 1], dtype=torch.int32)
+    scales = torch.tensor([0.2, 0.1, 0.3, 0.05], device=x.device)
+    zeros = torch.tensor([0, 3, -2, 1], dtype=torch.int32, device=x.device)
     faked = torch.fake_quantize_per_channel_affine(x, scales, zeros, 0, -4, 7)
     return faked + torch.fake_quantize_per_tensor_affine(x, 0.1, 3, 0, 15)
 
@@ -116,7 +116,7 @@ GRADIENTS: dict[str, tuple[Callable[..., Any], tuple[Any, ...]]] = {
         (_IMAGE[:1, :1, :3, :4], _PLACES[:1, :2, :1]),
     ),
     "elements that a mask takes": (
-        lambda x, y: x.masked_scatter(_ROWS > 0, y), (_ROWS, random(6, 6)),
+        lambda x, y: x.masked_scatter(_ROWS.to(x.device) > 0, y), (_ROWS, random(6, 6)),
     ),
     "segments": (_segments, (random(5, 3),)),
     "equal extremes of segments": (_segments, (random(5, 3).sign(),)),

@@ -2,7 +2,8 @@
 
 Torch traces them in place of the operator, so that they are written in its functions.
 Where torch's own decomposition is wrong, there is one here, too:
-`multilabel_margin_loss` counts targets behind the end of a row in torch 2.11.
+`multilabel_margin_loss` counts targets behind the end of a row in torch 2.11, and what
+`index_fill` makes of a transposed tensor there is copied in place, which torch refuses.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ def own_decompositions() -> dict[Any, Callable[..., Any]]:
         aten._pdist_forward.default: _pdist,
         aten._pdist_backward.default: _pdist_backward,
         aten.mode.default: _mode,
+        aten.index_fill.int_Scalar: _filled,
+        aten.index_fill.int_Tensor: _filled,
         aten.rrelu.default: _rrelu,
         aten.multilabel_margin_loss_forward.default: _multilabel_margin,
         aten.fake_quantize_per_tensor_affine_cachemask.default: _fake_quantized,
@@ -58,6 +61,18 @@ def _rrelu(
     if training:
         return NotImplemented
     return torch.nn.functional.leaky_relu(x, (low + high) / 2)
+
+
+def _filled(x: Any, dim: int, index: Any, value: Any) -> Any:
+    """Rows, columns, … of these positions have the value, the others their own."""
+    import torch
+
+    if not x.dim():
+        return _filled(x.unsqueeze(0), 0, index, value).squeeze(0)
+    if not isinstance(value, torch.Tensor):
+        value = torch.full((), value, dtype=x.dtype, device=x.device)
+    at = [None] * (dim % x.dim()) + [index]
+    return torch.ops.aten.index_put(x, at, value)
 
 
 # -- borders
