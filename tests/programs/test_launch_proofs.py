@@ -7,6 +7,7 @@ refuses what is refuted, and warns of what is not known.
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -17,8 +18,10 @@ from torch.nn import functional  # noqa: E402
 from torch.utils import _pytree  # noqa: E402
 
 from argus.compiler import prove  # noqa: E402
+from argus.diagnostics import ArgusError, ArgusWarning, Diagnostic  # noqa: E402
 from argus.programs.planning.kernel_requests import kernel_of, request_for_step  # noqa: E402
 from argus.programs.planning.plan import plan_of  # noqa: E402
+from argus.programs.planning.proofs import is_contradicted  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from programs.modules import Formula, random  # noqa: E402
@@ -67,6 +70,15 @@ def _repeated(x: Any) -> Any:
     return wide.sum((0, 2)), x.repeat_interleave(2, 1).exp().amax(1)
 
 
+def _mixed(x: Any) -> Any:
+    """Means of windows of normalised elements, less these (PoolFormer)."""
+    found = functional.group_norm(x, 1)
+    means = functional.avg_pool2d(found, 3, 1, 1, count_include_pad=False)
+    return x + (means - found) * 0.1
+
+
+_IMAGES = random(2, 64, 7, 7).contiguous(memory_format=torch.channels_last)
+
 MODULES: dict[str, tuple[Callable[..., Any], Any]] = {
     "experts of limited groups": (_limited_groups, random(7, 6)),
     "places of experts": (_places_of_experts, random(9, 3)),
@@ -74,6 +86,7 @@ MODULES: dict[str, tuple[Callable[..., Any], Any]] = {
     "regions": (_regions, random(6, 4, 4)),
     "enlarged": (_enlarged, random(2, 8, 10)),
     "repeated": (_repeated, random(3, 4)),
+    "mixed": (_mixed, _IMAGES),
 }
 
 
@@ -89,3 +102,20 @@ def test_kernels_of_a_module_are_launched(name: str) -> None:
     for step in plan.kernels:
         request, _ = request_for_step(kernel_of(step), step)
         assert prove(request).report.verdict >= Verdict.PROVED, step.source.text
+
+
+def test_what_runs_contradict_is_not_refused() -> None:
+    """A launch has names of dimensions alone where terms are too much for it."""
+
+    def refused(code: str) -> ArgusError:
+        return ArgusError(Diagnostic(code, "elements do not belong together", None))
+
+    plan = plan_of(Formula(lambda x: x * 2), (random(3, 4),))
+    (step,) = plan.kernels
+    with pytest.warns(ArgusWarning, match="AG0303 .* contradicted by runs"):
+        assert is_contradicted(step, refused("AG0303"), "sm_90a")
+    assert not is_contradicted(step, refused("AG0401"), "sm_90a")
+    kernel, reference = step.source.text.split("@ag.reference")
+    text = f"{kernel.replace('2.0', '3.0')}@ag.reference{reference}"
+    wrong = replace(step, source=replace(step.source, text=text))
+    assert not is_contradicted(wrong, refused("AG0303"), "sm_90a")

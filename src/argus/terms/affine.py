@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from math import prod
 from typing import TYPE_CHECKING
 
 import islpy as isl
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from argus.terms.world import World
 
 _DIVISION = isl.dim_type.div
+_MOST_POINTS = 1 << 12
+"""Points of a box around points that are counted one by one."""
 
 
 def equal_to(
@@ -141,6 +144,49 @@ def extent(
     inside = world.compare(value, ">=", least) & world.compare(value, "<=", largest)
     at_all = where.without([world.space.name((variable,))])
     return (least, largest) if (at_all & inside).same(where) else None
+
+
+def same_count(
+    world: World, where: IndexSet, variables: Sequence[Variable]
+) -> tuple[int, IndexSet] | None:
+    """How many points a set has, and for which others, if it is the same for all.
+
+    Of the corner of a window there are 3 x 2 elements in an image, in whatever order
+    they are counted. None where it is not, or where they are too far apart to count.
+    """
+    if isinstance(where.isl, bool) or any(_dependent(where, v) for v in variables):
+        return None
+    own = {world.space.name((v,)) for v in variables}
+    with suppress(Unknown):
+        with where.asking:
+            names = parameters(where.isl)
+        points = where.without([n for n in names if n not in own])
+        others = where.without([*own])
+        if isinstance(points.isl, bool) or not (points & others).same(where):
+            return None
+        with points.asking:
+            found = points.isl.drop_unused_params()
+            count = len(parameters(found))
+            found = found.move_dims(isl.dim_type.set, 0, PARAMETER, 0, count)
+            if count != len(own) or not found.is_bounded():
+                return None
+            ends = [(found.dim_min_val(i), found.dim_max_val(i)) for i in range(count)]
+            sizes = [b.to_python() - a.to_python() + 1 for a, b in ends]
+            if prod(sizes) <= _MOST_POINTS:
+                return found.count_val().to_python(), others
+    return None
+
+
+def divisors(where: IndexSet) -> list[int]:
+    """What isl divides by, in quotients of a set that it has by itself."""
+    if isinstance(where.isl, bool):
+        return []
+    found: dict[int, None] = {}
+    with suppress(Unknown), where.asking:
+        for piece in where.isl.compute_divs().get_basic_sets():
+            for i in range(piece.dim(_DIVISION)):
+                found[piece.get_div(i).get_denominator_val().to_python()] = None
+    return [n for n in found if n > 1]
 
 
 def least_of(world: World, where: IndexSet, variable: Variable) -> Integer | None:

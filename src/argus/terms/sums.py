@@ -220,14 +220,42 @@ def _separated(part: Product, bound: frozenset[Variable]) -> tuple[Product, Prod
 
 
 def _count(world: World, names: Sequence[Variable], domain: IndexSet) -> Term | None:
-    """How many points a set has, where isl gives it as a product of extents.
+    """How many points a set has: a number, or a product of extents that isl gives."""
+    closed = world.close(domain)
+    counted = _by_extents(world, names, closed)
+    if counted is None:
+        same = affine.same_count(world, closed, names)
+        counted = same and whole(Integer.of(same[0])) * indicator(world, same[1])
+    if counted is None and len(names) == 1:
+        counted = _unpacked(world, names[0], closed)
+    return counted
+
+
+def _unpacked(world: World, name: Variable, closed: IndexSet) -> Term | None:
+    """The same of a variable that is two: where less is asked, they are apart again."""
+    for size in affine.divisors(closed):
+        left, right = world.opened("q"), world.opened("r")
+        there = world.substitute(closed, {name: left * size + right})
+        there = there & world.compare(right, ">=", -(size // 2))
+        there = there & world.compare(right, "<", -(size // 2) + size)
+        same = affine.same_count(world, world.close(there), [variable_of(right)])
+        if same is not None:
+            times, rest = same
+            counted = sum_over(world, [variable_of(left)], rest, ONE)
+            return whole(Integer.of(times)) * counted
+    return None
+
+
+def _by_extents(
+    world: World, names: Sequence[Variable], closed: IndexSet
+) -> Term | None:
+    """How many points a set has, if that is a product of extents.
 
     None where an extent is rounded and depends on a position: a sum of such counts is
     often simpler than each, the rows of all lanes together, and is found as one sum.
     """
     total = ONE
     none = IndexSet.nothing
-    closed = world.close(domain)
     for name in names:
         found = affine.extent(world, closed, name)
         if found is None or (found[1] - found[0]).variables() & frozenset(names):

@@ -244,7 +244,13 @@ class _Runs:
             share = seconds / len(requests)
             program = self.programs(request).typed
             tried = refute(
-                request, program, self.reference, seconds=share, seed=seed, few=few
+                request,
+                program,
+                self.reference,
+                seconds=share,
+                seed=seed,
+                few=few,
+                divisors=self.space.extents,
             )
             found = self._witness(request, tried)
             if found is not None:
@@ -262,7 +268,14 @@ class _Runs:
     ) -> Obligation | None:
         """Runs at some sizes, of all manners of inputs; see `tried_at`."""
         program = self.programs(request).typed
-        tried = tried_at(request, program, self.reference, place, signed=signed)
+        tried = tried_at(
+            request,
+            program,
+            self.reference,
+            place,
+            signed=signed,
+            divisors=self.space.extents,
+        )
         return self._witness(request, tried)
 
     def _witness(self, request: Request, tried: Tried) -> Obligation | None:

@@ -96,13 +96,17 @@ def refute(
     seed: int = 0,
     at: Sequence[Mapping[str, int]] = (),
     few: bool = False,
+    divisors: Mapping[str, int] | None = None,
 ) -> Tried:
     """Look for a witness for so many seconds of CPU time.
 
     ``program``: what the request is typed as. ``at``: sizes that are tried before all
-    others. ``few``: some small sizes and no more.
+    others. ``few``: some small sizes and no more. ``divisors``: those of dimensions in
+    calls that count.
     """
-    return _Search(request, program, reference, seconds, seed).run(at, few)
+    search = _Search(request, program, reference, seconds, seed)
+    search.divisors = divisors or {}
+    return search.run(at, few)
 
 
 def tried_at(
@@ -114,15 +118,17 @@ def tried_at(
     signed: bool = False,
     seconds: float = SECONDS,
     seed: int = 0,
+    divisors: Mapping[str, int] | None = None,
 ) -> Tried:
     """All modes of inputs at the sizes of a place, and no others.
 
     Sizes that are not given are small, and others are mended where the kernel does not
     admit them; scalars may be among them. ``program``: what the request is typed as.
     Where there are many blocks, those that write the element are run, and few more.
-    ``signed``: entries of tables may be negative.
+    ``signed``: entries of tables may be negative. ``divisors``: see `refute`.
     """
     search = _Search(request, program, reference, seconds, seed)
+    search.divisors = divisors or {}
     search.most = _AT_MISSING if place.missing else _AT_ELEMENTS
     search.place = place
     whole = with_others_small(program, place.sizes, _SMALL)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -10,8 +10,9 @@ from argus.equivalence.sizes import Sizes, fixed_sizes, free_sizes, mended
 from argus.evaluation.tiles.extents import tile_extents
 from argus.ir.expr import Binary, Const, Expr, Sym, evaluate
 from argus.ir.program import Program
+from argus.specialisations import DIVISORS, divisor
 
-__all__ = ["drawn", "narrower", "whole_tiles"]
+__all__ = ["drawn", "narrower", "of_divisors", "whole_tiles"]
 
 _USUAL = (1, 2, 3, 5, 8, 17)
 """Sizes of a dimension that no tile has."""
@@ -51,8 +52,8 @@ def drawn(program: Program, rng: np.random.Generator) -> Iterator[Sizes]:
                 rest = int(rng.choice((0, 1, tile // 2 + 1, tile - 1)))
                 sizes[dim] = max(whole + rest, 1)
         number += 1
-        for dim, divisor in multiples:
-            _multiply(sizes, dim, divisor, tiles.get(dim, 1), rng)
+        for dim, by in multiples:
+            _multiply(sizes, dim, by, tiles.get(dim, 1), rng)
         made = mended(program, sizes)
         if made is not None:
             yield made
@@ -92,6 +93,25 @@ def _multiply(
     if one > 0:
         times = sizes[dim] // one if tile > 1 else int(rng.choice(_TIMES))
         sizes[dim] = one * max(times, 1)
+
+
+def of_divisors(
+    program: Program, sizes: Mapping[str, int], divisors: Mapping[str, int]
+) -> Mapping[str, int]:
+    """Sizes near these of which `divisor` is that of each dimension, if there are some.
+
+    ``divisors``: those of `SpecialisationSpace.extents`, which other calls do not
+    choose.
+    """
+    made = dict(sizes)
+    for dim, known in divisors.items():
+        if made.get(dim, 0) > 0:
+            times = max(-(-made[dim] // known), 1)
+            made[dim] = known * (times if known == max(DIVISORS) else times | 1)
+    found = mended(program, made) if made != sizes else None
+    if found is None or any(divisor(found.get(d, n)) != n for d, n in divisors.items()):
+        return sizes
+    return found
 
 
 def whole_tiles(program: Program) -> Sizes | None:

@@ -25,6 +25,7 @@ from argus.evaluation.drawing import DrawingMode
 from argus.evaluation.equal.drawn_scalars import DrawnScalars
 from argus.evaluation.equal.inputs import admits, draw, is_apart, updated
 from argus.evaluation.equal.meant import meant, of_scalars
+from argus.evaluation.equal.sizes import of_divisors
 from argus.evaluation.equal.trying import (
     Difference,
     Trial,
@@ -142,6 +143,8 @@ class TrialRuns:
         self.apart = is_apart(program)
         self.most = _ELEMENTS
         self.place = TrialPlace({})
+        self.divisors: Mapping[str, int] = {}
+        """What divides sizes of calls that count; see `of_divisors`."""
         self.made = Tried()
         self.scalars = DrawnScalars(request, program, reference, self.special, self.rng)
         self.ordinary: dict[str, Trial] = {}
@@ -186,6 +189,7 @@ class TrialRuns:
     ) -> None:
         """A trial at these sizes. Raises WitnessFound; SearchOver without time."""
         self.in_time()
+        sizes = of_divisors(self.program, sizes, self.divisors)
         given = self._drawn(sizes) if scalars is None else scalars
         for _ in range(2):
             try:

@@ -8,7 +8,7 @@ attention joins at one time: it is a kernel as a whole only.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from argus.programs.attention.attention_chains import (
     ProductChains,
@@ -294,30 +294,36 @@ class _Grouping:
         Some of it may be a result. ``known`` is computed anyway. None: others read
         parts, so that they have to be stored.
         """
-        found: set[ProgramValue] = set()
         parts = between - self.free
         if parts & self.needed:
             return None
+        inside = {*between, *known}
+        found: set[ProgramValue] = set()
+        open_: set[ProgramValue] = set()
+        new: Iterable[ProgramValue] = parts
         while True:
-            inside = {*between, *known, *found}
-            readers = [
-                r
-                for v in (parts | found) - self.needed
-                for r in self.readers.get(v, [])
-            ]
-            open_ = {r for r in readers if r not in inside and r is not value}
+            for part in new:
+                if part not in self.needed:
+                    open_.update(self.readers.get(part, []))
+            open_ -= {*inside, value}
             if not open_:
                 small = all(v.size < value.size for v in found & self.needed)
                 return found if small else None
-            ready = {
+            if not all(
+                isinstance(r.made, MapPrimitive | ReducePrimitive) for r in open_
+            ):
+                return None  # it is never ready
+            new = {
                 r
                 for r in open_
-                if isinstance(r.made, MapPrimitive | ReducePrimitive)
-                and all(o.value in inside | self.free for o in operands_of(r))
+                if all(
+                    o.value in inside or o.value in self.free for o in operands_of(r)
+                )
             }
-            if not ready:
+            if not new:
                 return None
-            found |= ready
+            found |= new
+            inside |= new
 
     def _set_attention(
         self,

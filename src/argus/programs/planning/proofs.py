@@ -5,7 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argus.compiler import kept_proof, remember_proof
+from argus.diagnostics import ArgusError
+from argus.diagnostics.warning import warn
 from argus.equivalence.programs import KnownPrograms
+from argus.equivalence.settling import SETTLED
 from argus.evaluation.equal.proof import with_reference
 from argus.evaluation.proving import proved
 from argus.programs.planning.building import as_line
@@ -15,7 +18,7 @@ from argus.requests import Request
 from argus.specialisations import SpecialisationSpace
 from argus.targets import DEFAULT_TARGET
 from argus.verify.collecting import rarely_collected
-from argus.verify.verdict import Report
+from argus.verify.verdict import Report, Verdict
 
 _KEPT = 256
 """Reports that are kept in this process, at most."""
@@ -35,6 +38,26 @@ def proof_of(step: KernelStep, target: str = DEFAULT_TARGET) -> Report:
             _REPORTS.clear()
         _REPORTS[key] = _report(request, space)
     return _REPORTS[key]
+
+
+def is_contradicted(step: KernelStep, refused: ArgusError, target: str) -> bool:
+    """Whether runs of a kernel contradict what a launch refuses it for.
+
+    A launch proves without runs: names of dimensions refute what terms do not show.
+    Where the kernel gives what its reference does at the sizes of the counterexample,
+    and wherever else it is run, it is not known whether it is right: a warning says so.
+    """
+    if not all(d.code in SETTLED for d in refused.diagnostics):
+        return False
+    if proof_of(step, target).verdict is Verdict.REFUTED:
+        return False
+    first = refused.diagnostics[0]
+    warn(
+        "AG0390",
+        f"kernel `{step.source.name}` of a program is not proved: {first.code} "
+        f"({first.message}) is contradicted by runs",
+    )
+    return True
 
 
 def forget() -> None:

@@ -7,10 +7,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from argus.calls import loaded_kernel
+from argus.diagnostics import ArgusError
 from argus.programs.lowering.naming import KernelTensor
 from argus.programs.planning.kernel_requests import built_request
 from argus.programs.planning.plan import KernelStep, RepeatedStep
 from argus.programs.tensors.tensor_program import ProgramValue
+from argus.requests import Request
 from argus.runtime.arguments import TensorArg
 from argus.runtime.driver import cuda_driver, target_of
 from argus.runtime.moving import MovableLaunches, MovableStep
@@ -121,7 +123,7 @@ class LaunchSegment:
         key = (built, laid)
         if key not in alike.plans:
             if built not in alike.loaded:
-                alike.loaded[built] = loaded_kernel(request)
+                alike.loaded[built] = self._loaded(step, request)
             loaded = alike.loaded[built]
             names = tuple(t.name for t in loaded.spec.tensors)
             found = {
@@ -131,6 +133,17 @@ class LaunchSegment:
             alike.plans[key] = loaded.plan([found[n] for n in names], ()), names
         plan, names = alike.plans[key]
         return plan, [by_name[n] for n in names]
+
+    def _loaded(self, step: KernelStep, request: Request) -> LoadedKernel:
+        """The kernel of a step. Raises what `loaded_kernel` raises."""
+        try:
+            return loaded_kernel(request)
+        except ArgusError as refused:
+            from argus.programs.planning.proofs import is_contradicted
+
+            if not is_contradicted(step, refused, self._target):
+                raise
+        return loaded_kernel(request, checking=False)
 
     def __call__(self, memory: Sequence[Tensor], pointers: Sequence[int]) -> None:
         """Launch all of them on the current stream."""

@@ -50,7 +50,10 @@ class SlidingWriter(KernelWriter):
             first += f" * {slide.apart}"
         count = size if slide.step == 1 else f"({size} - 1) * {slide.step} + 1"
         step = "" if slide.step == 1 else f" : {slide.step}"
-        return self.assign(node, "x", f"{row}[{first} : {first} + {count}{step}, :]")
+        taken = f"{row}[{first} : {first} + {count}{step}, :]"
+        names = f"{self.letters[slide.loop]} {self.letters[slide.along]}"
+        # Without the name of its place in the row: another tap has another.
+        return self.assign(node, "x", f'{taken}.rename("{names}")')
 
     def _row_of(self, node: ElementNode) -> str:
         """Load the row of an element, and return its name."""
@@ -85,7 +88,7 @@ class SlidingWriter(KernelWriter):
         load = f"ag.load({self.views[node]}[{', '.join(places)}], {shape}{extra}"
         load += f", layout=ag.layouts.blocked({layout}))"
         found = self.names.fresh("row")
-        self.line(f'{found} = {load}.rename("{loop} {along}")')
+        self.line(f'{found} = {load}.rename("_ {along}")')
         return found
 
     def _elements(self, results: str) -> str:
