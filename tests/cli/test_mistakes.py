@@ -10,6 +10,7 @@ import pytest
 import argus
 from argus.codegen import CodegenError
 from argus.ir.check import InvalidProgramError
+from few import rest
 
 KERNELS = Path(__file__).parent / "kernels"
 
@@ -327,12 +328,14 @@ def test_the_version_needs_no_command() -> None:
 @pytest.mark.parametrize(
     "words",
     [
-        ["check", "scale.py", "--no-proof"],
         ["check", "wrong.py"],
-        ["check", "scale.py", "--no-proof", "--json"],
-        ["explain", "scale.py"],
-        ["list"],
         ["list", "--json"],
+        *rest(
+            ["check", "scale.py", "--no-proof"],
+            ["check", "scale.py", "--no-proof", "--json"],
+            ["explain", "scale.py"],
+            ["list"],
+        ),
     ],
     ids=" ".join,
 )

@@ -70,7 +70,7 @@ def test_it_is_torch_s(
         close(found.grad, wanted.grad, most)
 
 
-@pytest.mark.parametrize("centred", [False, True])
+@pytest.mark.parametrize("centred", [False, *rest(True)])
 def test_eight_bits_with_a_scale_for_each_row(centred: bool) -> None:
     x, r = drawn(6, 200, torch.bfloat16, 1), drawn(6, 200, torch.bfloat16, 2)
     w, b = drawn(1, 200, torch.bfloat16, 3), drawn(1, 200, torch.bfloat16, 4)

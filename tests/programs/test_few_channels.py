@@ -103,7 +103,7 @@ LINES: dict[str, tuple[nn.Module, Shape, int]] = {
 }
 
 
-@pytest.mark.parametrize("element", [torch.bfloat16, torch.float32])
+@pytest.mark.parametrize("element", [torch.bfloat16, *rest(torch.float32)])
 @pytest.mark.parametrize("name", few(LINES, "an image", "dilated", "a volume"))
 def test_taps_of_a_line_are_columns(
     name: str, element: torch.dtype, monkeypatch: pytest.MonkeyPatch

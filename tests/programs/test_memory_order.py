@@ -177,7 +177,7 @@ def _right(plan: ProgramPlan, model: Any, given: tuple[Any, ...], near: float) -
 
 @pytest.mark.parametrize(
     ("dtype", "last"),
-    [(HALF, False), (torch.float32, True), *rest((HALF, True), (torch.float32, False))],
+    [(HALF, False), *rest((HALF, True), (torch.float32, False), (torch.float32, True))],
 )
 def test_nothing_is_turned_between_convolutions(dtype: Any, last: bool) -> None:
     """Products store what follows them; the input alone is turned, and the result."""

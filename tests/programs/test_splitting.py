@@ -16,6 +16,7 @@ from argus.programs.planning.predictions import prediction_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
+from few import rest  # noqa: E402
 from programs.modules import Formula  # noqa: E402
 
 LAST = torch.channels_last
@@ -234,7 +235,7 @@ def _filtered(x: torch.Tensor) -> torch.Tensor:
     return kept
 
 
-@pytest.mark.parametrize("function", [_nested, _of_positions, _filtered])
+@pytest.mark.parametrize("function", [_nested, *rest(_of_positions, _filtered)])
 def test_what_is_made_of_each_other_hundreds_of_times_is_several_kernels(
     function: Callable[[Any], Any],
 ) -> None:

@@ -40,7 +40,7 @@ def _meta(shapes: tuple[tuple[int, ...], ...]) -> tuple[Any, ...]:
 
 
 @pytest.mark.usefixtures("always")
-@pytest.mark.parametrize("stride", [2, *rest(3), 4])
+@pytest.mark.parametrize("stride", [2, *rest(3, 4)])
 def test_lines(stride: int) -> None:
     """Every padding, dilation and length behind: what is no multiple is zero."""
     torch.manual_seed(0)

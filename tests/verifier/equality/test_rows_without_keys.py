@@ -102,8 +102,8 @@ def test_rows_without_a_key(change: dict[str, str]) -> None:
     "change",
     [
         {"value": "acc / l"},
-        {"value": "ag.where(ag.broadcast(l > 0.0, acc), acc / l, 1.0)"},
-        {**SAFE, "safe": "new"},
+        *rest({"value": "ag.where(ag.broadcast(l > 0.0, acc), acc / l, 1.0)"}),
+        *rest({**SAFE, "safe": "new"}),
         {**SAFE, "safe": "ag.where(new == ag.inf, 0.0, new)"},
         {**FINITE, "hidden": FINITE["hidden"].replace("1e9", "2e9")},
         {**FINITE, "hidden": FINITE["hidden"].replace("< T", "< T - 1")},
