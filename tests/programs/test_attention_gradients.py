@@ -20,6 +20,7 @@ from argus.programs.capturing.capture import capture  # noqa: E402
 from argus.programs.planning.plan import plan_of, plan_program  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
+from argus.programs.running.memory import check_memory, memory_of  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
 from few import few  # noqa: E402
 from programs.modules import Formula, random  # noqa: E402
@@ -296,3 +297,19 @@ def test_logarithms_are_stored_beside_a_result_that_is_rounded() -> None:
     found = run_plan(plan, (q, k, v), plan.program.tensors, in_interpreter)
     for one, other in zip(found, both(q, k, v), strict=True):
         torch.testing.assert_close(one, other, rtol=3e-2, atol=3e-2)
+
+
+def test_gradients_lie_side_by_side() -> None:
+    """Two outputs of one kernel are parts of what the projection's gradient reads."""
+    q, k, v, grad = (random(2, 2, 200, 64).to(NARROW) for _ in range(4))
+    said = (None, False, None)
+    out, logarithms = forward(q, k, v, *said)
+
+    def joined(*given: Any) -> Any:
+        parts = backward(*given, *said)
+        return torch.stack([x.transpose(1, 2) for x in parts], 2)
+
+    plan = plan_of(Formula(joined).eval(), (grad, q, k, v, out, logarithms))
+    check_memory(plan, memory_of(plan))
+    (both,) = (s for s in plan.kernels if len(s.source.outputs) == 2)
+    assert len(both.written) == 1

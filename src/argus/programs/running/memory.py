@@ -198,16 +198,19 @@ class _Access:
 def _accesses(step: KernelStep, time: int) -> list[_Access]:
     """What a kernel reads and writes; outputs side by side in a buffer are one.
 
-    ``time``: how often it was repeated before.
+    But of a value with a part for each of several launches, those in other parts of it
+    are others. ``time``: how often it was repeated before.
     """
     found: list[_Access] = []
-    outputs: dict[ProgramValue, list[_Access]] = {}
+    outputs: dict[tuple[ProgramValue, int], list[_Access]] = {}
     for t in step.source.tensors:
         pairs = list(zip(step.shape(t), t.all_strides, strict=True))
         output = t.name in step.source.outputs
         access = _Access(t.buffer, t.begin(time), pairs, output)
         if access.output:
-            outputs.setdefault(t.buffer, []).append(access)
+            ends = parts_of(t.buffer)
+            part = touched(ends, access.start, ())[0] if ends else 0
+            outputs.setdefault((t.buffer, part), []).append(access)
         else:
             found.append(access)
     return [*found, *(_together(own, step.source.name) for own in outputs.values())]
