@@ -41,14 +41,13 @@ from argus.programs.running.given import (
 from argus.programs.running.in_torch import (
     ProgramBuffers,
     Strides,
-    called_in_torch,
     computed_in_torch,
-    shown_in,
     strides_of,
 )
 from argus.programs.running.kept_values import KeptValues
 from argus.programs.running.launches import LaunchSegment, LaunchStep, in_order
 from argus.programs.running.memory import extent_of
+from argus.programs.running.prepared_calls import prepared_call
 from argus.programs.tensors.tensor_program import (
     GivenPrimitive,
     ProgramValue,
@@ -94,7 +93,10 @@ class ProgramCall:
         self._makers = [self._maker(v) for v in layout.made]
         self._later = [None] * len(layout.torch)
         self._workspace = partial(
-            torch.empty, layout.size, dtype=torch.uint8, device=self._device
+            torch.empty,
+            _whole_elements(layout.size),
+            dtype=torch.uint8,
+            device=self._device,
         )
         kept = set(layout.kept)
         constant: list[KernelStep] = []
@@ -249,20 +251,20 @@ class ProgramCall:
         ]
 
         known: dict[ViewedValue, Strides] = {}
-        operands = step.call.operands if step.call else ()
-        shown = [shown_in(planned, o, self._device) for o in operands]
 
-        def computed(memory: Any) -> dict[ProgramValue, Tensor]:
-            if step.call is not None:
-                given = [show(memory) for show in shown]
-                return called_in_torch(step, given, self._device)
+        def computed(memory: Sequence[Tensor]) -> dict[ProgramValue, Tensor]:
             (value,) = step.results
             stored = StoredValues(planned, memory)
             return computed_in_torch(value, ProgramBuffers(stored, self._device, known))
 
+        prepared = prepared_call(step, planned, self._device) if step.call else computed
+
         def call(memory: Any, pointers: Any) -> None:
-            with torch.no_grad():
-                made = computed(memory)
+            if torch.is_grad_enabled():
+                with torch.no_grad():
+                    made = prepared(memory)
+            else:
+                made = prepared(memory)
             for value, tensor in made.items():
                 at = planned.base[value]
                 memory[at], pointers[at] = tensor, tensor.data_ptr()
@@ -270,6 +272,11 @@ class ProgramCall:
                 memory[at] = None
 
         return call
+
+
+def _whole_elements(size: int) -> int:
+    """Bytes of a workspace that torch can show as elements of any type."""
+    return -(-size // ALIGNMENT) * ALIGNMENT
 
 
 def _segments(steps: Sequence[PlanStep]) -> list[list[LaunchStep] | TorchStep]:

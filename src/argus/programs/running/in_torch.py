@@ -1,18 +1,13 @@
-"""What stays in torch: calls of its operators, and values without a kernel."""
+"""Values without a kernel, which torch computes."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 
-from argus.diagnostics import fail
-from argus.programs.planning.plan import TorchStep
-from argus.programs.running.bases import PlannedMemory, StoredValues
-from argus.programs.running.given import as_pairs, of_pairs, relaid, told_so
 from argus.programs.tensors.offsets import offsets_through
 from argus.programs.tensors.tensor_program import (
-    CallOperand,
     ContractPrimitive,
     FilledPrimitive,
     GatherPrimitive,
@@ -21,12 +16,9 @@ from argus.programs.tensors.tensor_program import (
     ProgramValue,
     ReducePrimitive,
     ScanPrimitive,
-    TorchCall,
-    TorchPrimitive,
     ViewedValue,
     operands_of,
 )
-from argus.programs.tensors.torch_calls import leaves_of
 from argus.programs.tensors.views import BorderedView, LinearView
 
 if TYPE_CHECKING:
@@ -72,28 +64,6 @@ class ProgramBuffers:
         return tensor
 
 
-def shown_in(
-    planned: PlannedMemory, operand: ViewedValue, device: torch.device
-) -> Callable[[Sequence[Tensor]], Tensor]:
-    """What shows an operand in the tensors of a call."""
-    found, (base, _) = strides_of(operand), planned.place(operand.value)
-    if found is not None and base != planned.workspace:
-        shape, (strides, start) = operand.shape, found
-
-        def shown(memory: Sequence[Tensor]) -> Tensor:
-            whole = memory[base]
-            return whole.as_strided(shape, strides, whole.storage_offset() + start)
-
-        return shown
-    known = {operand: found}
-
-    def seen(memory: Sequence[Tensor]) -> Tensor:
-        stored = StoredValues(planned, memory)
-        return ProgramBuffers(stored, device, known).operand(operand)
-
-    return seen
-
-
 def strides_of(operand: ViewedValue) -> Strides:
     """The strides with which torch can show an operand: none is negative."""
     found = offsets_through(operand)
@@ -122,13 +92,12 @@ def _seen(tensor: Tensor, view: LinearView) -> Tensor:
 
 
 def _with_border(tensor: Tensor, view: BorderedView) -> Tensor:
-    found = tensor.new_full(view.shape, view.fill)
-    inside = tuple(
-        slice(before, before + n)
-        for before, n in zip(view.before, tensor.shape, strict=True)
-    )
-    found[inside] = tensor
-    return found
+    import torch
+
+    pads: list[int] = []  # torch has the last dimension first
+    for before, n, size in zip(view.before, tensor.shape, view.shape, strict=True):
+        pads[:0] = before, size - before - n
+    return torch.constant_pad_nd(tensor, pads, view.fill)
 
 
 def computed_in_torch(
@@ -136,20 +105,13 @@ def computed_in_torch(
 ) -> dict[ProgramValue, Tensor]:
     """A value without a kernel: a dense tensor in memory of its own."""
     given = [buffers.operand(o) for o in operands_of(value)]
-    return _dense({value: _evaluated(value, buffers)}, given)
+    return apart({value: _evaluated(value, buffers)}, given)
 
 
-def called_in_torch(
-    step: TorchStep, given: list[Tensor], device: torch.device
-) -> dict[ProgramValue, Tensor]:
-    """What a call gives: dense tensors in memory of their own. ``given``: operands."""
-    assert step.call is not None
-    return _dense(_called(step.call, step.results, device, given), given)
-
-
-def _dense(
+def apart(
     found: Mapping[ProgramValue, Tensor], given: Sequence[Tensor]
 ) -> dict[ProgramValue, Tensor]:
+    """Dense tensors, none of which shares memory with another or what was given."""
     taken = {_memory(tensor) for tensor in given}
     own: dict[ProgramValue, Tensor] = {}
     for value, tensor in found.items():
@@ -161,77 +123,6 @@ def _dense(
 
 def _memory(tensor: Tensor) -> int:
     return tensor.untyped_storage().data_ptr()
-
-
-def _called(
-    call: TorchCall,
-    results: tuple[ProgramValue, ...],
-    device: torch.device,
-    operands: list[Tensor],
-) -> dict[ProgramValue, Tensor]:
-    import torch
-
-    made = call.target(
-        *(_filled(a, operands) for a in call.arguments),
-        **{k: _filled(v, operands) for k, v in call.named.items()},
-    )
-    found: dict[ProgramValue, Tensor] = {}
-    if made is None:  # a check, which has found nothing wrong
-        return {v: torch.empty(v.shape, dtype=torch.bool, device=device)
-                for v in results}  # fmt: skip
-    each = leaves_of(made)
-    for value in results:
-        assert isinstance(value.made, TorchPrimitive)
-        one = each[value.made.index]
-        if value.made.pairs:
-            one = as_pairs(one)
-        if value.made.order:
-            one = one.permute(value.made.order)
-        found[value] = _as_planned(one, value, call)
-    return found
-
-
-def _filled(value: Any, operands: list[Tensor]) -> Any:
-    """An argument of a call, with tensors in the places of operands.
-
-    No closure: one that names itself is a cycle, and would keep the tensors until
-    Python looks for garbage. Others would lie elsewhere in each call meanwhile.
-    """
-    if isinstance(value, CallOperand):
-        tensor = operands[value.index]
-        return _lying(of_pairs(tensor) if value.pairs else tensor, value.strides)
-    if isinstance(value, list | tuple):
-        kind: Any = tuple if isinstance(value, tuple) else list
-        return kind(_filled(v, operands) for v in cast("list[Any]", value))
-    if isinstance(value, dict):
-        items = cast("dict[Any, Any]", value)
-        return {k: _filled(v, operands) for k, v in items.items()}
-    return value
-
-
-def _lying(tensor: Tensor, strides: tuple[int, ...]) -> Tensor:
-    """The tensor, with the strides that torch's operator may count on."""
-    if not strides or told_so(tensor.shape, tensor.stride(), strides):
-        return tensor
-    return relaid(tensor, strides)
-
-
-def _as_planned(tensor: Tensor, value: ProgramValue, call: TorchCall) -> Tensor:
-    """In the element type that torch said before, where it makes another one.
-
-    Raises ArgusError AG1051 for another shape.
-    """
-    import torch
-
-    if tuple(tensor.shape) != value.shape:
-        raise fail(
-            "AG1051",
-            None,
-            f"{call.name} gave the shape {tuple(tensor.shape)}, and torch said "
-            f"{value.shape} before",
-        )
-    kind = getattr(torch, value.dtype.foreign)
-    return tensor if tensor.dtype == kind else tensor.to(kind)
 
 
 def _evaluated(value: ProgramValue, buffers: ProgramBuffers) -> Tensor:
