@@ -21,6 +21,8 @@ from torch.nn import functional  # noqa: E402
 from torch.utils import _pytree  # noqa: E402
 from torch.utils.checkpoint import checkpoint  # noqa: E402
 
+from argus.diagnostics import fail  # noqa: E402
+from argus.programs import backend  # noqa: E402
 from argus.programs.backend import GraphReport, argus_backend  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # torch's, about itself
@@ -295,6 +297,34 @@ def test_on_the_cpu_all_stays_in_torch_and_is_named(reports: list[GraphReport]) 
     got = compiled(torch.relu, reports, interpret=False)(X)
     torch.testing.assert_close(got, torch.relu(X))
     assert [r.whole for r in reports] == ["its tensors are on `cpu`"]
+
+
+@pytest.mark.parametrize("code", ["AG0303", "AG0702", "AG1044"])
+def test_a_mistake_of_argus_leaves_a_graph_in_torch(
+    code: str, reports: list[GraphReport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def mistaken(*_: Any) -> Any:
+        raise fail(code, None, "elements do not belong together")
+
+    monkeypatch.setattr(backend, "called", mistaken)
+    got = compiled(torch.relu, reports)(X)
+    torch.testing.assert_close(got, torch.relu(X))
+    (report,) = reports
+    assert code in report.whole and "do not belong together" in report.whole
+    torch._dynamo.reset()
+    with pytest.raises(Exception, match="AG1043"):
+        compiled(torch.relu, reports, strict=True)(X)
+
+
+def test_what_a_machine_lacks_is_an_error(
+    reports: list[GraphReport], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def missing(*_: Any) -> Any:
+        raise fail("AG0705", None, "the compiler cannot be loaded")
+
+    monkeypatch.setattr(backend, "called", missing)
+    with pytest.raises(Exception, match="AG0705"):
+        compiled(torch.relu, reports)(X)
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,12 @@ _AT_ONCE = 8
 plan takes as long as many calls, and sizes of a text that grows come once."""
 _SEEN = 4096
 """Sizes that are known to have come."""
+_OWN_MISTAKES = (
+    "AG01", "AG02", "AG03", "AG04", "AG05", "AG06", "AG0701", "AG0702", "AG0703",
+    "AG0704", "AG0707", "AG0711", "AG1044", "AG1045",
+)  # fmt: skip
+"""How codes begin of what is found of a plan and its kernels before anything runs: who
+wrote the module can do nothing about it."""
 
 
 @dataclass(frozen=True)
@@ -312,9 +318,18 @@ class _GraphCall:
         on_gpu = program.device.startswith("cuda")
         if not on_gpu and not options.interpret:
             return self._in_torch(f"its tensors are on `{program.device}`", plan)
-        self._say(GraphReport(self._role, _kernels(plan), _left(plan)))
         run = in_interpreter if options.interpret and not on_gpu else None
-        call = called(plan, run, options.graph)
+        try:
+            call = called(plan, run, options.graph)
+        except ArgusError as error:
+            first = error.diagnostics[0]
+            if not first.code.startswith(_OWN_MISTAKES):
+                raise
+            why = (
+                f"a mistake of Argus, {first.code} ({first.message}): please report it"
+            )
+            return self._in_torch(why, plan)
+        self._say(GraphReport(self._role, _kernels(plan), _left(plan)))
         bound = _bound(plan, call, self._tangents(places))
         return self._updating(bound) if self._updated else bound
 
