@@ -56,7 +56,7 @@ _SEEN = 4096
 """Sizes that are known to have come."""
 _OWN_MISTAKES = (
     "AG01", "AG02", "AG03", "AG04", "AG05", "AG06", "AG0701", "AG0702", "AG0703",
-    "AG0704", "AG0707", "AG0711", "AG1044", "AG1045",
+    "AG0704", "AG0711", "AG1044", "AG1045",
 )  # fmt: skip
 """How codes begin of what is found of a plan and its kernels before anything runs: who
 wrote the module can do nothing about it."""
