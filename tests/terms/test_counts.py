@@ -47,9 +47,8 @@ def test_where_one_number_is_for_all_it_is_that(
         there = there & world.compare(place, ">=", least)
         there = there & world.compare(place, "<=", largest)
     there = world.close(there)
-    assert restrict(world, found, there) == restrict(
-        world, whole(Integer.of(count)), there
-    )
+    wanted = whole(Integer.of(count)) * indicator(world, there)
+    assert restrict(world, found, there) == wanted
 
 
 def test_a_border_in_one_dimension_leaves_the_other_a_factor() -> None:
