@@ -61,6 +61,14 @@ def checked(body: str) -> Report:
     return proved_all(kernel, {}, DEFAULT_TARGET, fresh=True).report
 
 
+@pytest.fixture
+def patient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A fault is found however slow the machine is."""
+    monkeypatch.setattr(fault_runs, "_SECONDS", 20.0)
+    monkeypatch.setattr(fault_runs, "_FAR_SECONDS", 20.0)
+
+
+@pytest.mark.usefixtures("patient")
 @pytest.mark.parametrize(
     ("change", "rule", "line"),
     [
@@ -69,11 +77,7 @@ def checked(body: str) -> Report:
         *rest(({"stage": "(n + n // 50) % 3"}, "AG0421", 25)),
     ],
 )
-def test_one_iteration_of_many(
-    change: dict[str, str], rule: str, line: int, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fault_runs, "_SECONDS", 20.0)
-    monkeypatch.setattr(fault_runs, "_FAR_SECONDS", 20.0)
+def test_one_iteration_of_many(change: dict[str, str], rule: str, line: int) -> None:
     found = checked(BY_HAND.format(most=4096, **(RIGHT | change)))
     said = [o for o in found.obligations if o.verdict is Verdict.REFUTED]
     assert [o.rule for o in said] == [rule]
@@ -81,11 +85,14 @@ def test_one_iteration_of_many(
     assert said[0].counterexample.sizes["K"] > 320
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_fill_that_is_left_out() -> None:
     found = checked(RING.format(most=4096))
     (said,) = (o for o in found.obligations if o.verdict is Verdict.REFUTED)
     assert (said.rule, said.span.line) == ("AG0403", 17)
-    # No launch comes so far.
+
+
+def test_a_fill_to_which_no_launch_comes() -> None:
     assert checked(RING.format(most=640)).verdict is not Verdict.REFUTED
 
 
@@ -112,6 +119,7 @@ def k(X: f32["M"], I: i32["P"], Y: f32["P"]):
     assert said.counterexample.replayed is None
 
 
+@pytest.mark.usefixtures("patient")
 def test_a_slot_that_is_released_where_data_say_so() -> None:
     body = RING.format(most=4096).replace("if k != 640:", "if k >= 0:")
     drained = """            slot = ring.wait()
