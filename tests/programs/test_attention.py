@@ -12,6 +12,7 @@ import pytest
 torch = pytest.importorskip("torch")
 
 from argus.programs.planning.plan import ProgramPlan, plan_of  # noqa: E402
+from argus.programs.planning.predictions import prediction_of  # noqa: E402
 from argus.programs.planning.proofs import proof_of  # noqa: E402
 from argus.programs.running.execution import in_interpreter, run_plan  # noqa: E402
 from argus.verify.verdict import Verdict  # noqa: E402
@@ -256,3 +257,20 @@ def test_few_queries_of_many_keys_stay_apart() -> None:
     q, k = (torch.empty(1, 8, n, 64, dtype=torch.bfloat16) for n in (4, 8192))
     plan = plan_of(Formula(lambda q, k: attention(q, k, k)).eval(), (q, k))
     assert plan.whole and "attention" not in [s.computes for s in plan.kernels]
+
+
+def test_rows_with_room_behind_them_are_stored_without_tma() -> None:
+    """TMA would write what lies between two rows of 4 elements: AG0603."""
+
+    def attended(q: Any, k: Any, v: Any) -> Any:
+        return (q @ k.mT).softmax(-1) @ v
+
+    def call(q: Any, k: Any, v: Any, w: Any) -> Any:
+        return attended(w, k, v).softmax(-1) @ attended(q, k, v).mT
+
+    shapes = ((2, 6, 8), (2, 5, 8), (2, 5, 4), (2, 9, 8))
+    plan = plan_of(Formula(call), tuple(random(*s).bfloat16() for s in shapes))
+    first, _ = (s for s in plan.kernels if s.computes == "attention")
+    (made,) = first.written
+    assert made.shape == (2, 6, 4) and made.strides[-2] == 8
+    assert prediction_of(first).microseconds > 0

@@ -30,7 +30,7 @@ from argus.programs.lowering.kernel_file import KernelSource, file_text
 from argus.programs.lowering.lowering import KernelStore, LoweredGroup
 from argus.programs.lowering.naming import KernelTensor, accessed
 from argus.programs.lowering.reference_text import reference_lines
-from argus.programs.products.product_forms import TMA_BYTES, TMA_DIMENSIONS
+from argus.programs.products.product_forms import TMA_DIMENSIONS, in_tma_units
 from argus.programs.products.product_text import library_text
 from argus.programs.products.ring_text import (
     LOADING_REGISTERS,
@@ -103,19 +103,20 @@ class _AttentionWriter(RingWriter):
             isinstance(n, ElementNode) and both <= n.offset.loops
             for n in walked([form.seen])
         )
-        staged = len(group.stores) == 1 and self._staged(group.stores[0])
+        staged = len(group.stores) == 1 and self._staged(group)
         return attention_tile(form, group.sizes, biased=biased, staged=staged)
 
-    def _staged(self, store: KernelStore) -> bool:
-        """Whether TMA can store a result."""
-        size = store.buffer.dtype.bytes
-        terms = store.offset.terms
+    def _staged(self, group: LoweredGroup) -> bool:
+        """Whether TMA can store the first result."""
+        store = group.stores[0]
+        terms, across = store.offset.terms, self.form.across
+        strides = [c for _, c in terms if c != 1]
+        counts = (group.sizes[across], *strides, store.offset.constant)
         return (
             store.buffer.dtype.bits == 16
-            and store.offset.factor(self.form.across) == 1
+            and store.offset.factor(across) == 1
             and len(terms) <= TMA_DIMENSIONS
-            and all(c * size % TMA_BYTES == 0 for _, c in terms if c != 1)
-            and store.offset.constant * size % TMA_BYTES == 0
+            and in_tma_units(counts, store.buffer.dtype)
         )
 
     # -- the file

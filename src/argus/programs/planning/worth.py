@@ -159,8 +159,7 @@ def no_empty_tiles(group: LoweredGroup, form: ProductForm) -> None:
     alone the product is stored in an order in which they do.
     """
     results = prod(group.sizes[n] for n in group.rows)
-    walked = form.box or form.pixels or form.between
-    if walked is not None or results < _LARGE:
+    if form.pixels or form.between or results < _LARGE:
         return
     sizes, free, outer = (
         group.sizes,
@@ -168,7 +167,8 @@ def no_empty_tiles(group: LoweredGroup, form: ProductForm) -> None:
         prod(group.sizes[n] for n in form.outer),
     )
     left, right = (free(factor) for factor in form.terms[0])
-    m, n, k = (sizes[s] for s in (form.row, form.column, form.inner))
+    n, k = (sizes[s] for s in (form.column, form.inner))
+    m = prod(sizes[s] for s in (form.box.loops if form.box else (form.row,)))
     more, wider = (
         prod(sizes[s] for s in form.batch if s in own and s not in other)
         for own, other in ((left, right), (right, left))

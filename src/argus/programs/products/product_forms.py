@@ -5,7 +5,7 @@ Whether a group has such a form is decided in `products.py`.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 
 from argus.ir.dtypes import DType
@@ -21,7 +21,14 @@ from argus.programs.products.pixel_tiles import PixelTile
 from argus.programs.products.product_tiles import ProductTile
 from argus.programs.tensors.affine import Affine
 
-__all__ = ["TMA_BYTES", "TMA_DIMENSIONS", "ProductForm", "addressed", "with_factors"]
+__all__ = [
+    "TMA_BYTES",
+    "TMA_DIMENSIONS",
+    "ProductForm",
+    "addressed",
+    "in_tma_units",
+    "with_factors",
+]
 
 TMA_BYTES = 16
 """What TMA needs starts and strides to be multiples of."""
@@ -100,3 +107,12 @@ def addressed(offset: Affine, dtype: DType) -> bool:
     fits = all(c >= 0 and c * dtype.bytes % TMA_BYTES == 0 for c in steps)
     units = sum(c == 1 for _, c in offset.terms)
     return fits and units == 1
+
+
+def in_tma_units(counts: Iterable[int], dtype: DType) -> bool:
+    """Whether TMA can step by each of these counts of elements.
+
+    It stores rows whose length, strides and start are such counts: of another length,
+    it would write what lies between two rows.
+    """
+    return all(n * dtype.bytes % TMA_BYTES == 0 for n in counts)

@@ -22,7 +22,11 @@ from argus.programs.lowering.kernel_file import KernelSource, file_text
 from argus.programs.lowering.lowering import LoweredGroup
 from argus.programs.lowering.naming import KernelTensor, TableDim, accessed, table_dim
 from argus.programs.lowering.reference_text import reference_lines
-from argus.programs.products.product_forms import TMA_BYTES, TMA_DIMENSIONS, ProductForm
+from argus.programs.products.product_forms import (
+    TMA_DIMENSIONS,
+    ProductForm,
+    in_tma_units,
+)
 from argus.programs.tiles.tile_axes import GroupTiling, TileAxis
 from argus.programs.tiles.tile_text import TileWriter
 
@@ -425,15 +429,13 @@ class ProductWriter(TileWriter):
             return ""
         if t.dims[-1] != self.form.column or not self._sliced():
             return ""
-        size = t.buffer.dtype.bytes
         # Of strides a kernel knows what divides those of all rows along a dimension.
         beside = [
             x for x in self.params.values() if x.dims and x.dims[-1] == t.dims[-1]
         ]
         strides = [s for x in (t, *beside) for s in x.strides[:-1]]
-        fits = len(t.dims) <= TMA_DIMENSIONS and all(
-            s * size % TMA_BYTES == 0 for s in (*strides, t.start)
-        )
+        counts = (self.group.sizes[self.form.column], *strides, t.start)
+        fits = len(t.dims) <= TMA_DIMENSIONS and in_tma_units(counts, t.buffer.dtype)
         return "tma" if fits else "shared"
 
     def _finish(self, buffer: str) -> None:
