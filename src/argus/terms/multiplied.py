@@ -151,7 +151,7 @@ class _Piece:
 def _equal(
     conditions: Sequence[tuple[Integer, bool]],
 ) -> Iterator[tuple[Integer, bool]]:
-    """Differences that are 0 by two conditions: ``p - q`` of ``p = n`` and ``q = n``."""
+    """Differences that are 0 by two conditions: ``p - q``, if p and q are n."""
     equal = [bound for bound, is_equal in conditions if is_equal]
     for one, other in combinations(equal, 2):
         for part in one.terms.keys() & other.terms.keys():

@@ -1,6 +1,6 @@
 """Numbers that requirements of a launch say to be above 0.
 
-Of a scalar that is, a root is taken by itself: ``sqrt(v / c)`` is ``sqrt(v) / sqrt(c)``.
+The root of such a scalar is taken by itself: ``sqrt(v / c)`` is ``sqrt(v) / sqrt(c)``.
 """
 
 from __future__ import annotations

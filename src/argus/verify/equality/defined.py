@@ -209,7 +209,7 @@ def _integer(leaf: Leaf) -> Integer | None:
 
 
 def _is_positive(world: World, term: Term) -> bool:
-    """Whether a factor of infinity is a scalar, or one that is required to be above 0."""
+    """Whether a factor of infinity is a scalar, or is required to be above 0."""
     return _of_scalars(term) or any(
         is_required_above_zero(world, one) for one in (term, raised(term, -1))
     )
