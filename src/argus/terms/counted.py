@@ -36,8 +36,10 @@ def of_count(world: World, truth: Truth) -> IndexSet:
     bound = frozenset({variable})
     known = [*places(world, leaf.domain, variable, bound)]
     known += twins(leaf.domain, variable)
-    first = least_around(world, leaf.domain, variable)
-    return _above(world, truth, leaf, known if first is None else [*known, first])
+    first = None if known else least_around(world, leaf.domain, variable)
+    if first is not None and first.constant is None:  # a number is the same for all
+        known = [first]
+    return _above(world, truth, leaf, known)
 
 
 def beside(world: World, atoms: Iterable[Atom]) -> Iterator[tuple[IndexSet, IndexSet]]:
