@@ -426,7 +426,7 @@ def test_another_recurrence_over_tiles(change: dict[str, str]) -> None:
     assert not decided_text(TILES.format(**GOES_ON | change)).equal
 
 
-LAST = """
+LAST_OF_TILES = """
 @ag.inline
 def then(a0, b0, a1, b1):
     return a0 * a1, b0 * a1 + b1
@@ -455,7 +455,7 @@ def ref(A, B, S):
 
 
 def test_what_a_recurrence_over_tiles_comes_to() -> None:
-    found = decided_text(LAST.format(fill="1.0", step="A[:, t] * h + B[:, t]"))
+    found = decided_text(LAST_OF_TILES.format(fill="1.0", step="A[:, t] * h + B[:, t]"))
     assert found.equal, found.reason
 
 
@@ -464,7 +464,7 @@ def test_what_a_recurrence_over_tiles_comes_to() -> None:
     [("0.0", "A[:, t] * h + B[:, t]"), ("1.0", "A[:, t] * (h + B[:, t])")],
 )
 def test_what_another_recurrence_comes_to(fill: str, step: str) -> None:
-    assert not decided_text(LAST.format(fill=fill, step=step)).equal
+    assert not decided_text(LAST_OF_TILES.format(fill=fill, step=step)).equal
 
 
 PAIRS = """
