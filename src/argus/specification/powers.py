@@ -10,7 +10,6 @@ from argus.terms import (
     Integer,
     Term,
     TermObligation,
-    Truth,
     Unknown,
     Value,
     World,
@@ -21,8 +20,7 @@ from argus.terms import (
 from argus.terms import number as term_of
 from argus.terms.apply import lifted
 from argus.terms.arithmetic import power as raised
-from argus.terms.comparisons import asked
-from argus.terms.sets import intersection
+from argus.terms.required import is_required_above_zero
 
 _FACTORED = 1 << 32
 """Numbers below are prime factors to their logarithms."""
@@ -61,15 +59,7 @@ def _is_above_zero(world: World, base: Value) -> bool:
     if len(base.cases) != 1 or not base.cases[0][0].is_universe:
         return False
     ((_, term),) = base.terms
-    if term.special is not None:
-        return False
-    said = intersection(
-        requirement.where
-        for requirement in world.requirements
-        if any(isinstance(a, Truth) for m in requirement.where.monomials for a in m)
-    )
-    above = world.truth_of("gt", asked(term, signed=True))
-    return world.is_subset(said, world.told(above, True))
+    return is_required_above_zero(world, term)
 
 
 def _logarithm(world: World, base: Fraction) -> Value:

@@ -119,13 +119,12 @@ class Ragged:
         )
         where = self.where & inside
         if not any(self._bounded(where, at) for at in place):
-            if not any(self._entry(where, at) for at in place):
-                raise Unknown("several rounds of a loop may assign to one element")
             other = world.fresh("r", 0, self.length)
             there = world.substitute(where, {self.variable: other})
-            if not self.tracing.never(
-                where & there & world.compare(number, "<", other)
-            ):
+            two = where & there & world.compare(number, "<", other)
+            if not self.tracing.never(two):
+                if not any(self._entry(where, at) for at in place):
+                    raise Unknown("several rounds of a loop may assign to one element")
                 self.tracing.assume(DIFFERENT)
         one = Value.whole(Integer.of(1))
         count = reduce(world, "sum", [self.variable], one, where)

@@ -19,7 +19,7 @@ obligations that the world lists. What has no term raises `Unknown`.
     magnitudes.py, bounds.py,
     remainders.py                   how large a whole number of data may become
     narrowing.py, shifts.py         what is left in a type; bits that are moved
-    factored.py                     sizes that are products
+    factored.py, required.py        sizes that are products; what is above 0
     extreme_places.py               where the largest of some numbers may stand
     sums.py, maxima.py, folds.py,
     binding.py, parting.py,

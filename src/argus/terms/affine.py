@@ -197,6 +197,16 @@ def least_of(world: World, where: IndexSet, variable: Variable) -> Integer | Non
     return None
 
 
+def least_around(world: World, where: IndexSet, variable: Variable) -> Integer | None:
+    """The least value of a variable that is bounded beside what depends on it, or None.
+
+    Of ``P[b] <= k < P[b + 1] and Kept[k] > 0`` it is P[b], kept or not. None where
+    nothing depends on it.
+    """
+    names = [world.space.name(m) for m in _dependent(where, variable)]
+    return least_of(world, where.without(names), variable) if names else None
+
+
 def ends_of(world: World, where: IndexSet, variable: Variable) -> list[Integer]:
     """What a variable may be below in a set: its bound, and what the set says."""
     found = [] if variable.upper is None else [variable.upper]

@@ -20,6 +20,7 @@ from argus.terms.powers import (
     logarithm,
     raised,
 )
+from argus.terms.required import required_factor
 from argus.terms.sets import IndexSet
 from argus.terms.some_points import some_points
 from argus.terms.sums import tidy
@@ -176,6 +177,10 @@ def power(world: World, where: IndexSet, term: Term, exponent: Rational) -> Term
         and not is_nonnegative(term)
     ):
         world.convention("what stands below a root is not negative")
+        outside = required_factor(world, term)
+        if outside.factors:
+            apart = Term({outside: 1})
+            return raised(term * raised(apart, -1), exponent) * raised(apart, exponent)
     return raised(term, exponent)
 
 

@@ -1,6 +1,7 @@
 """Counts of which a point is known: they are above 0 where that point is one.
 
 How many k have ``P[k] == P[b]`` and are kept, for a b that is kept: b itself is one.
+Of rows from P[b] to P[b + 1] that are kept, P[b] is one, if it is kept.
 Where no element of a tile is above a bound, the one that is looked at is not.
 """
 
@@ -10,7 +11,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice, permutations, product
 from typing import TYPE_CHECKING
 
-from argus.terms.affine import places
+from argus.terms.affine import least_around, places
 from argus.terms.integers import Atom, Entry, Integer, Truth, Variable
 from argus.terms.leaves import Call, Element, Sum
 from argus.terms.sets import IndexSet
@@ -34,7 +35,11 @@ def of_count(world: World, truth: Truth) -> IndexSet:
     (variable,) = leaf.variables
     bound = frozenset({variable})
     known = [*places(world, leaf.domain, variable, bound)]
-    return _above(world, truth, leaf, [*known, *twins(leaf.domain, variable)])
+    known += twins(leaf.domain, variable)
+    first = None if known else least_around(world, leaf.domain, variable)
+    if first is not None and first.constant is None:  # a number is the same for all
+        known = [first]
+    return _above(world, truth, leaf, known)
 
 
 def beside(world: World, atoms: Iterable[Atom]) -> Iterator[tuple[IndexSet, IndexSet]]:

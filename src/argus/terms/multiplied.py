@@ -6,8 +6,8 @@ product as one more number, so that it is said here of each product that is ment
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from itertools import permutations
+from collections.abc import Iterator, Sequence
+from itertools import combinations, permutations
 from typing import TYPE_CHECKING
 
 import islpy as isl
@@ -60,7 +60,7 @@ class _Piece:
         """The conjunction with what follows."""
         found, conditions = [self.where], list(self._conditions())
         known = {bound for bound, _ in conditions}
-        for bound, is_equal in [*conditions, *self._bounds()]:
+        for bound, is_equal in [*conditions, *_equal(conditions), *self._bounds()]:
             for factor in self._factors(bound):
                 if not is_equal and not all(map(self._is_natural, factor)):
                     continue
@@ -146,6 +146,20 @@ class _Piece:
             known = (n for n, less in below if (self.where & less).is_nothing)
             self._least[atom] = next(known, None)
         return self._least[atom]
+
+
+def _equal(
+    conditions: Sequence[tuple[Integer, bool]],
+) -> Iterator[tuple[Integer, bool]]:
+    """Differences that are 0 by two conditions: ``p - q``, if p and q are n."""
+    equal = [bound for bound, is_equal in conditions if is_equal]
+    for one, other in combinations(equal, 2):
+        for part in one.terms.keys() & other.terms.keys():
+            here, there = one.terms[part], other.terms[part]
+            if part and abs(here) == abs(there):
+                apart = one - other if here == there else one + other
+                if len(apart.terms) == 2:
+                    yield apart, True
 
 
 def _is_tile(rest: Monomial) -> bool:

@@ -47,3 +47,59 @@ def test_a_scalar_to_a_power(
 ) -> None:
     text = ANGLES.format(required=required, exponent=exponent, wanted=wanted)
     assert decided_text(text).equal == right
+
+
+ROOT = """
+@ag.kernel
+def k(V: f32["N"], Y: f32["N"], c: f32 = 0.5, d: f32 = 0.25):
+    ag.require({required}, "corrections")
+    i = ag.block(ag.cdiv(V.shape[0], 128))
+    v = ag.load(V[i * 128 :], (128,))
+    Y[i * 128 :] = ag.sqrt((d * v * v + v) / c)
+
+
+@ag.reference
+def ref(V, c, d):
+    return {wanted}
+"""
+
+
+@pytest.mark.parametrize(
+    ("required", "wanted", "right"),
+    [
+        ("c > 0.0", "np.sqrt(d * V**2 + V) / np.sqrt(c)", True),
+        ("c >= 0.25", "np.sqrt(d * V**2 + V) / np.sqrt(c)", True),
+        ("c > 0.0", "np.sqrt(d * V**2 + V) / np.sqrt(d)", False),
+        ("c > 0.0", "np.sqrt(d * V**2 + V) / c", False),
+        # of two negative numbers, the root of the quotient is a number
+        ("c < 0.0", "np.sqrt(d * V**2 + V) / np.sqrt(c)", False),
+        ("c != 0.0", "np.sqrt(V) * np.sqrt(d * V + 1) / np.sqrt(c)", False),
+    ],
+)
+def test_the_root_of_a_quotient(required: str, wanted: str, right: bool) -> None:
+    text = ROOT.format(required=required, wanted=wanted)
+    assert decided_text(text).equal == right
+
+
+LOWER = """
+@ag.kernel
+def k(X: f32["M N"], Y: i32["M"], low: f32 = -4.0, high: f32 = 4.0):
+    ag.require({required}, "a range")
+    ag.require(X.shape[1] <= 128, "a row is a tile")
+    i = ag.block(X.shape[0])
+    x = ag.load(X[i, 0:], (128,), fill=ag.inf)
+    lower = ag.where((x - low) / (high - low) < 0.5, 1, 0)
+    Y[i : i + 1] = ag.full((1,), 1, i32) * ag.sum(lower, "N")
+
+
+@ag.reference
+def ref(X, low, high):
+    return ((X - low) / (high - low) < 0.5).sum(1)
+"""
+
+
+@pytest.mark.parametrize(
+    ("required", "right"), [("high > low", True), ("high != low", False)]
+)
+def test_infinity_times_what_is_required_above_zero(required: str, right: bool) -> None:
+    assert decided_text(LOWER.format(required=required)).equal == right

@@ -429,6 +429,47 @@ def test_another_recurrence_over_tiles(change: dict[str, str]) -> None:
     assert not decided_text(TILES.format(**GOES_ON | change)).equal
 
 
+LAST_OF_TILES = """
+@ag.inline
+def then(a0, b0, a1, b1):
+    return a0 * a1, b0 * a1 + b1
+
+
+@ag.kernel
+def k(A: f32["D T"], B: f32["D T"], S: f32["D"], Last: f32["D"]):
+    D, T = A.shape
+    i = ag.block(ag.cdiv(D, 8))
+    h = ag.load(S[i * 8 :], (8,))
+    for t in ag.range(0, T, 64):
+        a = ag.load(A[i * 8 :, t:], (8, 64), fill={fill})
+        b = ag.load(B[i * 8 :, t:], (8, 64))
+        x, y = ag.reduce((a, b), "T", then)
+        h = x * h + y
+    Last[i * 8 :] = h
+
+
+@ag.reference
+def ref(A, B, S):
+    h = S
+    for t in range(A.shape[1]):
+        h = {step}
+    return h
+"""
+
+
+def test_what_a_recurrence_over_tiles_comes_to() -> None:
+    found = decided_text(LAST_OF_TILES.format(fill="1.0", step="A[:, t] * h + B[:, t]"))
+    assert found.equal, found.reason
+
+
+@pytest.mark.parametrize(
+    ("fill", "step"),
+    [("0.0", "A[:, t] * h + B[:, t]"), ("1.0", "A[:, t] * (h + B[:, t])")],
+)
+def test_what_another_recurrence_comes_to(fill: str, step: str) -> None:
+    assert not decided_text(LAST_OF_TILES.format(fill=fill, step=step)).equal
+
+
 PAIRS = """
 @ag.inline
 def both(m0, s0, m1, s1):

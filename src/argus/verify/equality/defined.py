@@ -36,7 +36,8 @@ from argus.terms import (
 from argus.terms.affine import places
 from argus.terms.counted import twins
 from argus.terms.factored import factors
-from argus.terms.powers import is_positive
+from argus.terms.powers import is_positive, raised
+from argus.terms.required import is_required_above_zero
 from argus.terms.show import show
 from argus.terms.some_points import has_points, points, some_points
 from argus.terms.term import ONE_PRODUCT
@@ -75,7 +76,7 @@ def unmet(
         match obligation.kind:
             case "positive":
                 term = obligation.term
-                if not (isinstance(term, Term) and _of_scalars(term)):
+                if not (isinstance(term, Term) and _is_positive(world, term)):
                     return (
                         f"whether {_text(obligation)}, a factor of infinity, "
                         f"{ABOVE_ZERO}"
@@ -205,6 +206,13 @@ def _integer(leaf: Leaf) -> Integer | None:
     if isinstance(leaf, Whole):
         return Integer.atom(leaf.atom)
     return leaf.term.integer if isinstance(leaf, Base) else None
+
+
+def _is_positive(world: World, term: Term) -> bool:
+    """Whether a factor of infinity is a scalar, or is required to be above 0."""
+    return _of_scalars(term) or any(
+        is_required_above_zero(world, one) for one in (term, raised(term, -1))
+    )
 
 
 def _of_scalars(term: Term) -> bool:

@@ -84,12 +84,15 @@ def with_least_products(world: World, term: Term) -> Term:
 
 
 def _inside(world: World, term: Term) -> Term:
-    """The same term, with products that multiply a sum of such as those of summands."""
+    """The same term, with products that multiply a sum of such as those of summands.
+
+    Of several that a summand has, one is made.
+    """
     total, changed = ZERO, False
     for part, coefficient in term.parts.items():
         sums = [f for f, y in part.factors if y == 1 and _adds_products(f)]
         folds = [*_folds(Term({part: 1}))]
-        if len(sums) != 1 or not folds:
+        if len(sums) != 1 or not (folds or _has_several(sums[0])):
             total = total + Term({part: coefficient})
             continue
         (over,) = sums
@@ -107,6 +110,13 @@ def _inside(world: World, term: Term) -> Term:
 
 def _adds_products(leaf: Leaf) -> bool:
     return isinstance(leaf, Sum) and bool(leaf.variables) and any(_folds(leaf.body))
+
+
+def _has_several(leaf: Leaf) -> bool:
+    """Whether a sum has a summand that is a product of several products over sets."""
+    assert isinstance(leaf, Sum)
+    parts = leaf.body.parts
+    return any(len(list(_folds(Term({part: 1})))) > 1 for part in parts)
 
 
 def _shorter(world: World, part: Product, least: dict[_Key, int]) -> Term:
