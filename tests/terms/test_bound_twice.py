@@ -21,9 +21,9 @@ from argus.terms import (
     restrict,
 )
 from argus.terms.input_values import RandomData
+from argus.terms.integers import variable_of
 from argus.terms.leaves import bound
 from argus.terms.naming import generator_of, sum_of
-from argus.terms.sums import variable_of
 
 ZERO = Value.whole(0)
 

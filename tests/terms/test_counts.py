@@ -4,9 +4,10 @@ import pytest
 
 from argus.terms import Integer, Term, World
 from argus.terms.affine import same_count
+from argus.terms.integers import variable_of
 from argus.terms.restrict import restrict
 from argus.terms.sets import IndexSet
-from argus.terms.sums import indicator, sum_over, variable_of
+from argus.terms.sums import indicator, sum_over
 from argus.terms.term import ONE, whole
 
 SIDE = 7

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from argus.terms import Integer, World
-from argus.terms.sums import variable_of
+from argus.terms.integers import variable_of
 
 numbers = st.integers(-20, 20)
 

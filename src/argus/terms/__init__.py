@@ -21,7 +21,7 @@ obligations that the world lists. What has no term raises `Unknown`.
     narrowing.py, shifts.py         what is left in a type; bits that are moved
     factored.py, required.py        sizes that are products; what is above 0
     extreme_places.py               where the largest of some numbers may stand
-    sums.py, maxima.py, folds.py,
+    sums.py, extents.py, maxima.py, folds.py,
     binding.py, parting.py,
     opening.py                      terms over sets of points; bound variables
     absorbing.py                    single points as parts of a sum or maximum

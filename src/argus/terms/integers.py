@@ -348,3 +348,11 @@ def _operand(value: Integer) -> str:
 _ONE: Mapping[Monomial, int] = {(): 1}
 _NUMBERS = {n: Integer({(): n}) for n in range(-1, 257)}
 """Numbers that are asked for all the time."""
+
+
+def variable_of(value: Integer) -> Variable:
+    """The variable that an integer is. Raises TypeError where it is none."""
+    atom = value.single
+    if not isinstance(atom, Variable):
+        raise TypeError(f"{value} is not a variable")
+    return atom

@@ -13,8 +13,9 @@ from collections.abc import Sequence
 
 from argus.terms import affine
 from argus.terms.binding import BoundVariables
+from argus.terms.extents import apart, point_count, unpacked
 from argus.terms.fuse import fused, fused_product, shape, shape_of_product
-from argus.terms.integers import Atom, Entry, Integer, Opaque, Truth, Variable
+from argus.terms.integers import Entry, Integer, Truth, Variable, variable_of
 from argus.terms.leaves import Leaf, Sum
 from argus.terms.naming import sum_of
 from argus.terms.opening import closing
@@ -87,7 +88,7 @@ def _of_product(
     outer = Term({outside: 1})
     for name in variables:
         # What a body does not mention is counted, whichever sum was made first.
-        extent = None if name in inside.free else _apart(world, variables, domain, name)
+        extent = None if name in inside.free else apart(world, variables, domain, name)
         if extent is not None:
             times, domain = extent
             outer = outer * times
@@ -184,14 +185,6 @@ def renamed(
     return env, fresh
 
 
-def variable_of(value: Integer) -> Variable:
-    """The variable that an integer is. Raises TypeError where it is none."""
-    atom = value.single
-    if not isinstance(atom, Variable):
-        raise TypeError(f"{value} is not a variable")
-    return atom
-
-
 def _flattened(
     world: World,
     variables: Sequence[Variable],
@@ -222,73 +215,14 @@ def _separated(part: Product, bound: frozenset[Variable]) -> tuple[Product, Prod
 def _count(world: World, names: Sequence[Variable], domain: IndexSet) -> Term | None:
     """How many points a set has: a number, or a product of extents that isl gives."""
     closed = world.close(domain)
-    counted = _by_extents(world, names, closed)
-    if counted is None:
-        same = affine.same_count(world, closed, names)
-        counted = same and whole(Integer.of(same[0])) * indicator(world, same[1])
-    if counted is None and len(names) == 1:
-        counted = _unpacked(world, names[0], closed)
-    return counted
-
-
-def _unpacked(world: World, name: Variable, closed: IndexSet) -> Term | None:
-    """The same of a variable that is two: where less is asked, they are apart again."""
-    for size in affine.divisors(closed):
-        left, right = world.opened("q"), world.opened("r")
-        there = world.substitute(closed, {name: left * size + right})
-        there = there & world.compare(right, ">=", -(size // 2))
-        there = there & world.compare(right, "<", -(size // 2) + size)
-        same = affine.same_count(world, world.close(there), [variable_of(right)])
-        if same is not None:
-            times, rest = same
-            counted = sum_over(world, [variable_of(left)], rest, ONE)
-            return whole(Integer.of(times)) * counted
-    return None
-
-
-def _by_extents(
-    world: World, names: Sequence[Variable], closed: IndexSet
-) -> Term | None:
-    """How many points a set has, if that is a product of extents.
-
-    None where an extent is rounded and depends on a position: a sum of such counts is
-    often simpler than each, the rows of all lanes together, and is found as one sum.
-    """
-    total = ONE
-    none = IndexSet.nothing
-    for name in names:
-        found = affine.extent(world, closed, name)
-        if found is None or (found[1] - found[0]).variables() & frozenset(names):
-            return None
-        if any(_rounds_positions(atom) for end in found for atom in end.atoms()):
-            return None
-        least, largest = found
-        extent = largest - least + 1
-        none = none | world.compare(extent, "==", 0)
-        total = total * whole(extent)
-        closed = closed.without([world.space.name((name,))])
-    return total * indicator(world, closed | none)
-
-
-def _apart(
-    world: World, names: Sequence[Variable], domain: IndexSet, name: Variable
-) -> tuple[Term, IndexSet] | None:
-    """How many values a variable has beside each of the others, and the set of these.
-
-    None where that is not one number for all of them, or it is rounded.
-    """
-    found = affine.extent(world, domain, name)
-    if found is None or (found[1] - found[0]).variables() & frozenset(names):
+    found = point_count(world, names, closed)
+    if found is not None:
+        return found[0] * indicator(world, found[1])
+    two = unpacked(world, names[0], closed) if len(names) == 1 else None
+    if two is None:
         return None
-    if any(_rounds_positions(atom) for end in found for atom in end.atoms()):
-        return None
-    least, largest = found
-    return whole(largest - least + 1), domain.without([world.space.name((name,))])
-
-
-def _rounds_positions(atom: Atom) -> bool:
-    """Whether an atom is a quotient or the like of what has an upper bound."""
-    return isinstance(atom, Opaque) and any(v.upper is not None for v in atom.variables)
+    times, left, rest = two
+    return whole(Integer.of(times)) * sum_over(world, [left], rest, ONE)
 
 
 def tidy(world: World, term: Term) -> Term:

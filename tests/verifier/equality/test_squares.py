@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from argus.terms import Integer, Term, World, element, number
-from argus.terms.sums import sum_over, variable_of
+from argus.terms.integers import variable_of
+from argus.terms.sums import sum_over
 from argus.verify.equality.squares import is_square
 
 X, Z = element("X", [Integer.of(0)]), element("Z", [Integer.of(0)])

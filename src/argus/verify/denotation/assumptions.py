@@ -25,12 +25,12 @@ from argus.terms import (
     Variable,
     World,
 )
+from argus.terms.integers import variable_of
 from argus.verify.denotation.scalars import integer, scalars, truth
 from argus.verify.denotation.state import (
     Context,
     RoleValues,
     ranges,
-    variable_of,
 )
 
 __all__ = ["assume", "require", "require_elements"]

@@ -25,11 +25,12 @@ from argus.terms import (
     leaf_term,
     reduce,
 )
+from argus.terms.integers import variable_of
 from argus.verify.choosing_functions import Better, better
 from argus.verify.combining import applied, associative, constant, neutral
 from argus.verify.denotation.dependence import CARRIED
 from argus.verify.denotation.recurrences import Recurrence, close_recurrences
-from argus.verify.denotation.state import Context, integers, variable_of
+from argus.verify.denotation.state import Context, integers
 
 __all__ = ["combined"]
 

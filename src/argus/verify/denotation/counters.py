@@ -36,11 +36,12 @@ from argus.terms import (
     apply,
     cast,
 )
+from argus.terms.integers import variable_of
 from argus.verify.denotation.branches import merge_scalars, split
 from argus.verify.denotation.cases import chosen, same_value, substituted
 from argus.verify.denotation.counts import count, counted, counted_in
 from argus.verify.denotation.scalars import scalar, truth
-from argus.verify.denotation.state import Context, RunningSum, integers, variable_of
+from argus.verify.denotation.state import Context, RunningSum, integers
 from argus.verify.denotation.steps import cut_short, lasts
 from argus.verify.denotation.trips import Trips, trips_of
 from argus.verify.denotation.views import scalar_load

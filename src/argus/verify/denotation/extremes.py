@@ -17,14 +17,14 @@ from argus.terms import (
     leaf_term,
     reduce,
 )
-from argus.terms.integers import Applied, Opaque, Operation
+from argus.terms.integers import Applied, Opaque, Operation, variable_of
 from argus.terms.maxima import maximum_of_generators
 from argus.terms.opening import Closing
 from argus.verify.denotation.dependence import CARRIED, carried_in
 from argus.verify.denotation.known_forms import Cases, KnownForms
 from argus.verify.denotation.places import Gained, place_of_extreme
 from argus.verify.denotation.rescaling import Form, Recurrence
-from argus.verify.denotation.state import integers, variable_of
+from argus.verify.denotation.state import integers
 
 __all__ = ["extreme", "place", "whole_extreme"]
 

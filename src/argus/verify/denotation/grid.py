@@ -25,10 +25,11 @@ from argus.ir.expr import Binary, Const, Expr, Select, Sym, binary, symbols
 from argus.ir.program import BLOCK_INDEX, CLUSTER_RANK, GRID_SIZE, SM_COUNT, Program
 from argus.ir.walk import bound, expressions, walk
 from argus.terms import Applied, Integer, Unknown, Value, Variable
+from argus.terms.integers import variable_of
 from argus.verify.denotation.grid_order import ordered
 from argus.verify.denotation.protocols import Tiles
 from argus.verify.denotation.scalars import integer
-from argus.verify.denotation.state import Context, integers, variable_of
+from argus.verify.denotation.state import Context, integers
 from argus.verify.denotation.tile_order import (
     GroupedForm,
     find_grouped,

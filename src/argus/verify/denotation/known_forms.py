@@ -23,12 +23,12 @@ from argus.terms import (
     replace,
 )
 from argus.terms.absorbing import absorbed
+from argus.terms.integers import variable_of
 from argus.terms.opening import Closing
 from argus.terms.sums import tidy
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.dependence import carried_in
 from argus.verify.denotation.rescaling import Form, Recurrence, Scale
-from argus.verify.denotation.state import variable_of
 
 __all__ = ["Cases", "KnownForms"]
 

@@ -41,11 +41,12 @@ from argus.terms import (
 )
 from argus.terms.cast import truncated
 from argus.terms.folds import fold
+from argus.terms.integers import variable_of
 from argus.terms.maxima import Source, maximum_over, opened
 from argus.verify.denotation.cases import chosen
 from argus.verify.denotation.dependence import CARRIED, carried_in
 from argus.verify.denotation.rescaling import Form, Recurrence
-from argus.verify.denotation.state import integers, variable_of
+from argus.verify.denotation.state import integers
 
 __all__ = ["Gained", "place_of_extreme"]
 

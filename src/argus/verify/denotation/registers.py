@@ -32,6 +32,7 @@ from argus.terms.apply import COMPARISONS
 from argus.terms.cast import saturated
 from argus.terms.cleared import cleared
 from argus.terms.ends import ends
+from argus.terms.integers import variable_of
 from argus.terms.narrowing import is_narrowed, narrowed
 from argus.terms.opening import Closing
 from argus.terms.shifts import shifted
@@ -41,7 +42,7 @@ from argus.verify.denotation.demand import Demand
 from argus.verify.denotation.ranges import range_of
 from argus.verify.denotation.reads import shared_element
 from argus.verify.denotation.scalars import integer_cases
-from argus.verify.denotation.state import Context, integers, ranges, variable_of
+from argus.verify.denotation.state import Context, integers, ranges
 from argus.verify.denotation.totals import counted_scalar
 
 __all__ = ["PRODUCTS", "converted", "product", "register_value"]

@@ -23,6 +23,7 @@ from argus.ir.program import Program
 from argus.ir.tile_facts import moved_back
 from argus.ir.walk import walk
 from argus.terms import AxisNames, IndexSet, Integer, Unknown, Value, Variable, World
+from argus.terms.integers import variable_of
 from argus.verify.denotation.buffers import Buffers
 from argus.verify.denotation.infinities import FiniteTiles
 from argus.verify.denotation.protocols import GridLike, MeetingsLike
@@ -42,7 +43,6 @@ __all__ = [
     "Write",
     "integers",
     "ranges",
-    "variable_of",
 ]
 
 
@@ -372,14 +372,6 @@ class Filling:
     number: Integer
     writes: dict[SharedAlloc, tuple[Write, ...]]
     scope: tuple[Variable, ...]
-
-
-def variable_of(value: Integer) -> Variable:
-    """The variable that an integer is."""
-    atom = value.single
-    if not isinstance(atom, Variable):
-        raise TypeError(f"{value} is no variable")
-    return atom
 
 
 def integers(variables: Sequence[Variable]) -> tuple[Integer, ...]:

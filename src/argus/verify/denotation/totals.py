@@ -16,11 +16,11 @@ from argus.ir.expr import Expr
 from argus.ir.wrapping import wrapped_parts
 from argus.terms import ZERO, Integer, Leaf, Term, Value, apply, replace, whole
 from argus.terms.cast import cast, truncated
-from argus.terms.integers import Applied, Atom
+from argus.terms.integers import Applied, Atom, variable_of
 from argus.terms.narrowing import narrowed
 from argus.terms.sums import sum_over
 from argus.verify.denotation.scalars import scalar
-from argus.verify.denotation.state import Context, RunningSum, ranges, variable_of
+from argus.verify.denotation.state import Context, RunningSum, ranges
 
 __all__ = ["counted_scalar"]
 

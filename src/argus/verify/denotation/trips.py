@@ -6,8 +6,9 @@ from dataclasses import dataclass, replace
 
 from argus.ir import ops as o
 from argus.terms import Integer, Unknown, Value, Variable
+from argus.terms.integers import variable_of
 from argus.verify.denotation.scalars import integer
-from argus.verify.denotation.state import Context, integers, variable_of
+from argus.verify.denotation.state import Context, integers
 
 __all__ = ["Trips", "trips_of"]
 

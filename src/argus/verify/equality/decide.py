@@ -28,10 +28,10 @@ from argus.terms import (
     union,
     whole,
 )
+from argus.terms.integers import variable_of
 from argus.terms.sampling import value_of
 from argus.terms.settle import settled_set
 from argus.terms.show import show
-from argus.terms.sums import variable_of
 from argus.terms.value import Case
 from argus.verify.denotation import Denotation, Store
 from argus.verify.equality.additions import total

@@ -13,9 +13,8 @@ from __future__ import annotations
 from dataclasses import replace
 
 from argus.terms import IndexSet, Integer, Unknown, Variable, World
-from argus.terms.integers import Atom, Entry, Monomial, Opaque
+from argus.terms.integers import Atom, Entry, Monomial, Opaque, variable_of
 from argus.terms.substitution import in_set_by, of_others
-from argus.terms.sums import variable_of
 from argus.verify.denotation import Store
 from argus.verify.denotation.state import ranges
 

@@ -26,10 +26,10 @@ from argus.terms import (
     number,
 )
 from argus.terms.arithmetic import called
-from argus.terms.integers import Entry
+from argus.terms.integers import Entry, variable_of
 from argus.terms.maxima import Source, maximum_over, opened
 from argus.terms.powers import exponential, raised
-from argus.terms.sums import sum_over, tidy, variable_of
+from argus.terms.sums import sum_over, tidy
 from argus.verify.equality.mentioned import leaves
 
 __all__ = ["by_residues"]
