@@ -180,9 +180,30 @@ def reason_of(text: str) -> str:
     return "equal" if made.equal else made.reason
 
 
+GRADIENT = """@ag.kernel
+def k(X: f32["N"], G: f32["N"], Y: f32["N"]):
+    i = ag.block(ag.cdiv(X.shape[0], 128))
+    x = ag.load(X[i * 128 :], (128,))
+    share = 1.0 / (1.0 + ag.exp(-x))
+    g = ag.load(G[i * 128 :], (128,))
+    Y[i * 128 :] = g * share * (1.0 + x * (1.0 - share))
+
+
+@ag.reference
+def ref(X, G):
+    import torch
+
+    x = X.clone().requires_grad_()
+    (found,) = torch.autograd.grad(torch.nn.functional.silu(x), x, G)
+    return found
+"""
+"""Torch has a kernel for what the gradient is composed of, too."""
+
+
 @pytest.mark.parametrize(
     ("text", "right", "wrong"),
     [
+        (GRADIENT, "silu(x), x, G", "silu(x), x, 2 * G"),
         (ROWS, "softmax(X, -1)", "softmax(X, 0)"),
         (SCALED, "sum(-1) / N", "sum(-1) / (N + 1)"),
         (ATTENTION, "attention(Q, K, V)", "attention(Q, K, V, is_causal=True)"),
@@ -190,7 +211,7 @@ def reason_of(text: str) -> str:
         *rest((SPELLED, "g = h // (H // G)", "g = (h + 1) % G")),
         *rest((POOL, "count_include_pad=False", "count_include_pad=True")),
     ],
-    ids=["rows", "scaled", "attention", "groups", *rest("spelled", "pool")],
+    ids=["gradient", "rows", "scaled", "attention", "groups", *rest("spelled", "pool")],
 )
 def test_a_kernel_is_its_reference_or_not(text: str, right: str, wrong: str) -> None:
     assert reason_of(text) == "equal"

@@ -104,8 +104,10 @@ def _told(
     )
     overridden = frozenset(composite - alone)
     with patch.object(exported_program, _COLLECT, lambda: overridden):
-        parts = split(dict(left))
-    return _Told(left, *parts, tuple(aside))
+        composed, others = split(dict(left))
+    own = {op: left[op] for op in composed if op in left and _has_own(op)}
+    composed = {op: how for op, how in composed.items() if op not in own}
+    return _Told(left, composed, {**others, **own}, tuple(aside))
 
 
 def _is_torchs(op: Any, how: Any) -> bool:
@@ -115,7 +117,17 @@ def _is_torchs(op: Any, how: Any) -> bool:
         isinstance(how, partial)
         and made == "_special_op_to_decompose_cia"
         and _key(_COMPOSITE) not in op.py_kernels
+        and not _has_own(op)
     )
+
+
+def _has_own(op: Any) -> bool:
+    """Whether an operator has a kernel beside that of which it is composed.
+
+    Torch computes it by that, so that how it is composed is asked of none of its calls:
+    it is taken apart as operators are that are not composite (`silu_backward`).
+    """
+    return any(op.has_kernel_for_dispatch_key(_key(k)) for k in ("CPU", "Meta"))
 
 
 def _operators() -> Generator[Any]:
