@@ -19,7 +19,7 @@ from argus.programs.tensors.tensor_program import (
     ViewedValue,
     operands_of,
 )
-from argus.programs.tensors.views import BorderedView, LinearView
+from argus.programs.tensors.views import BorderedView, LinearView, OperandView
 
 if TYPE_CHECKING:
     import torch
@@ -54,14 +54,19 @@ class ProgramBuffers:
             return tensor.as_strided(
                 operand.shape, strides, tensor.storage_offset() + start
             )
-        for view in operand.views:
-            if isinstance(view, LinearView):
-                tensor = _seen(tensor, view)
-            elif isinstance(view, BorderedView):
-                tensor = _with_border(tensor, view)
-            else:
-                tensor = tensor.reshape(view.shape)
-        return tensor
+        return seen_through(operand.views, tensor)
+
+
+def seen_through(views: Sequence[OperandView], tensor: Tensor) -> Tensor:
+    """A tensor through views, one after the other."""
+    for view in views:
+        if isinstance(view, LinearView):
+            tensor = _seen(tensor, view)
+        elif isinstance(view, BorderedView):
+            tensor = _with_border(tensor, view)
+        else:
+            tensor = tensor.reshape(view.shape)
+    return tensor
 
 
 def strides_of(operand: ViewedValue) -> Strides:

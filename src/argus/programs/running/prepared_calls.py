@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any, cast
 
 from argus.diagnostics import fail
 from argus.programs.planning.plan import TorchStep
-from argus.programs.running.bases import PlannedMemory, StoredValues, torch_type
+from argus.programs.running.bases import PlannedMemory, torch_type
 from argus.programs.running.given import as_pairs, of_pairs, relaid, told_so
-from argus.programs.running.in_torch import ProgramBuffers, Strides, apart, strides_of
+from argus.programs.running.in_torch import apart, seen_through, strides_of
 from argus.programs.tensors.tensor_program import (
     CallOperand,
     ProgramValue,
@@ -50,7 +50,7 @@ def prepared_call(
 
     call = step.call
     assert call is not None
-    shown = [_shown_in(planned, o, device) for o in call.operands]
+    shown = [_shown_in(planned, o) for o in call.operands]
     arguments, named = _filled(list(call.arguments)), _filled(call.named)
     results = [_taken(value, call) for value in step.results]
 
@@ -70,20 +70,13 @@ def prepared_call(
     return run
 
 
-def _shown_in(
-    planned: PlannedMemory, operand: ViewedValue, device: torch.device
-) -> Shown:
+def _shown_in(planned: PlannedMemory, operand: ViewedValue) -> Shown:
     """What shows an operand in the tensors of a call."""
     value, found = operand.value, strides_of(operand)
     base, offset = planned.place(value)
     if found is None:
-        known: dict[ViewedValue, Strides] = {operand: None}
-
-        def seen(memory: Sequence[Tensor]) -> Tensor:
-            stored = StoredValues(planned, memory)
-            return ProgramBuffers(stored, device, known).operand(operand)
-
-        return seen
+        whole_of, views = _shown_in(planned, ViewedValue(value)), operand.views
+        return lambda memory: seen_through(views, whole_of(memory))
     shape, (strides, start) = operand.shape, found
     if base != planned.workspace:
 
