@@ -154,8 +154,8 @@ def _equal(
     """Differences that are 0 by two conditions: ``p - q``, if p and q are n."""
     equal = [bound for bound, is_equal in conditions if is_equal]
     for one, other in combinations(equal, 2):
-        for part in one.terms.keys() & other.terms.keys():
-            here, there = one.terms[part], other.terms[part]
+        for part, here in one.terms.items():
+            there = other.terms.get(part, 0)
             if part and abs(here) == abs(there):
                 apart = one - other if here == there else one + other
                 if len(apart.terms) == 2:

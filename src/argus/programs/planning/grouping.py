@@ -304,8 +304,8 @@ class _Grouping:
         while True:
             for part in new:
                 if part not in self.needed:
-                    open_.update(self.readers.get(part, []))
-            open_ -= {*inside, value}
+                    readers = self.readers.get(part, [])
+                    open_ |= {r for r in readers if r not in inside and r is not value}
             if not open_:
                 small = all(v.size < value.size for v in found & self.needed)
                 return found if small else None
@@ -324,6 +324,7 @@ class _Grouping:
                 return None
             found |= new
             inside |= new
+            open_ -= new
 
     def _set_attention(
         self,

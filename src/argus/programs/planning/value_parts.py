@@ -36,6 +36,12 @@ def parts_of(value: ProgramValue) -> tuple[int, ...]:
             return ()
 
 
+def part_at(value: ProgramValue, start: int) -> int:
+    """The part of a value that an element belongs to; 0 of a whole or empty one."""
+    ends = parts_of(value)
+    return touched(ends, start, ())[0] if any(ends) else 0
+
+
 def touched(ends: Sequence[int], start: int, pairs: Sequence[tuple[int, int]]) -> range:
     """The parts in which elements at ``start`` with extents and strides may lie."""
     whole = ends[-1]

@@ -22,7 +22,7 @@ from argus.programs.planning.plan import (
     RepeatedStep,
     TorchStep,
 )
-from argus.programs.planning.value_parts import parts_of, touched
+from argus.programs.planning.value_parts import part_at, parts_of, touched
 from argus.programs.tensors.tensor_program import (
     GivenPrimitive,
     ProgramValue,
@@ -208,8 +208,7 @@ def _accesses(step: KernelStep, time: int) -> list[_Access]:
         output = t.name in step.source.outputs
         access = _Access(t.buffer, t.begin(time), pairs, output)
         if access.output:
-            ends = parts_of(t.buffer)
-            part = touched(ends, access.start, ())[0] if ends else 0
+            part = part_at(t.buffer, access.start)
             outputs.setdefault((t.buffer, part), []).append(access)
         else:
             found.append(access)
@@ -255,7 +254,7 @@ def _check_access(access: _Access, kernel: str, parts: _Parts) -> None:
         return
     whole = list(zip(buffer.shape, buffer.strides, strict=True))
     if ends:
-        number = touched(ends, start, ())[0]
+        number = part_at(buffer, start)
         first = ends[number - 1] if number else 0
         whole = [(ends[number] - first, 1), (buffer.size // ends[-1], ends[-1])]
         if number in done:
